@@ -1,6 +1,6 @@
 //! Below the results: shows which parts of the image a prediction depends on, and what the colors mean.
 
-use eframe::egui::{self, Color32, ColorImage, Label, Painter, ProgressBar, Rect, Sense, Ui, pos2, vec2};
+use eframe::egui::{Align, Color32, ColorImage, Label, Layout, Painter, ProgressBar, Rect, Sense, Ui, pos2, vec2};
 
 use crate::domain::Saliency;
 use crate::window::state::{
@@ -8,7 +8,9 @@ use crate::window::state::{
 };
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{Tone, action_button_ui, message_ui, note_line_ui, slider, small_note_ui};
+use crate::window::ui::widgets::{
+    Tone, action_button_ui, command_button_ui, message_ui, note_line_ui, slider, small_note_ui,
+};
 
 const BAR_HEIGHT: f32 = 12.0;
 /// The number of strips in the color bar.
@@ -49,9 +51,7 @@ fn running_ui(ui: &mut Ui, state: &State, task: TaskId, question: &Question, com
         ui.add(
             ProgressBar::new(fraction.unwrap_or(0.0)).desired_width(ui.available_width() - 80.0).desired_height(8.0),
         );
-        if ui.button("Stop").clicked() {
-            commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-        }
+        command_button_ui(ui, "Stop", commands, || Command::SignalTask(task, TaskSignal::Cancel));
     });
 }
 
@@ -77,9 +77,7 @@ fn ready_ui(ui: &mut Ui, state: &State, question: &Question, saliency: &Saliency
             commands.push(ReviewCommand::SetExplanationOpacity(opacity));
         }
         field.accessible_name("Opacity");
-        if ui.button("Hide").clicked() {
-            commands.push(ReviewCommand::HideExplanation);
-        }
+        command_button_ui(ui, "Hide", commands, || ReviewCommand::HideExplanation);
     });
     if state.question().is_some_and(|asked| asked != *question) {
         ask_ui(ui, state, commands);
@@ -103,7 +101,7 @@ fn color_bar_ui(ui: &mut Ui, largest: f32) {
     let strip = rect.width() / BAR_STEPS as f32;
     for step in 0..BAR_STEPS {
         let left = rect.left() + step as f32 * strip;
-        let place = Rect::from_min_size(egui::pos2(left, rect.top()), vec2(strip + 0.5, BAR_HEIGHT));
+        let place = Rect::from_min_size(pos2(left, rect.top()), vec2(strip + 0.5, BAR_HEIGHT));
         let strength = step as f32 / (BAR_STEPS - 1) as f32;
         ui.painter().rect_filled(place, 0.0, theme::heat_color(strength));
     }
@@ -111,7 +109,7 @@ fn color_bar_ui(ui: &mut Ui, largest: f32) {
         .on_hover_text("Percentage points that the score drops when a patch of the image's mean color covers the part");
     ui.horizontal(|ui| {
         ui.small("0");
-        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.small(format!("−{} points", points(largest)));
         });
     });

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Button, Frame, Label, ProgressBar, RichText, ScrollArea, TextEdit, Ui, vec2};
+use eframe::egui::{Button, Context, Frame, Label, ProgressBar, RichText, ScrollArea, TextEdit, Ui, vec2};
 use strum::VariantArray;
 
 use crate::domain::{ModelTask, SampleUri};
@@ -17,8 +17,8 @@ use crate::window::state::{
 use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, box_count, checkbox_ui, ends_ui, enter_pressed, focus_whole_text, grouped, message_ui, note_ui,
-    primary_button, radio_ui, strong,
+    Tone, box_count, checkbox_ui, command_button_ui, ends_ui, enter_pressed, focus_whole_text, grouped, message_ui,
+    note_ui, primary_button, radio_ui, strong,
 };
 
 const WIDTH: f32 = 600.0;
@@ -54,7 +54,7 @@ struct Target {
     has_had_keyboard: bool,
 }
 
-pub(crate) fn export_ui(ctx: &egui::Context, state: &State, memory: &mut ExportMemory, commands: &mut Commands) {
+pub(crate) fn export_ui(ctx: &Context, state: &State, memory: &mut ExportMemory, commands: &mut Commands) {
     let was_exported = std::mem::replace(&mut memory.was_exported, state.exported.is_some());
     if let Some(exported) = &state.exported {
         exported_ui(ctx, exported, !was_exported, commands);
@@ -299,9 +299,7 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Comman
         field.accessible_name(name);
     };
     ends_ui(ui, "target", commands, field_ui, |ui, commands| {
-        if ui.button("Choose…").clicked() {
-            commands.push(ExportCommand::PickTarget);
-        }
+        command_button_ui(ui, "Choose…", commands, || ExportCommand::PickTarget);
     });
     checkbox_ui(ui, &mut target.replaces, "Overwrite if it exists");
     ui.add_space(10.0);
@@ -335,9 +333,7 @@ fn confirmed_ui(
         let export = ui
             .add_enabled(is_ready, button)
             .on_disabled_hover_text("Choose a format for this type of model, at least one image, and a target");
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::CLOSE_OVERLAY);
-        }
+        command_button_ui(ui, "Cancel", commands, || Command::CLOSE_OVERLAY);
         export.clicked()
     });
     let confirmed = (is_clicked.inner || is_entered && is_ready).then_some(path);
@@ -353,16 +349,12 @@ fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Commands)
     ui.horizontal(|ui| {
         let bar = ProgressBar::new(fraction.unwrap_or(0.0)).desired_width(160.0);
         ui.add(bar);
-        if ui.button("Cancel the export").clicked() {
-            commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-        }
-        if ui.button("Continue in the background").clicked() {
-            commands.push(Command::CLOSE_OVERLAY);
-        }
+        command_button_ui(ui, "Cancel the export", commands, || Command::SignalTask(task, TaskSignal::Cancel));
+        command_button_ui(ui, "Continue in the background", commands, || Command::CLOSE_OVERLAY);
     });
 }
 
-fn exported_ui(ctx: &egui::Context, exported: &Exported, is_new: bool, commands: &mut Commands) {
+fn exported_ui(ctx: &Context, exported: &Exported, is_new: bool, commands: &mut Commands) {
     dialog_ui(ctx, "exported", WIDTH, ExportCommand::Dismiss, commands, |ui, commands| {
         ui.label(strong("Exported").size(18.0));
         ui.add(Label::new(&exported.summary).wrap());

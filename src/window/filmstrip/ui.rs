@@ -1,8 +1,8 @@
 //! Bottom: all boxes of one class over all images, by score. Only visible boxes are processed, however many there are.
 
 use eframe::egui::{
-    self, Color32, ComboBox, CornerRadius, Panel, Rect, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, pos2,
-    vec2,
+    Color32, ComboBox, CornerRadius, Panel, Rect, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui,
+    WidgetInfo, pos2, vec2,
 };
 
 use crate::domain::ModelTask;
@@ -10,7 +10,9 @@ use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind};
 use crate::window::state::{Action, Commands, Filmstrip, ReviewCommand, State};
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{elided_in_middle, ends_ui, fitting, grouped, paint_missed, paint_wrong, strong};
+use crate::window::ui::widgets::{
+    command_button_ui, elided_in_middle, ends_ui, fitting, grouped, paint_missed, paint_wrong, strong,
+};
 
 const GAP: f32 = 6.0;
 /// The height of a line in the caption: score, error, name.
@@ -45,9 +47,7 @@ fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Comm
         label.on_hover_text(above);
     };
     ends_ui(ui, "heading of the filmstrip", commands, words_ui, |ui, commands| {
-        if ui.button("Close").clicked() {
-            commands.push(Action::Filmstrip);
-        }
+        command_button_ui(ui, "Close", commands, || Action::Filmstrip);
     });
 }
 
@@ -184,7 +184,7 @@ fn frame_ui(
     response.widget_info(|| {
         let why = if why.is_empty() { String::new() } else { format!(" {why}") };
         let label = format!("{score}{why}, {}", entry.name);
-        egui::WidgetInfo::labeled(egui::Role::Button, true, label)
+        WidgetInfo::labeled(Role::Button, true, label)
     });
     let visuals = ui.visuals();
     let corner = CornerRadius::same(6);

@@ -2,7 +2,7 @@
 
 mod page;
 
-use eframe::egui::{self, Button, Ui};
+use eframe::egui::{Button, Context, Ui};
 use page::PageMemory;
 use strum::VariantArray as _;
 
@@ -17,7 +17,7 @@ pub(crate) struct JobsMemory {
     page: PageMemory,
 }
 
-pub(crate) fn jobs_ui(ctx: &egui::Context, state: &State, memory: &mut JobsMemory, commands: &mut Commands) {
+pub(crate) fn jobs_ui(ctx: &Context, state: &State, memory: &mut JobsMemory, commands: &mut Commands) {
     if state.overlay != Overlay::Jobs {
         return;
     }

@@ -1,13 +1,13 @@
 //! Selects the model, and downloads others.
 
-use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
+use eframe::egui::{Align, Button, ComboBox, Label, Layout, RichText, Ui};
 
 use crate::domain::{ModelCard, ModelTask, capitalized, human_bytes};
 use crate::window::remote_inference::ui::panel::{remote_engine_ui, where_ui};
 use crate::window::state::{Action, Commands, InferenceCommand, ModelEntry, ModelsCommand, Offer, State};
 use crate::window::ui::widgets::{
-    Tone, action_button_ui, action_menu_ui, banner_ui, copy_command_ui, ends_ui, line_banner_ui, message_ui, note_ui,
-    strong,
+    Tone, action_button_ui, action_menu_ui, banner_ui, command_button_ui, copy_command_ui, ends_ui, line_banner_ui,
+    message_ui, note_ui, strong,
 };
 
 pub(crate) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -115,7 +115,7 @@ fn nothing_found_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &
         return;
     };
     banner_ui(ui, Tone::Warning, &found.message(), |ui| {
-        let button = ui.add_enabled(chosen.can_edit && chosen.is_ready, egui::Button::new("Check preprocessing…"));
+        let button = ui.add_enabled(chosen.can_edit && chosen.is_ready, Button::new("Check preprocessing…"));
         let button = button.on_disabled_hover_text("This model is built in and cannot be edited");
         if button.clicked() {
             commands.push(ModelsCommand::Edit(chosen.card.id.clone()));
@@ -154,9 +154,9 @@ fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     banner_ui(ui, Tone::Error, &failure.message, |ui| {
         ui.horizontal_wrapped(|ui| match failure.offer {
             Offer::UseAutomaticDevice => {
-                if ui.button("Choose the device automatically").clicked() {
-                    commands.push(InferenceCommand::ChooseDevice(crate::domain::DeviceChoice::Auto));
-                }
+                command_button_ui(ui, "Choose the device automatically", commands, || {
+                    InferenceCommand::ChooseDevice(crate::domain::DeviceChoice::Auto)
+                });
             }
             Offer::SetResponseMapping => {
                 if let Some(chosen) = state.inference.remote_model()
@@ -166,9 +166,7 @@ fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 }
             }
             Offer::TryAgain => {
-                if ui.button("Retry").clicked() {
-                    commands.push(InferenceCommand::TryAgain);
-                }
+                command_button_ui(ui, "Retry", commands, || InferenceCommand::TryAgain);
                 let remote = state.inference.remote.as_ref();
                 if let Some(command) = remote.and_then(|remote| remote.renewal.as_ref()) {
                     copy_command_ui(ui, command, commands);
@@ -197,7 +195,7 @@ fn upgrade_ui(ui: &mut Ui, state: &State, better: &ModelEntry, commands: &mut Co
 fn fetch_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, label: &str, commands: &mut Commands) {
     let is_under_way = state.tasks.fetches(&entry.card.id);
     let label = if is_under_way { "Downloading…" } else { label };
-    let button = ui.add_enabled(!is_under_way, egui::Button::new(label));
+    let button = ui.add_enabled(!is_under_way, Button::new(label));
     if button.clicked() {
         commands.push(ModelsCommand::Fetch(entry.card.id.clone()));
     }
@@ -215,16 +213,12 @@ fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &m
     line_banner_ui(ui, Tone::Error, &capitalized(why), |ui| {
         ui.horizontal_wrapped(|ui| {
             let id = &entry.card.id;
-            if ui.button("Retry").clicked() {
-                commands.push(ModelsCommand::Fetch(id.clone()));
-            }
+            command_button_ui(ui, "Retry", commands, || ModelsCommand::Fetch(id.clone()));
             let file = ui.button("Use a file…").on_hover_text("Uses a local copy of this model's file");
             if file.clicked() {
                 commands.push(ModelsCommand::PickWeights(id.clone()));
             }
-            if ui.button("Dismiss").clicked() {
-                commands.push(ModelsCommand::DismissFailure(id.clone()));
-            }
+            command_button_ui(ui, "Dismiss", commands, || ModelsCommand::DismissFailure(id.clone()));
         });
     });
 }

@@ -1,7 +1,7 @@
 //! The dialog that opens the outputs of a job or another tool as a run: their location and format, with a preview of
 //! the first ones.
 
-use eframe::egui::{self, Button, Ui, vec2};
+use eframe::egui::{Button, Context, Ui, vec2};
 
 use crate::window::outputs::reading::ui::{ReadingMemory, examples_ui, reading_ui};
 use crate::window::state::{
@@ -28,7 +28,7 @@ pub(crate) struct OpenOutputsMemory {
 }
 
 pub(crate) fn open_outputs_ui(
-    ctx: &egui::Context,
+    ctx: &Context,
     state: &State,
     memory: &mut OpenOutputsMemory,
     textures: &mut Textures,

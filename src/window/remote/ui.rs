@@ -1,13 +1,15 @@
 //! A dialog with a list on the left and the page of the selected entry next to it.
 
-use eframe::egui::{self, Align, Button, ComboBox, Label, Layout, Response, RichText, ScrollArea, TextEdit, Ui, vec2};
+use eframe::egui::{
+    Align, Button, ComboBox, Context, Label, Layout, Response, RichText, ScrollArea, TextEdit, Ui, vec2,
+};
 
 use crate::domain::{ListQuery, S3Access, Utc};
 use crate::sagemaker::spec::transform::LogLine;
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
 use crate::window::state::{Command, Commands, RemoteList, State};
 use crate::window::ui::dialog::dialog_ui;
-use crate::window::ui::widgets::{Tone, banner_ui, copy_sign_in_ui, enter_pressed, strong};
+use crate::window::ui::widgets::{Tone, banner_ui, command_button_ui, copy_sign_in_ui, enter_pressed, strong};
 
 const WIDTH: f32 = 1080.0;
 const LIST_WIDTH: f32 = 340.0;
@@ -16,7 +18,7 @@ const TWO_COLUMNS: f32 = 720.0;
 
 /// `contents` receives the remaining height, in points.
 pub(crate) fn list_dialog_ui(
-    ctx: &egui::Context,
+    ctx: &Context,
     id: &str,
     title: &str,
     commands: &mut Commands,
@@ -33,9 +35,7 @@ fn heading_ui(ui: &mut Ui, title: &str, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.label(strong(title).size(18.0));
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if ui.button("Close").clicked() {
-                commands.push(Command::CLOSE_OVERLAY);
-            }
+            command_button_ui(ui, "Close", commands, || Command::CLOSE_OVERLAY);
         });
     });
     ui.add_space(4.0);

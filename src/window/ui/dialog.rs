@@ -1,12 +1,12 @@
 //! The frame of every dialog, and the question before quitting.
 
 use eframe::egui::{
-    self, Align2, AreaState, Context, Id, Label, LayerId, Modal, ModalResponse, Order, Popup, Ui, Vec2, vec2,
+    Align2, AreaState, Context, Id, Label, LayerId, Modal, ModalResponse, Order, Popup, Ui, Vec2, vec2,
 };
 
 use crate::window::state::{Action, Command, Commands, Overlay, State};
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{primary_button, strong};
+use crate::window::ui::widgets::{command_button_ui, primary_button, strong};
 
 /// The space between a dialog and the edges of the window.
 const MARGIN: f32 = 12.0;
@@ -79,7 +79,7 @@ pub(crate) fn dialog(ctx: &Context, id: &str) -> Modal {
     Modal::new(id).area(area).frame(theme::dialog_frame(ctx))
 }
 
-pub(crate) fn quit_ui(ctx: &egui::Context, state: &State, commands: &mut Commands) {
+pub(crate) fn quit_ui(ctx: &Context, state: &State, commands: &mut Commands) {
     if state.overlay != Overlay::Quit {
         return;
     }
@@ -93,9 +93,7 @@ pub(crate) fn quit_ui(ctx: &egui::Context, state: &State, commands: &mut Command
             if ui.add(primary_button(ui, "Quit now")).clicked() {
                 commands.push(Action::Quit);
             }
-            if ui.button("Keep running").clicked() {
-                commands.push(Command::CLOSE_OVERLAY);
-            }
+            command_button_ui(ui, "Keep running", commands, || Command::CLOSE_OVERLAY);
         });
     });
 }

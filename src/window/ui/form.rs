@@ -5,7 +5,7 @@ mod check;
 mod fields;
 
 use check::{check_ui, foot_ui};
-use eframe::egui::{self, Align, Layout, ScrollArea, Ui, vec2};
+use eframe::egui::{Align, Context, Layout, ScrollArea, Ui, vec2};
 
 use crate::domain::S3Access;
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
@@ -48,7 +48,7 @@ impl<D: Clone + PartialEq, P> FormDialog<'_, D, P> {
     /// check.
     pub(crate) fn ui<T: Default>(
         self,
-        ctx: &egui::Context,
+        ctx: &Context,
         state: &State,
         memory: &mut FormMemory<D, T>,
         commands: &mut Commands,
@@ -131,7 +131,7 @@ impl<T: PartialEq + Clone> Pacer<T> {
     }
 
     /// Whether to check this now: the first draft immediately, later ones after a pause.
-    pub(crate) fn is_due(&mut self, ctx: &egui::Context, now: &T) -> bool {
+    pub(crate) fn is_due(&mut self, ctx: &Context, now: &T) -> bool {
         let time = ctx.input(|input| input.time);
         if self.seen != *now {
             self.seen = now.clone();

@@ -1,12 +1,12 @@
 //! The keys and mouse gestures.
 
-use eframe::egui::{self, Grid, RichText, ScrollArea, vec2};
+use eframe::egui::{Context, Grid, RichText, ScrollArea, Ui, vec2};
 use strum::VariantArray;
 
 use crate::window::state::{Action, Command, Commands, Overlay, State};
 use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::keys;
-use crate::window::ui::widgets::{action_button_ui, strong};
+use crate::window::ui::widgets::{action_button_ui, command_button_ui, strong};
 
 /// Keys and gestures without an action of their own.
 const GESTURES: [(&str, &str); 9] = [
@@ -21,7 +21,7 @@ const GESTURES: [(&str, &str); 9] = [
     ("Escape", "Close dialogs; go back from a box to its image, or from several images to one"),
 ];
 
-pub(crate) fn help_ui(ctx: &egui::Context, state: &State, commands: &mut Commands) {
+pub(crate) fn help_ui(ctx: &Context, state: &State, commands: &mut Commands) {
     if state.overlay != Overlay::Help {
         return;
     }
@@ -36,14 +36,12 @@ pub(crate) fn help_ui(ctx: &egui::Context, state: &State, commands: &mut Command
         ui.horizontal(|ui| {
             action_button_ui(ui, state, Action::CopyDiagnostics, commands);
             action_button_ui(ui, state, Action::OpenLog, commands);
-            if ui.button("Close").clicked() {
-                commands.push(Command::CLOSE_OVERLAY);
-            }
+            command_button_ui(ui, "Close", commands, || Command::CLOSE_OVERLAY);
         });
     });
 }
 
-fn keys_ui(ui: &mut egui::Ui) {
+fn keys_ui(ui: &mut Ui) {
     Grid::new("keys").num_columns(2).spacing(vec2(24.0, 5.0)).show(ui, |ui| {
         for (gesture, meaning) in GESTURES {
             ui.label(gesture);

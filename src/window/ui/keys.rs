@@ -1,13 +1,12 @@
 //! The keys of the window: those of the action table, and those that move through the images.
 
-use eframe::egui::{self, Event, Key, KeyboardShortcut, Modifiers};
+use eframe::egui::{Context, Event, Key, KeyboardShortcut, Modifiers, Popup};
 use strum::VariantArray;
 
-use super::event_order::hold_from;
-use crate::window::browse;
 use crate::window::browse::ui::grid::GridSteps;
-use crate::window::canvas;
 use crate::window::state::{Action, BrowseCommand, Command, KeyboardOwner, Overlay, ReviewCommand, State, Step};
+use crate::window::ui::event_order::hold_from;
+use crate::window::{browse, canvas};
 
 /// Reads the keys of a frame in order. Each command is executed before the next key is read, and what is typed after a
 /// command that opens a field or a dialog goes there, in the next frame.
@@ -25,7 +24,7 @@ impl PressedKeys {
     }
 
     /// The command of the next key that has one.
-    pub fn next(&mut self, ctx: &egui::Context, state: &State) -> Option<Command> {
+    pub fn next(&mut self, ctx: &Context, state: &State) -> Option<Command> {
         if state.keyboard_owner() != self.owner {
             hold_from(ctx, self.position);
             return None;
@@ -43,7 +42,7 @@ impl PressedKeys {
     }
 
     /// `None` if the key is for a widget.
-    fn command(&self, ctx: &egui::Context, state: &State, press: KeyPress) -> Option<Command> {
+    fn command(&self, ctx: &Context, state: &State, press: KeyPress) -> Option<Command> {
         if let Some(presenting) = state.presenting {
             return canvas::ui::presentation::command(press.key, presenting, &state.settings);
         }
@@ -59,9 +58,9 @@ impl PressedKeys {
     }
 
     /// Undoes the most recent step of navigation.
-    fn escape(&self, ctx: &egui::Context, state: &State) -> Option<Command> {
+    fn escape(&self, ctx: &Context, state: &State) -> Option<Command> {
         // An open menu closes first.
-        if egui::Popup::is_any_open(ctx) {
+        if Popup::is_any_open(ctx) {
             return None;
         }
         if state.path_question.is_some() {
@@ -85,7 +84,7 @@ impl PressedKeys {
     }
 
     /// Arrow and page keys move; with Shift, they select.
-    fn walk(&self, ctx: &egui::Context, state: &State, press: KeyPress) -> Option<Command> {
+    fn walk(&self, ctx: &Context, state: &State, press: KeyPress) -> Option<Command> {
         let GridSteps { row, page } = self.steps;
         let by = match press.key {
             Key::ArrowLeft => -1,
@@ -138,7 +137,7 @@ impl KeyPress {
 }
 
 /// Keys without modifiers belong to a focused text field, and while a dialog is open, only its keys work.
-fn is_free(ctx: &egui::Context, state: &State, action: Action, shortcut: KeyboardShortcut) -> bool {
+fn is_free(ctx: &Context, state: &State, action: Action, shortcut: KeyboardShortcut) -> bool {
     if state.has_dialog() && !works_in_dialog(action, state.overlay) {
         return false;
     }
@@ -186,7 +185,7 @@ fn is_exactly(pressed: Modifiers, shortcut: KeyboardShortcut) -> bool {
 }
 
 /// The first shortcut of an action, in the platform's notation.
-pub(crate) fn shortcut_text(ctx: &egui::Context, action: Action) -> Option<String> {
+pub(crate) fn shortcut_text(ctx: &Context, action: Action) -> Option<String> {
     let shortcut = parse(action.keys().next()?)?;
     Some(as_printed(shortcut.logical_key, ctx.format_shortcut(&shortcut)))
 }
@@ -223,6 +222,8 @@ fn parse(keys: &str) -> Option<KeyboardShortcut> {
 
 #[cfg(test)]
 mod tests {
+    use eframe::egui;
+
     use super::*;
 
     #[test]

@@ -1,6 +1,6 @@
 //! The menus, which contain every action.
 
-use eframe::egui::{self, Align, Button, Id, Layout, Panel, RichText, ScrollArea, Stroke, Ui};
+use eframe::egui::{Align, Button, Id, Layout, MenuBar, Panel, RichText, ScrollArea, Stroke, Ui, vec2};
 
 use crate::domain::human_bytes;
 use crate::window::state::{Action, BrowseCommand, Commands, State};
@@ -9,7 +9,7 @@ use crate::window::ui::{keys, theme};
 
 pub(crate) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     Panel::top("menu bar").show(ui, |ui| {
-        egui::MenuBar::new().ui(ui, |ui| {
+        MenuBar::new().ui(ui, |ui| {
             menu_ui(ui, state, "File", FILE, commands);
             menu_ui(ui, state, "Predict", PREDICT, commands);
             menu_ui(ui, state, "Remote", REMOTE, commands);
@@ -29,12 +29,12 @@ pub(crate) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn palette_button_ui(ui: &mut Ui, commands: &mut Commands) {
     let visuals = ui.visuals();
     let (fill, line) = (theme::sunken_fill(visuals), theme::line(visuals));
-    ui.spacing_mut().button_padding = egui::vec2(10.0, 3.0);
+    ui.spacing_mut().button_padding = vec2(10.0, 3.0);
     let mut button = Button::new(RichText::new(Action::Palette.label()).weak())
         .fill(fill)
         .stroke(Stroke::new(1.0, line))
         .frame_when_inactive(true)
-        .min_size(egui::vec2(220.0, 0.0));
+        .min_size(vec2(220.0, 0.0));
     if let Some(keys) = keys::shortcut_text(ui.ctx(), Action::Palette) {
         button = button.shortcut_text(RichText::new(keys).small().weak());
     }

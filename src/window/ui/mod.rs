@@ -19,7 +19,7 @@ pub(crate) mod toast;
 pub(crate) mod typing;
 pub(crate) mod widgets;
 
-use eframe::egui;
+use eframe::egui::{self, Context, Panel, Ui, Vec2};
 use panels::{BottomBar, SideWidth};
 
 use crate::window::evaluation::ui::open_annotations::OpenAs;
@@ -64,7 +64,7 @@ pub struct Window {
     mass_verdict: judge::ui::dialogs::MassVerdictMemory,
     type_path: browse::ui::dialogs::TypePathMemory,
     applied: theme::Applied,
-    size: egui::Vec2,
+    size: Vec2,
     /// Whether a text field had the focus at the end of the last frame.
     was_typing: bool,
 }
@@ -82,7 +82,7 @@ impl Default for Sides {
 }
 
 impl Window {
-    pub fn new(ctx: &egui::Context) -> Self {
+    pub fn new(ctx: &Context) -> Self {
         ctx.add_plugin(event_order::EventOrder::default());
         Self::default()
     }
@@ -93,7 +93,7 @@ impl Window {
     }
 
     /// Draws one frame. Returns the user's commands, in order.
-    pub fn show(&mut self, ui: &mut egui::Ui, state: &State) -> Vec<Command> {
+    pub fn show(&mut self, ui: &mut Ui, state: &State) -> Vec<Command> {
         let mut commands = Commands::default();
         ui.ctx().accesskit_node_builder(egui::accesskit_root_id(), |window| window.set_label("Spotcheck"));
         theme::follow_settings(ui.ctx(), &mut self.applied, &state.settings);
@@ -157,7 +157,7 @@ impl Window {
         commands.into_vec()
     }
 
-    fn panels_ui(&mut self, ui: &mut egui::Ui, state: &State, commands: &mut Commands) {
+    fn panels_ui(&mut self, ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui::menu_bar::menu_bar_ui(ui, state, commands);
         let status_room = self.status_bar.reserve(ui, "status bar");
         let costs_money = state.endpoints_at_our_cost().next().is_some();
@@ -180,13 +180,13 @@ impl Window {
             inspector.hide();
         }
         panel_ui(ui, shows_images, |ui| {
-            let mut room = images.reserve(ui, egui::Panel::left("images"), inspector.taken());
+            let mut room = images.reserve(ui, Panel::left("images"), inspector.taken());
             browse::ui::images_ui(&mut room, state, &mut self.images, &mut self.textures, commands);
         });
         let mut inspector_room = None;
         panel_ui(ui, shows_inspector, |ui| {
             // The images have taken their space.
-            inspector_room = Some(inspector.reserve(ui, egui::Panel::right("inspector"), 0.0));
+            inspector_room = Some(inspector.reserve(ui, Panel::right("inspector"), 0.0));
         });
         panel_ui(ui, state.filmstrip.is_some() && !is_large, |ui| {
             filmstrip::ui::filmstrip_ui(ui, state, &mut self.textures, commands);
@@ -215,7 +215,7 @@ impl Window {
 
 /// A panel that can be hidden. It keeps its number while hidden: egui numbers what it draws, and later widgets with
 /// another number would lose focus, clicks or drags.
-fn panel_ui(ui: &mut egui::Ui, is_shown: bool, add: impl FnOnce(&mut egui::Ui)) {
+fn panel_ui(ui: &mut Ui, is_shown: bool, add: impl FnOnce(&mut Ui)) {
     if is_shown {
         add(ui);
     } else {
@@ -224,7 +224,7 @@ fn panel_ui(ui: &mut egui::Ui, is_shown: bool, add: impl FnOnce(&mut egui::Ui)) 
 }
 
 /// As [`panel_ui`], for a panel whose contents are drawn later.
-fn reserve_ui(ui: &mut egui::Ui, is_shown: bool, reserve: impl FnOnce(&mut egui::Ui) -> egui::Ui) -> Option<egui::Ui> {
+fn reserve_ui(ui: &mut Ui, is_shown: bool, reserve: impl FnOnce(&mut Ui) -> Ui) -> Option<Ui> {
     /// The panel and its contents.
     const NUMBERS: usize = 2;
     if is_shown {

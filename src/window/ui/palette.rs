@@ -1,6 +1,6 @@
 //! Finds a command by typing part of its name.
 
-use eframe::egui::{self, Button, Id, Modal, ScrollArea, Sense, vec2};
+use eframe::egui::{Align2, Button, Context, Id, Modal, Response, RichText, ScrollArea, Sense, Ui, vec2};
 use strum::VariantArray;
 
 use crate::window::state::{Action, Command, Commands, Overlay, State};
@@ -17,11 +17,11 @@ pub(crate) struct PaletteMemory {
     place: usize,
 }
 
-pub(crate) fn palette_ui(ctx: &egui::Context, state: &State, memory: &mut PaletteMemory, commands: &mut Commands) {
+pub(crate) fn palette_ui(ctx: &Context, state: &State, memory: &mut PaletteMemory, commands: &mut Commands) {
     if !memory.typing.follow(state.overlay == Overlay::Palette) {
         return;
     }
-    let area = Modal::default_area(Id::unique("command palette")).anchor(egui::Align2::CENTER_TOP, vec2(0.0, 80.0));
+    let area = Modal::default_area(Id::unique("command palette")).anchor(Align2::CENTER_TOP, vec2(0.0, 80.0));
     let modal = Modal::new(Id::unique("command palette")).area(area).show(ctx, |ui| {
         ui.set_width(WIDTH);
         contents_ui(ui, state, memory, commands);
@@ -31,7 +31,7 @@ pub(crate) fn palette_ui(ctx: &egui::Context, state: &State, memory: &mut Palett
     }
 }
 
-fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut PaletteMemory, commands: &mut Commands) {
+fn contents_ui(ui: &mut Ui, state: &State, memory: &mut PaletteMemory, commands: &mut Commands) {
     let what = "Type a command";
     let typed = memory.typing.field_ui(ui, what, what);
     if typed.is_changed {
@@ -68,12 +68,12 @@ fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut PaletteMemory, com
     }
 }
 
-fn line_ui(ui: &mut egui::Ui, state: &State, action: Action, is_current: bool) -> egui::Response {
+fn line_ui(ui: &mut Ui, state: &State, action: Action, is_current: bool) -> Response {
     let check = action.check(state);
     let keys = keys::shortcut_text(ui.ctx(), action).unwrap_or_default();
     let name = format!("{} {keys}", action.label());
     let button = Button::selectable(is_current, action.label())
-        .right_text(egui::RichText::new(keys).weak())
+        .right_text(RichText::new(keys).weak())
         .min_size(vec2(ui.available_width(), 0.0))
         .sense(Sense::CLICK);
     let response =

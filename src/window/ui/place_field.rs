@@ -8,7 +8,7 @@ use crate::domain::{Location, S3Link, S3Place};
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
 use crate::window::state::{Command, Commands, OpeningOutputs, OutputsFailure, State};
 use crate::window::ui::widgets::{
-    Tone, enter_pressed, focus_whole_text, message_ui, primary_button, problem_ui, progress_ui,
+    Tone, command_button_ui, enter_pressed, focus_whole_text, message_ui, primary_button, problem_ui, progress_ui,
 };
 
 #[derive(Default)]
@@ -107,8 +107,6 @@ pub(crate) fn footer_ui(
             Err(reason) => drop(open.on_disabled_hover_text(reason)),
         }
         // Reading has its own button, and continues without the dialog.
-        if ui.button(if task.is_some() { "Close" } else { "Cancel" }).clicked() {
-            commands.push(Command::CLOSE_OVERLAY);
-        }
+        command_button_ui(ui, if task.is_some() { "Close" } else { "Cancel" }, commands, || Command::CLOSE_OVERLAY);
     });
 }

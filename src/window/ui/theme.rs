@@ -2,10 +2,10 @@
 
 use std::num::NonZeroUsize;
 
+use eframe::egui::style::{ScrollStyle, WidgetVisuals};
 use eframe::egui::{
-    self, Color32, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, Rgba, Stroke, TextStyle, Theme,
-    ThemePreference, Visuals,
-    style::{ScrollStyle, WidgetVisuals},
+    self, Color32, Context, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Frame, Margin, Rgba, Stroke,
+    Style, TextStyle, Theme, ThemePreference, Visuals, vec2,
 };
 
 use crate::window::state::{Settings, ThemeChoice};
@@ -148,8 +148,8 @@ pub(crate) fn text_on(background: Color32) -> Color32 {
 }
 
 /// Around a dialog: a popup with more padding.
-pub(crate) fn dialog_frame(ctx: &egui::Context) -> egui::Frame {
-    egui::Frame::popup(&ctx.global_style()).inner_margin(18).corner_radius(12)
+pub(crate) fn dialog_frame(ctx: &Context) -> Frame {
+    Frame::popup(&ctx.global_style()).inner_margin(18).corner_radius(12)
 }
 
 /// The semibold family, for headings and emphasis.
@@ -161,7 +161,7 @@ pub(crate) fn strong_family() -> FontFamily {
 const PASSES: NonZeroUsize = NonZeroUsize::new(5).expect("five is not zero");
 
 /// Called once, before the first frame.
-pub fn apply(ctx: &egui::Context) {
+pub fn apply(ctx: &Context) {
     ctx.set_fonts(fonts());
     for (theme, palette) in [(Theme::Dark, &DARK), (Theme::Light, &LIGHT)] {
         ctx.style_mut_of(theme, |style| {
@@ -192,7 +192,7 @@ fn fonts() -> FontDefinitions {
     fonts
 }
 
-fn set_spacing(style: &mut egui::Style) {
+fn set_spacing(style: &mut Style) {
     style.text_styles = [
         (TextStyle::Small, FontId::proportional(11.5)),
         (TextStyle::Body, FontId::proportional(13.0)),
@@ -202,9 +202,9 @@ fn set_spacing(style: &mut egui::Style) {
     ]
     .into();
     let spacing = &mut style.spacing;
-    spacing.item_spacing = egui::vec2(8.0, 6.0);
-    spacing.button_padding = egui::vec2(10.0, 4.0);
-    spacing.interact_size = egui::vec2(36.0, 26.0);
+    spacing.item_spacing = vec2(8.0, 6.0);
+    spacing.button_padding = vec2(10.0, 4.0);
+    spacing.interact_size = vec2(36.0, 26.0);
     spacing.menu_margin = Margin::same(6);
     spacing.window_margin = Margin::same(14);
     spacing.slider_width = 150.0;
@@ -279,7 +279,7 @@ pub(crate) struct Applied {
     zoom: Option<f32>,
 }
 
-pub(crate) fn follow_settings(ctx: &egui::Context, applied: &mut Applied, settings: &Settings) {
+pub(crate) fn follow_settings(ctx: &Context, applied: &mut Applied, settings: &Settings) {
     if applied.theme != Some(settings.theme) {
         // A test chooses its theme itself; the system's choice must not override it.
         if applied.theme.is_some() || settings.theme != ThemeChoice::System {

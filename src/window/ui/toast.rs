@@ -1,6 +1,6 @@
 //! A short notice that disappears by itself.
 
-use eframe::egui::{self, Align2, Area, Frame, Id, Label, Order, vec2};
+use eframe::egui::{Align2, Area, Context, Frame, Id, Label, Order, vec2};
 
 use crate::window::state::{Action, Command, Commands, NoticeOffer, ProjectCommand, State};
 
@@ -21,7 +21,7 @@ pub(crate) struct ToastMemory {
     shown: Option<(u64, f64)>,
 }
 
-pub(crate) fn toast_ui(ctx: &egui::Context, state: &State, memory: &mut ToastMemory, commands: &mut Commands) {
+pub(crate) fn toast_ui(ctx: &Context, state: &State, memory: &mut ToastMemory, commands: &mut Commands) {
     let Some(notice) = &state.notice else {
         memory.shown = None;
         return;

@@ -1,6 +1,6 @@
 //! The upload dialog, and the notice when an upload has ended.
 
-use eframe::egui::{self, Button, Label, ScrollArea, TextEdit, Ui};
+use eframe::egui::{Button, Context, Label, ScrollArea, TextEdit, Ui};
 use strum::VariantArray;
 
 use crate::aws::upload::plan::{FileAmount, PlannedState, UploadPlan};
@@ -12,7 +12,8 @@ use crate::window::state::{
 };
 use crate::window::ui::dialog::{dialog, dialog_ui, is_closed};
 use crate::window::ui::widgets::{
-    Tone, checkbox_ui, enter_pressed, grouped, message_ui, note_ui, primary_button, problem_ui, radio_ui, strong,
+    Tone, checkbox_ui, command_button_ui, enter_pressed, grouped, message_ui, note_ui, primary_button, problem_ui,
+    radio_ui, strong,
 };
 
 const WIDTH: f32 = 600.0;
@@ -29,7 +30,7 @@ pub(crate) struct UploadMemory {
     was_open: bool,
 }
 
-pub(crate) fn upload_ui(ctx: &egui::Context, state: &State, memory: &mut UploadMemory, commands: &mut Commands) {
+pub(crate) fn upload_ui(ctx: &Context, state: &State, memory: &mut UploadMemory, commands: &mut Commands) {
     if let Some(uploaded) = &state.uploaded {
         uploaded_ui(ctx, uploaded, commands);
     }
@@ -182,7 +183,7 @@ fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mu
     });
 }
 
-fn uploaded_ui(ctx: &egui::Context, uploaded: &Uploaded, commands: &mut Commands) {
+fn uploaded_ui(ctx: &Context, uploaded: &Uploaded, commands: &mut Commands) {
     dialog_ui(ctx, "uploaded", WIDTH, UploadCommand::Dismiss, commands, |ui, commands| {
         ui.label(strong("Upload").size(18.0));
         ui.add(Label::new(format!("{} to {}", uploaded.summary, uploaded.target.address)).wrap());
@@ -194,9 +195,7 @@ fn uploaded_ui(ctx: &egui::Context, uploaded: &Uploaded, commands: &mut Commands
                 commands.push(UploadCommand::Dismiss);
                 commands.push(BrowseCommand::OpenPlace(Box::new(uploaded.target.clone())));
             }
-            if ui.button("Close").clicked() {
-                commands.push(UploadCommand::Dismiss);
-            }
+            command_button_ui(ui, "Close", commands, || UploadCommand::Dismiss);
         });
     });
 }

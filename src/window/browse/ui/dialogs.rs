@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use eframe::egui::{
-    self, Align2, Area, Color32, FontId, Frame, Id, LayerId, Order, Stroke, StrokeKind, TextEdit, vec2,
+    Align2, Area, Color32, Context, FontId, Frame, Id, LayerId, Order, Stroke, StrokeKind, TextEdit, vec2,
 };
 
 use crate::window::state::{BrowseCommand, Command, Commands, FileRequest, Overlay, PathQuestion, State};
 use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::theme;
 use crate::window::ui::typing::Typing;
-use crate::window::ui::widgets::{enter_pressed, focus_whole_text, primary_button, strong};
+use crate::window::ui::widgets::{command_button_ui, enter_pressed, focus_whole_text, primary_button, strong};
 
 const WIDTH: f32 = 340.0;
 
@@ -18,7 +18,7 @@ const WIDTH: f32 = 340.0;
 pub(crate) struct GoToMemory(Typing);
 
 /// A small field above the window, which does not cover the image.
-pub(crate) fn go_to_ui(ctx: &egui::Context, state: &State, memory: &mut GoToMemory, commands: &mut Commands) {
+pub(crate) fn go_to_ui(ctx: &Context, state: &State, memory: &mut GoToMemory, commands: &mut Commands) {
     let GoToMemory(typing) = memory;
     if !typing.follow(state.overlay == Overlay::GoTo) {
         return;
@@ -57,7 +57,7 @@ pub(crate) struct TypePathMemory {
     question: Option<PathQuestion>,
 }
 
-pub(crate) fn type_path_ui(ctx: &egui::Context, state: &State, memory: &mut TypePathMemory, commands: &mut Commands) {
+pub(crate) fn type_path_ui(ctx: &Context, state: &State, memory: &mut TypePathMemory, commands: &mut Commands) {
     let is_new = memory.question != state.path_question;
     memory.question.clone_from(&state.path_question);
     let Some(PathQuestion { request, reason }) = &state.path_question else {
@@ -86,14 +86,12 @@ pub(crate) fn type_path_ui(ctx: &egui::Context, state: &State, memory: &mut Type
             if (ok.clicked() || is_entered) && !path.is_empty() {
                 commands.push(BrowseCommand::TypePath(PathBuf::from(path)));
             }
-            if ui.button("Cancel").clicked() {
-                commands.push(BrowseCommand::CancelPath);
-            }
+            command_button_ui(ui, "Cancel", commands, || BrowseCommand::CancelPath);
         });
     });
 }
 
-pub(crate) fn drop_target_ui(ctx: &egui::Context, commands: &mut Commands) {
+pub(crate) fn drop_target_ui(ctx: &Context, commands: &mut Commands) {
     let is_hovered = ctx.input(|input| !input.raw.hovered_files.is_empty());
     if is_hovered {
         paint_invitation(ctx);
@@ -107,7 +105,7 @@ pub(crate) fn drop_target_ui(ctx: &egui::Context, commands: &mut Commands) {
     }
 }
 
-fn paint_invitation(ctx: &egui::Context) {
+fn paint_invitation(ctx: &Context) {
     let painter = ctx.layer_painter(LayerId::new(Order::Foreground, Id::unique("drop")));
     let rect = ctx.content_rect();
     let accent = theme::accent(&ctx.global_style().visuals);

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use eframe::egui::epaint::RectShape;
 use eframe::egui::{
-    self, Color32, CornerRadius, EventFilter, FontId, Id, Modifiers, Painter, Pos2, Rect, Response, Sense, Stroke,
-    StrokeKind, TextStyle, Ui, Vec2, pos2, vec2,
+    Align2, Color32, Context, CornerRadius, EventFilter, FontId, Id, Memory, Modifiers, Painter, Pos2, Rect, Response,
+    Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::domain::SampleId;
@@ -197,7 +197,7 @@ pub(crate) fn grid_ui(
     textures.thumbnails.begin_frame(side_on_screen);
     memory.steps = GridSteps::new(layout, page_height);
     focus_ui(ui, state);
-    let mut area = egui::ScrollArea::vertical().id_salt("grid").auto_shrink([false, false]);
+    let mut area = ScrollArea::vertical().id_salt("grid").auto_shrink([false, false]);
     if let Some(top) = top_to_set(state, memory, layout, page_height) {
         area = area.vertical_scroll_offset(top);
         // The end of the content in the last frame must not pull it back.
@@ -225,7 +225,7 @@ fn focus_ui(ui: &Ui, state: &State) {
         let entry = state.shown_sample().and_then(|id| state.samples.get(id));
         let shown = entry.map_or("none", |entry| entry.name.as_str());
         let label = format!("Images, {shown} is shown");
-        egui::WidgetInfo::labeled(egui::Role::ListBox, true, label)
+        WidgetInfo::labeled(Role::ListBox, true, label)
     });
     if focus.has_focus() {
         let keys = EventFilter { vertical_arrows: true, horizontal_arrows: true, ..EventFilter::default() };
@@ -345,7 +345,7 @@ fn cell_ui<'state>(
         };
         let label = format!("{name}, {apart}{}{judged}", headline.text);
         let is_selected = state.selection.contains(sample);
-        egui::WidgetInfo::selected(egui::Role::ListBoxOption, true, is_selected, label)
+        WidgetInfo::selected(Role::ListBoxOption, true, is_selected, label)
     });
     take_clicks(ui, &response, sample, commands);
     let is_hovered = response.hovered();
@@ -476,13 +476,7 @@ fn paint_signs(ui: &Ui, state: &State, cell: &Cell<'_>) -> f32 {
 fn paint_problem(ui: &Ui, center: Pos2) {
     let painter = ui.painter();
     painter.circle_filled(center, 9.0, Color32::from_black_alpha(200));
-    painter.text(
-        center,
-        egui::Align2::CENTER_CENTER,
-        "⚠",
-        FontId::proportional(11.0),
-        Color32::from_rgb(0xf2, 0xb1, 0x4c),
-    );
+    painter.text(center, Align2::CENTER_CENTER, "⚠", FontId::proportional(11.0), Color32::from_rgb(0xf2, 0xb1, 0x4c));
 }
 
 /// The second line under a thumbnail.
@@ -664,8 +658,8 @@ fn paint_texts(ui: &Ui, cell: &Cell<'_>, signs_width: f32) {
 }
 
 /// Whether something other than the grid has the focus.
-pub(crate) fn is_taken_remote(ctx: &egui::Context) -> bool {
-    ctx.memory(egui::Memory::focused).is_some_and(|focused| focused != id())
+pub(crate) fn is_taken_remote(ctx: &Context) -> bool {
+    ctx.memory(Memory::focused).is_some_and(|focused| focused != id())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ pub(crate) mod grid;
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{self, Align, Button, Label, Layout, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{Align, Button, CentralPanel, Label, Layout, RichText, Role, TextEdit, Ui, WidgetInfo, vec2};
 
 use crate::domain::S3Place;
 use crate::window::browse::ui::grid::{GridMemory, GridSteps, grid_ui};
@@ -16,8 +16,9 @@ use crate::window::state::{
 };
 use crate::window::ui::textures::Textures;
 use crate::window::ui::widgets::{
-    FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, copy_renewal_ui, ends_or_lines_ui, fitting, grouped,
-    image_count, note_line_ui, primary_action_button_ui, recent_line_ui, sign_in_banner_ui, slider,
+    FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, command_button_ui, copy_renewal_ui, ends_or_lines_ui,
+    enter_pressed, fitting, grouped, image_count, note_line_ui, primary_action_button_ui, recent_line_ui,
+    sign_in_banner_ui, slider,
 };
 
 /// The width of the buttons that open something, in points.
@@ -47,7 +48,7 @@ pub(crate) fn images_in_the_middle_ui(
     textures: &mut Textures,
     commands: &mut Commands,
 ) {
-    egui::CentralPanel::default().show(ui, |ui| images_ui(ui, state, memory, textures, commands));
+    CentralPanel::default().show(ui, |ui| images_ui(ui, state, memory, textures, commands));
 }
 
 pub(crate) fn images_ui(
@@ -116,7 +117,7 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
         ["Path of a folder or image, or s3://bucket/folder/", "Path of a folder, or s3://bucket/", "Path of a folder"];
     let hint = fitting(ui, hints, ui.available_width() - FIELD_PADDING).unwrap_or_default();
     let field = ui.add(TextEdit::singleline(&mut memory.path).hint_text(hint).desired_width(f32::INFINITY));
-    let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+    let is_entered = enter_pressed(&field);
     field
         .on_hover_text(
             "A folder, image, project, model, predictions, ground truth or S3 address; press Enter to open it",
@@ -134,9 +135,7 @@ fn place_again_ui(ui: &mut Ui, state: &State, place: &S3Place, commands: &mut Co
         if let Some(sign_in) = state.sign_ins.get(&place.access) {
             copy_renewal_ui(ui, sign_in, commands);
         }
-        if ui.button("Open it again").clicked() {
-            commands.push(BrowseCommand::OpenPlace(Box::new(place.clone())));
-        }
+        command_button_ui(ui, "Open it again", commands, || BrowseCommand::OpenPlace(Box::new(place.clone())));
         action_button_ui(ui, state, Action::OpenS3, commands);
     });
 }
@@ -226,7 +225,7 @@ fn summary_text_ui(ui: &mut Ui, parts: &[String]) {
     let label = Label::new(RichText::new(text.unwrap_or_default()).weak()).truncate().show_tooltip_when_elided(false);
     let all = parts.join(", ");
     let response = ui.add(label).on_hover_text(&all);
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, all.as_str()));
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, all.as_str()));
 }
 
 /// The number of images, then what is known about them.

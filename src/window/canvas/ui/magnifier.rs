@@ -1,6 +1,6 @@
 //! The selected box enlarged, with some of its surroundings.
 
-use eframe::egui::{self, Color32, Label, Rect, RichText, Sense, Stroke, StrokeKind, Ui, vec2};
+use eframe::egui::{Align2, Color32, Label, Rect, RichText, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, vec2};
 
 use crate::domain::{Detection, Prediction};
 use crate::window::state::{Action, Commands, State};
@@ -67,15 +67,15 @@ fn crop_ui(ui: &mut Ui, state: &State, textures: &mut Textures, detection: &Dete
         return;
     };
     let Some(shown) = textures.image_of(source.id, sample) else {
-        let font = egui::TextStyle::Body.resolve(ui.style());
+        let font = TextStyle::Body.resolve(ui.style());
         let color = ui.visuals().weak_text_color();
-        painter.text(place.center(), egui::Align2::CENTER_CENTER, "Reading…", font, color);
+        painter.text(place.center(), Align2::CENTER_CENTER, "Reading…", font, color);
         return;
     };
     let [width, height] = shown.size();
     let bounds = detection.bounds.clipped(width, height);
-    let size = vec2(bounds.width(), bounds.height()).max(egui::Vec2::splat(1.0));
-    let with_context = size + egui::Vec2::splat(2.0 * CONTEXT * size.max_elem());
+    let size = vec2(bounds.width(), bounds.height()).max(Vec2::splat(1.0));
+    let with_context = size + Vec2::splat(2.0 * CONTEXT * size.max_elem());
     let zoom = (place.size() / with_context).min_elem().min(MAX_ZOOM);
     let center = vec2(bounds.x1, bounds.y1) + size / 2.0;
     let origin = place.center() - center * zoom;

@@ -7,8 +7,8 @@ pub(crate) mod placement;
 pub(crate) mod presentation;
 
 use eframe::egui::{
-    self, Align, Button, CentralPanel, Color32, FontId, Frame, Id, Layout, Margin, Panel, Rect, RichText, Sense,
-    TextStyle, Ui, Vec2, vec2,
+    Align, Button, CentralPanel, Color32, FontId, Frame, Id, Key, Label, Layout, Margin, Painter, Panel, Rect,
+    RichText, Role, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::domain::{SampleId, problem_of};
@@ -148,9 +148,9 @@ fn name_ui(ui: &mut Ui, state: &State) {
     if let Some(text) = fitting(ui, [&position, &short], room) {
         ui.label(RichText::new(text).weak());
     }
-    let shown = ui.add(egui::Label::new(name(ui)));
+    let shown = ui.add(Label::new(name(ui)));
     let shown = shown.on_hover_text(format!("{}\n{position}", entry.uri.as_str()));
-    shown.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, entry.name.as_str()));
+    shown.widget_info(|| WidgetInfo::labeled(Role::Label, true, entry.name.as_str()));
 }
 
 /// The position of the image, in full and as short as possible.
@@ -180,7 +180,7 @@ fn image_bar_ui(ui: &mut Ui, state: &State, textures: &Textures, commands: &mut 
             if width > ZOOM_BAR_WIDTH {
                 let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));
                 let percent = percent.map_or_else(String::new, |zoom| format!("{zoom:.0}%"));
-                ui.add_sized([52.0, 18.0], egui::Label::new(percent));
+                ui.add_sized([52.0, 18.0], Label::new(percent));
             }
             action_icon_ui(ui, state, Action::ZoomIn, "+", commands);
             action_icon_ui(ui, state, Action::FitImage, "Fit", commands);
@@ -214,24 +214,24 @@ fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
     let image = textures.image.as_ref();
     let Some([red, green, blue]) = image.and_then(|image| image.pixel(x, y)) else {
         let place = RichText::new(format!("x {x}  y {y}")).monospace();
-        let place = egui::Label::new(place).truncate().show_tooltip_when_elided(false);
+        let place = Label::new(place).truncate().show_tooltip_when_elided(false);
         ui.add(place).on_hover_text("The color appears when the image is loaded at full size");
         return;
     };
     let (rect, _) = ui.allocate_exact_size(vec2(14.0, 14.0), Sense::hover());
     let color = Color32::from_rgb(red, green, blue);
     ui.painter().rect_filled(rect, 3.0, color);
-    let line = egui::Stroke::new(1.0, theme::line(ui.visuals()));
-    ui.painter().rect_stroke(rect, 3.0, line, egui::StrokeKind::Outside);
+    let line = Stroke::new(1.0, theme::line(ui.visuals()));
+    ui.painter().rect_stroke(rect, 3.0, line, StrokeKind::Outside);
     let hex = format!("#{red:02x}{green:02x}{blue:02x}");
     let whole = format!("x {x}  y {y}   R {red}  G {green}  B {blue}   {hex}");
-    let font = egui::TextStyle::Monospace.resolve(ui.style());
+    let font = TextStyle::Monospace.resolve(ui.style());
     let digit = ui.painter().layout_no_wrap("0".to_owned(), font, Color32::PLACEHOLDER).size().x;
     let room = (ui.available_width() / digit) as usize;
     let texts = [whole.clone(), format!("x {x}  y {y}   {hex}"), format!("{x} {y} {hex}"), hex];
     if let Some(text) = texts.into_iter().find(|text| text.len() <= room) {
         let label = ui.label(RichText::new(text).monospace());
-        label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, whole.as_str()));
+        label.widget_info(|| WidgetInfo::labeled(Role::Label, true, whole.as_str()));
         label.on_hover_text(whole);
     }
 }
@@ -255,7 +255,7 @@ fn image_ui(
     }
     // Not a Tab stop: everything that can be done with it has a key of its own.
     let response = ui.allocate_rect(canvas, Sense::CLICK | Sense::DRAG);
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, image_name(state)));
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, image_name(state)));
     let painter = ui.painter_at(canvas);
     let placement = Placement::new(canvas, size, state.canvas);
     paint_image(state, textures, &painter, placement.on_screen);
@@ -273,7 +273,7 @@ fn image_ui(
         image.request_pixel(x, y);
     }
 
-    let hides_boxes = ui.input(|input| input.key_down(egui::Key::H))
+    let hides_boxes = ui.input(|input| input.key_down(Key::H))
         && !browse::ui::grid::is_taken_remote(ui.ctx())
         && state.overlay == Overlay::None;
     let hovered = if hides_boxes {
@@ -344,7 +344,7 @@ pub(crate) fn image_size(state: &State, textures: &mut Textures) -> Option<Vec2>
 }
 
 /// Paints the image, or its thumbnail until the image is decoded.
-pub(crate) fn paint_image(state: &State, textures: &mut Textures, painter: &egui::Painter, on_screen: Rect) {
+pub(crate) fn paint_image(state: &State, textures: &mut Textures, painter: &Painter, on_screen: Rect) {
     let (Some(sample), Some(source)) = (state.shown_sample(), &state.source) else {
         return;
     };
@@ -371,7 +371,7 @@ fn waiting_ui(ui: &mut Ui, state: &State, canvas: Rect) {
     };
     let width = canvas.width().min(460.0);
     let place = Rect::from_center_size(canvas.center(), vec2(width, 60.0));
-    ui.put(place, egui::Label::new(text).wrap());
+    ui.put(place, Label::new(text).wrap());
 }
 
 /// Warns, over the image, that it is incomplete or is not the predicted version.
@@ -386,7 +386,7 @@ fn warning_ui(ui: &Ui, state: &State, canvas: Rect) {
     if warnings.is_empty() {
         return;
     }
-    let font = egui::TextStyle::Body.resolve(ui.style());
+    let font = TextStyle::Body.resolve(ui.style());
     let text = format!("⚠ {}", warnings.join(" · "));
     let galley = truncated(ui, &text, font, Color32::WHITE, canvas.width() - 40.0);
     let size = galley.size() + vec2(20.0, 12.0);
@@ -395,12 +395,12 @@ fn warning_ui(ui: &Ui, state: &State, canvas: Rect) {
     painter.rect_filled(place, 6.0, Color32::from_black_alpha(215));
     painter.galley(place.min + vec2(10.0, 6.0), galley, Color32::WHITE);
     let label = ui.interact(place, ui.scope_id().with("warning"), Sense::hover());
-    label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text.as_str()));
+    label.widget_info(|| WidgetInfo::labeled(Role::Label, true, text.as_str()));
     label.on_hover_text(&text);
 }
 
 /// A rectangle of this size near the bottom of the canvas.
 fn near_bottom(canvas: Rect, size: Vec2) -> Rect {
-    let center = egui::pos2(canvas.center().x, canvas.bottom() - size.y / 2.0 - 12.0);
+    let center = pos2(canvas.center().x, canvas.bottom() - size.y / 2.0 - 12.0);
     Rect::from_center_size(center, size)
 }

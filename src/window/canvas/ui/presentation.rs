@@ -2,7 +2,8 @@
 //! stored.
 
 use eframe::egui::{
-    self, Align2, CentralPanel, Color32, FontId, Frame, Id, Key, Rect, Sense, Stroke, StrokeKind, Ui, pos2, vec2,
+    Align2, CentralPanel, Color32, Context, FontId, Frame, Id, Key, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2,
+    ViewportCommand, WidgetInfo, pos2, vec2,
 };
 
 use crate::domain::{Prediction, PredictionContent, SampleId};
@@ -33,11 +34,11 @@ pub(crate) struct PresentationMemory {
 }
 
 /// Enters and leaves full screen as the state requires.
-pub(crate) fn follow_fullscreen(ctx: &egui::Context, state: &State, memory: &mut PresentationMemory) {
+pub(crate) fn follow_fullscreen(ctx: &Context, state: &State, memory: &mut PresentationMemory) {
     let wanted = state.presenting.is_some();
     let of_window = ctx.input(|input| input.viewport().fullscreen);
     if must_switch(memory.is_fullscreen, of_window, wanted) {
-        ctx.send_viewport_cmd(egui::ViewportCommand::Fullscreen(wanted));
+        ctx.send_viewport_cmd(ViewportCommand::Fullscreen(wanted));
         *memory = PresentationMemory {
             keys_until: ctx.input(|input| input.time) + KEYS_SHOWN_SECS,
             ..PresentationMemory::default()
@@ -95,7 +96,7 @@ pub(crate) fn command(key: Key, presenting: Presenting, settings: &Settings) -> 
 }
 
 /// Shows the next image when the time is up; the first one follows the last.
-fn turn(ctx: &egui::Context, state: &State, memory: &mut PresentationMemory, seen_secs: f64, commands: &mut Commands) {
+fn turn(ctx: &Context, state: &State, memory: &mut PresentationMemory, seen_secs: f64, commands: &mut Commands) {
     let is_playing = state.presenting.is_some_and(|presenting| presenting.is_playing);
     if !is_playing || memory.seen_since.is_none() {
         return;
@@ -212,12 +213,12 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, place: Rect, 
 fn said(ui: &Ui, place: Rect, index: usize, text: &str) {
     let id = Id::unique(("presented", index));
     let response = ui.interact(place, id, Sense::hover());
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text));
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text));
 }
 
 /// The key hints, for a while and whenever the pointer moves.
 fn keys_ui(ui: &mut Ui, state: &State, memory: &mut PresentationMemory, screen: Rect, now: f64) {
-    let has_moved = ui.input(|input| input.pointer.delta() != egui::Vec2::ZERO);
+    let has_moved = ui.input(|input| input.pointer.delta() != Vec2::ZERO);
     if has_moved {
         memory.keys_until = now + KEYS_SHOWN_SECS;
     }

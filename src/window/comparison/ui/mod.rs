@@ -4,8 +4,8 @@ pub(crate) mod canvas;
 
 use eframe::egui::text::LayoutJob;
 use eframe::egui::{
-    self, Align, Button, CollapsingHeader, ComboBox, FontId, Grid, Label, Layout, Rect, RichText, Sense, Stroke,
-    TextFormat, Ui, pos2, vec2,
+    Align, Button, CollapsingHeader, ComboBox, FontId, Grid, Label, Layout, Rect, RichText, Sense, Shape, Stroke,
+    TextFormat, TextStyle, Ui, pos2, vec2,
 };
 
 use crate::domain::{ModelTask, RunId};
@@ -17,8 +17,8 @@ use crate::window::state::{
 };
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, action_button_ui, banner_ui, grouped, image_count, key_value_ui, note_ui, rows_in_sight_ui, strong,
-    warning_ui,
+    Tone, action_button_ui, banner_ui, command_button_ui, grouped, image_count, key_value_ui, note_ui,
+    rows_in_sight_ui, strong, warning_ui,
 };
 
 const MAX_CLASS_CHANGES: usize = 8;
@@ -144,7 +144,7 @@ fn line_sample(ui: &Ui, place: Rect, is_dashed: bool) {
     let y = place.center().y;
     let line = [pos2(place.left(), y), pos2(place.right() - 2.0, y)];
     if is_dashed {
-        let dashes = egui::Shape::dashed_line(&line, stroke, 6.0, 4.0);
+        let dashes = Shape::dashed_line(&line, stroke, 6.0, 4.0);
         ui.painter().extend(dashes);
     } else {
         ui.painter().line_segment(line, stroke);
@@ -171,16 +171,12 @@ fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn running_ui(ui: &mut Ui, task: TaskId, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.weak("Comparing…");
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-        }
+        command_button_ui(ui, "Cancel", commands, || Command::SignalTask(task, TaskSignal::Cancel));
     });
 }
 
 fn again_ui(ui: &mut Ui, commands: &mut Commands) {
-    if ui.button("Compare again").clicked() {
-        commands.push(ReviewCommand::CompareAgain);
-    }
+    command_button_ui(ui, "Compare again", commands, || ReviewCommand::CompareAgain);
 }
 
 fn summary_ui(ui: &mut Ui, summary: &AgreementSummary, task: ModelTask) {
@@ -230,7 +226,7 @@ fn number_ui(ui: &mut Ui, number: usize, caption: &str) {
     let visuals = ui.visuals();
     let mut job = LayoutJob::default();
     let large = FontId::new(15.0, theme::strong_family());
-    let small = egui::TextStyle::Small.resolve(ui.style());
+    let small = TextStyle::Small.resolve(ui.style());
     let number = grouped(number);
     job.append(&number, 0.0, TextFormat::simple(large, visuals.text_color()));
     let caption = format!("\n{caption}");

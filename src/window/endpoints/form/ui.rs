@@ -1,6 +1,6 @@
 //! The form that deploys a model to a real-time endpoint.
 
-use eframe::egui::{self, Button, RichText, Ui};
+use eframe::egui::{Button, Context, RichText, Ui};
 
 use crate::sagemaker::spec::endpoint::{GPU_AMIS, default_ami};
 use crate::sagemaker::spec::transform::dated_name;
@@ -35,12 +35,7 @@ pub(crate) struct EndpointTexts {
     tags: PairsMemory,
 }
 
-pub(crate) fn endpoint_form_ui(
-    ctx: &egui::Context,
-    state: &State,
-    memory: &mut EndpointFormMemory,
-    commands: &mut Commands,
-) {
+pub(crate) fn endpoint_form_ui(ctx: &Context, state: &State, memory: &mut EndpointFormMemory, commands: &mut Commands) {
     if state.overlay != Overlay::DeployEndpoint {
         return;
     }

@@ -9,7 +9,7 @@ use crate::tasks::now_ms;
 use crate::window::state::{Action, Commands, EndpointsCommand, KnownEndpoint, State};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign, endpoint_word,
+    command_button_ui, delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign, endpoint_word,
 };
 
 /// How often the cost is redrawn.
@@ -39,9 +39,7 @@ pub(crate) fn endpoints_banner_ui(ui: &mut Ui, state: &State, commands: &mut Com
             };
             ui.horizontal(|ui| {
                 ui.label(text);
-                if ui.button("Show all").clicked() {
-                    commands.push(Action::Endpoints);
-                }
+                command_button_ui(ui, "Show all", commands, || Action::Endpoints);
             });
         }
     });

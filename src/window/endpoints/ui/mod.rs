@@ -4,7 +4,7 @@ pub(crate) mod banner;
 mod page;
 pub(crate) mod words;
 
-use eframe::egui::{self, Response, Ui};
+use eframe::egui::{Context, Response, Ui};
 
 use crate::sagemaker::spec::endpoint::{EndpointStatus, EndpointSummary};
 use crate::window::remote::ui::{EmptyPage, ListMemory, ListRequest, ListWords, columns_ui, list_dialog_ui, row_ui};
@@ -13,7 +13,7 @@ use crate::window::ui::widgets::{ago_text, endpoint_sign, endpoint_word, renew_i
 
 pub(crate) type EndpointsMemory = ListMemory<EndpointStatus>;
 
-pub(crate) fn endpoints_ui(ctx: &egui::Context, state: &State, memory: &mut EndpointsMemory, commands: &mut Commands) {
+pub(crate) fn endpoints_ui(ctx: &Context, state: &State, memory: &mut EndpointsMemory, commands: &mut Commands) {
     if state.overlay != Overlay::Endpoints {
         return;
     }

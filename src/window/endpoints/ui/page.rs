@@ -12,8 +12,8 @@ use crate::window::state::{
     KnownEndpoint, Loadable, State,
 };
 use crate::window::ui::widgets::{
-    Tone, banner_ui, copy_sign_in_ui, delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign,
-    endpoint_word, key_value_ui, message_ui, note_ui, strong,
+    Tone, banner_ui, command_button_ui, copy_sign_in_ui, delete_endpoint_button, endpoint_cost_text, endpoint_end_text,
+    endpoint_sign, endpoint_word, key_value_ui, message_ui, note_ui, strong,
 };
 
 const HOUR_MS: i64 = 60 * 60_000;
@@ -167,12 +167,8 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
         }
         ui.add_space(4.0);
         ui.horizontal(|ui| {
-            if ui.button("Delete it").clicked() {
-                commands.push(EndpointsCommand::Delete(endpoint.id.clone()));
-            }
-            if ui.button("Keep it").clicked() {
-                commands.push(EndpointsCommand::Keep);
-            }
+            command_button_ui(ui, "Delete it", commands, || EndpointsCommand::Delete(endpoint.id.clone()));
+            command_button_ui(ui, "Keep it", commands, || EndpointsCommand::Keep);
         });
     });
 }
@@ -271,9 +267,7 @@ fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
                     "Retry"
                 }
             };
-            if ui.button(label).clicked() {
-                commands.push(EndpointsCommand::ReadLog(endpoint.id.clone()));
-            }
+            command_button_ui(ui, label, commands, || EndpointsCommand::ReadLog(endpoint.id.clone()));
         });
 }
 

@@ -1,8 +1,8 @@
 //! The curves of an evaluation, and the reliability of its scores.
 
 use eframe::egui::{
-    self, Align2, CornerRadius, CursorIcon, EventFilter, Key, Modifiers, Pos2, Rect, Response, Sense, Shape, Stroke,
-    TextStyle, Ui, pos2, vec2,
+    self, Align2, CornerRadius, CursorIcon, EventFilter, Key, Label, Modifiers, Pos2, Rect, Response, RichText, Role,
+    Sense, Shape, Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::domain::decimal;
@@ -26,7 +26,7 @@ pub(crate) struct Chart {
 
 impl Chart {
     /// Draws the axes.
-    pub(crate) fn new(ui: &mut Ui, size: egui::Vec2, sense: Sense, [across, up]: [&str; 2]) -> Self {
+    pub(crate) fn new(ui: &mut Ui, size: Vec2, sense: Sense, [across, up]: [&str; 2]) -> Self {
         let (rect, response) = ui.allocate_exact_size(size, sense);
         let plot = Rect::from_min_max(rect.min + vec2(LEFT, TOP), rect.max - vec2(RIGHT, BOTTOM));
         let chart = Self { response, plot };
@@ -55,7 +55,7 @@ impl Chart {
         painter.add(turned);
         if chart.response.has_focus() {
             let stroke = Stroke::new(2.0, theme::accent(visuals));
-            painter.rect_stroke(plot.expand(2.0), 2.0, stroke, egui::StrokeKind::Outside);
+            painter.rect_stroke(plot.expand(2.0), 2.0, stroke, StrokeKind::Outside);
         }
         chart
     }
@@ -110,7 +110,7 @@ struct Charts<'c> {
     threshold: Threshold,
     /// The search for the boxes of the curves.
     query: String,
-    size: egui::Vec2,
+    size: Vec2,
 }
 
 /// For a ground-truth class, or for all classes together.
@@ -221,7 +221,7 @@ impl Charts<'_> {
         let score = decimal(self.threshold.score);
         let top = chart.at(score, 1.0);
         ui.painter().vline(top.x, chart.plot.y_range(), Stroke::new(2.0, strong));
-        ui.painter().rect_filled(egui::Rect::from_center_size(top, vec2(10.0, 10.0)), 2.0, strong);
+        ui.painter().rect_filled(Rect::from_center_size(top, vec2(10.0, 10.0)), 2.0, strong);
         let says = self.curve.at(score).map_or_else(String::new, |now| format!(": F1 {:.2}", now.f1));
         let label = format!("F1 by minimum score for {}, minimum score{says}", self.name);
         // Rounded to 0.01, like the filters' slider.
@@ -255,7 +255,7 @@ impl Charts<'_> {
     ) {
         let response = &chart.response;
         let score = self.threshold.score;
-        response.widget_info(|| egui::WidgetInfo::slider(ui.is_enabled(), score.into(), label));
+        response.widget_info(|| WidgetInfo::slider(ui.is_enabled(), score.into(), label));
         ui.ctx().accesskit_node_builder(response.id, |node| {
             use egui::accesskit::Action::{Decrement, Increment, SetValue};
             node.set_min_numeric_value(0.0);
@@ -292,7 +292,7 @@ fn text_of(point: CurvePoint) -> String {
 }
 
 /// The minimum score requested with arrow keys or a screen reader.
-fn moved_by_keys(ui: &Ui, response: &egui::Response, score: f32) -> Option<f32> {
+fn moved_by_keys(ui: &Ui, response: &Response, score: f32) -> Option<f32> {
     use egui::accesskit::{Action, ActionData};
     let mut steps = 0.0;
     if response.has_focus() {
@@ -332,9 +332,9 @@ pub(crate) fn reliability_ui(ui: &mut Ui, metrics: &ClassificationMetrics, comma
     }
     let diagonal = [chart.at(0.0, 0.0), chart.at(1.0, 1.0)];
     let line = Stroke::new(1.5, ui.visuals().text_color());
-    ui.painter().extend(egui::Shape::dashed_line(&diagonal, line, 5.0, 4.0));
+    ui.painter().extend(Shape::dashed_line(&diagonal, line, 5.0, 4.0));
     let says = "Bars: accuracy (darker = more images). Line: mean score. Calibrated scores reach the dashed line";
-    ui.add(egui::Label::new(egui::RichText::new(says).small().weak()).wrap());
+    ui.add(Label::new(RichText::new(says).small().weak()).wrap());
 }
 
 /// The whole height is clickable, because a bar of 0% has none.
@@ -353,20 +353,20 @@ fn bin_ui(ui: &Ui, chart: &Chart, bin: &ReliabilityBin, most: usize) -> bool {
         accuracy * 100.0,
         mean_score * 100.0
     );
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &text));
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &text));
     let visuals = ui.visuals();
     let bar = place.with_min_y(chart.at(0.0, accuracy).y);
     let accent = theme::accent(visuals);
     // The more images, the greater their weight in the error.
     let weight = 0.35 + 0.65 * bin.images as f32 / most as f32;
     ui.painter().rect_filled(bar, CornerRadius::ZERO, accent.gamma_multiply(weight));
-    ui.painter().rect_stroke(bar, 0.0, Stroke::new(1.0, accent), egui::StrokeKind::Inside);
+    ui.painter().rect_stroke(bar, 0.0, Stroke::new(1.0, accent), StrokeKind::Inside);
     let y = chart.at(0.0, mean_score).y;
     let mark = [pos2(place.left(), y), pos2(place.right(), y)];
     ui.painter().line_segment(mark, Stroke::new(2.0, visuals.strong_text_color()));
     if response.hovered() || response.has_focus() {
         let stroke = Stroke::new(2.0, visuals.strong_text_color());
-        ui.painter().rect_stroke(place, 0.0, stroke, egui::StrokeKind::Inside);
+        ui.painter().rect_stroke(place, 0.0, stroke, StrokeKind::Inside);
     }
     response.on_hover_text(format!("{text}\nClick to show them")).clicked()
 }

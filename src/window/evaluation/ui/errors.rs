@@ -1,6 +1,6 @@
 //! The kinds of errors: their count with the current filters, and their cost.
 
-use eframe::egui::{self, Align2, CornerRadius, Rect, Sense, TextStyle, Ui, pos2, vec2};
+use eframe::egui::{Align2, CornerRadius, Rect, Role, Sense, TextStyle, Ui, WidgetInfo, pos2, vec2};
 
 use crate::evaluation::DetectionMetrics;
 use crate::review::OutcomeKind;
@@ -85,7 +85,7 @@ fn row_ui(ui: &mut Ui, row: &ErrorRow, [count_share, cost_share]: [f32; 2], mean
     let (count, cost) = (grouped(row.count as usize), format!("{:.3}", row.cost));
     response.widget_info(|| {
         let label = format!("Errors, {}: {count}, AP50 cost {cost}", row.name);
-        egui::WidgetInfo::labeled(egui::Role::Button, row.count > 0, label)
+        WidgetInfo::labeled(Role::Button, row.count > 0, label)
     });
     if ui.is_rect_visible(rect) {
         let visuals = ui.visuals();

@@ -9,8 +9,8 @@ use crate::window::state::{
     TaskId, TaskSignal, TruthNames, TruthReading,
 };
 use crate::window::ui::widgets::{
-    Tone, action_button_ui, action_menu_ui, banner_ui, elided_in_middle, ends_or_lines_ui, grouped, note_line_ui,
-    note_ui, progress_text, strong,
+    Tone, action_button_ui, action_menu_ui, banner_ui, command_button_ui, elided_in_middle, ends_or_lines_ui, grouped,
+    note_line_ui, note_ui, progress_text, strong,
 };
 
 /// Below this width, the buttons next to the title are a menu, in points.
@@ -159,17 +159,13 @@ fn names_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut 
                 commands.push(EvaluationCommand::ReadTruthAs(reading));
             }
         }
-        if ui.button("Other class names…").clicked() {
-            commands.push(Action::OpenTruth);
-        }
+        command_button_ui(ui, "Other class names…", commands, || Action::OpenTruth);
     });
 }
 
 fn read_again_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.horizontal_wrapped(|ui| {
-        if ui.button("Read again").clicked() {
-            commands.push(EvaluationCommand::EvaluateAgain);
-        }
+        command_button_ui(ui, "Read again", commands, || EvaluationCommand::EvaluateAgain);
         action_button_ui(ui, state, Action::OpenTruth, commands);
     });
 }
@@ -224,9 +220,7 @@ fn was_cancelled(evaluation: &RunEvaluation) -> bool {
 }
 
 fn again_ui(ui: &mut Ui, label: &str, commands: &mut Commands) {
-    if ui.button(label).clicked() {
-        commands.push(EvaluationCommand::EvaluateAgain);
-    }
+    command_button_ui(ui, label, commands, || EvaluationCommand::EvaluateAgain);
 }
 
 fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Commands) {
@@ -234,9 +228,7 @@ fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Commands
         return;
     };
     let progress = entry.control.progress();
-    if ui.button("Cancel").clicked() {
-        commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-    }
+    command_button_ui(ui, "Cancel", commands, || Command::SignalTask(task, TaskSignal::Cancel));
     ui.add(ProgressBar::new(progress.fraction().unwrap_or(0.0)).desired_width(110.0).desired_height(8.0));
     let text = progress_text(&progress, entry.control.is_paused());
     let text = if text.is_empty() { entry.title.clone() } else { text };

@@ -39,7 +39,7 @@ pub(crate) fn matching_ui(
     unfound_ui(ui, &opened.truth, evaluation);
     if !evaluation.unused.is_empty() {
         let names = some_of(evaluation.unused.rows().map(|(from, _)| from.to_owned()));
-        warning_ui(ui, &format!("Corrections for classes that the model does not have: {names}"));
+        warning_ui(ui, format!("Corrections for classes that the model does not have: {names}"));
     }
     let listed: Vec<&ClassRow> = rows.iter().filter(|row| !memory.only_unmatched || row.matched.is_none()).collect();
     ScrollArea::vertical().id_salt("class matching").auto_shrink(false).show_rows(
@@ -70,7 +70,7 @@ fn unfound_ui(ui: &mut Ui, truth: &GroundTruth, evaluation: &RunEvaluation) {
         return;
     }
     let names = some_of(unfound.iter().map(ToString::to_string));
-    warning_ui(ui, &format!("Ground-truth classes without a matching model class: {names}"));
+    warning_ui(ui, format!("Ground-truth classes without a matching model class: {names}"));
 }
 
 fn some_of(names: impl ExactSizeIterator<Item = String>) -> String {

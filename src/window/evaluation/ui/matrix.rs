@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    self, Align2, Color32, FontId, Rect, ScrollArea, Sense, Stroke, TextStyle, Ui, UiBuilder, Vec2, pos2, vec2,
+    self, Align2, Button, Color32, FontId, InputState, Rect, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle,
+    Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2,
 };
 use strum::{IntoStaticStr, VariantArray};
 
@@ -194,7 +195,7 @@ pub(crate) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemor
         memory.side = Some(side);
     }
     if ui.rect_contains_pointer(all) {
-        let zoom = ui.input(egui::InputState::zoom_delta);
+        let zoom = ui.input(InputState::zoom_delta);
         if zoom != 1.0 {
             memory.side = Some((side * zoom).clamp(*SIDES.start(), *SIDES.end()));
         }
@@ -241,7 +242,7 @@ fn controls_ui(ui: &mut Ui, memory: &mut MatrixMemory) {
             }
             button.accessible_name(name);
         }
-        let fit = ui.add_enabled(memory.side.is_some(), egui::Button::new("Fit"));
+        let fit = ui.add_enabled(memory.side.is_some(), Button::new("Fit"));
         let fit = fit.on_hover_text("Shows all cells. Small cells have no names; hover to read them");
         if fit.clicked() {
             memory.side = None;
@@ -325,7 +326,7 @@ fn cell_ui(
     let id = ui.scope_id().with((cell.truth, cell.predicted));
     let response = ui.interact(rect, id, Sense::click());
     let text = text_of(shown, cell);
-    response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, true, is_outlined, &text));
+    response.widget_info(|| WidgetInfo::selected(Role::Button, true, is_outlined, &text));
     let strength = match normalize {
         // Makes small counts visible next to large ones.
         Normalize::Counts => (cell.count as f64 / most as f64).sqrt(),
@@ -350,7 +351,7 @@ fn cell_ui(
     if is_outlined || response.hovered() || response.has_focus() {
         let width = if is_outlined { 3.0 } else { 2.0 };
         let stroke = Stroke::new(width, visuals.strong_text_color());
-        ui.painter().rect_stroke(rect, 0.0, stroke, egui::StrokeKind::Inside);
+        ui.painter().rect_stroke(rect, 0.0, stroke, StrokeKind::Inside);
     }
     let shares = format!("{} of the row, {} of the column", percent(cell.of_row), percent(cell.of_column));
     response.on_hover_text(format!("{text}\n{shares}\nClick to show them")).clicked()

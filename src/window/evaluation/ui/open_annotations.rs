@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Button, ComboBox, Label, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{Button, ComboBox, Context, Label, RichText, TextEdit, Ui, vec2};
 
 use crate::domain::NamePattern;
 use crate::window::outputs::reading::ui::{BUTTON_WIDTH, LABEL_SETS, labels_ui, width_beside_button};
@@ -13,7 +13,7 @@ use crate::window::state::{
 };
 use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::place_field::{PlaceMemory, footer_ui};
-use crate::window::ui::widgets::{Tone, banner_ui, strong};
+use crate::window::ui::widgets::{Tone, banner_ui, command_button_ui, strong};
 
 const WIDTH: f32 = 560.0;
 /// The number of images whose class in their file name is shown.
@@ -151,7 +151,7 @@ impl OpenAs {
 }
 
 pub(crate) fn open_annotations_ui(
-    ctx: &egui::Context,
+    ctx: &Context,
     state: &State,
     open_as: OpenAs,
     memory: &mut OpenAnnotationsMemory,
@@ -210,9 +210,7 @@ fn place_ui(
     ui.horizontal(|ui| {
         for (text, kind) in [("Choose a file…", AnnotationsPick::File), ("Choose a folder…", AnnotationsPick::Folder)]
         {
-            if ui.button(text).clicked() {
-                commands.push(BrowseCommand::PickAnnotations(kind));
-            }
+            command_button_ui(ui, text, commands, || BrowseCommand::PickAnnotations(kind));
         }
     });
     if open_as == OpenAs::Truth && memory.place.address.contains(NamePattern::CLASS) {

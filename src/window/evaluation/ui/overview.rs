@@ -1,6 +1,9 @@
 //! The main metrics, the curves, and the kinds of errors.
 
-use eframe::egui::{self, CornerRadius, FontId, RichText, ScrollArea, Sense, TextStyle, Ui, pos2, vec2};
+use eframe::egui::{
+    Align2, Button, CornerRadius, FontId, RichText, Role, ScrollArea, Sense, TextStyle, Ui, Vec2, WidgetInfo, pos2,
+    vec2,
+};
 
 use crate::domain::ModelTask;
 use crate::evaluation::{
@@ -132,7 +135,7 @@ fn threshold_ui(
 
 fn count_button_ui(ui: &mut Ui, (count, what): (u64, &str), meaning: &str, query: &str, commands: &mut Commands) {
     let text = format!("{} {what}", grouped(count as usize));
-    let button = ui.add_enabled(count > 0, eframe::egui::Button::new(text));
+    let button = ui.add_enabled(count > 0, Button::new(text));
     if button.on_hover_text(format!("{meaning}; click to show them")).clicked() {
         show_boxes(commands, query.to_owned());
     }
@@ -190,7 +193,7 @@ fn notes_ui(ui: &mut Ui, shown: &Shown<'_>) {
     });
 }
 
-const SIZE: egui::Vec2 = vec2(96.0, 58.0);
+const SIZE: Vec2 = vec2(96.0, 58.0);
 
 /// The text below the metric of a card.
 #[derive(Debug, Clone, Copy)]
@@ -228,14 +231,14 @@ pub(crate) fn card_ui(ui: &mut Ui, name: &str, number: Option<f64>, interval: Ca
         }
         CardInterval::NotMeasured => Default::default(),
     };
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, format!("{name} {text}{spoken}")));
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("{name} {text}{spoken}")));
     let visuals = ui.visuals();
     let painter = ui.painter();
     painter.rect_filled(rect, CornerRadius::same(8), theme::raised_fill(visuals));
     let small = TextStyle::Small.resolve(ui.style());
     let (weak, strong) = (visuals.weak_text_color(), visuals.strong_text_color());
     let line = |top: f32, text: &str, font: FontId, color| {
-        painter.text(pos2(rect.left() + 9.0, rect.top() + top), egui::Align2::LEFT_TOP, text, font, color);
+        painter.text(pos2(rect.left() + 9.0, rect.top() + top), Align2::LEFT_TOP, text, font, color);
     };
     line(6.0, name, small.clone(), weak);
     line(19.0, &text, FontId::new(18.0, theme::strong_family()), strong);

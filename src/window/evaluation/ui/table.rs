@@ -1,6 +1,6 @@
 //! The metrics of each class: clicking a row shows its curves, clicking a count its boxes.
 
-use eframe::egui::{self, Rect, ScrollArea, Sense, Stroke, Ui};
+use eframe::egui::{Rect, Role, ScrollArea, Sense, Stroke, Ui, WidgetInfo};
 
 use crate::evaluation::{EvaluatedClass, Metrics};
 use crate::review::ClassOutcomes;
@@ -168,7 +168,7 @@ fn row_ui(
 /// A count that can be clicked to see what was counted.
 fn count_ui(ui: &Ui, cell: Rect, key: (u32, &str), text: &str, says: &str) -> bool {
     let response = ui.interact(cell, ui.scope_id().with(key), Sense::click());
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, says));
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, says));
     let accent = theme::accent(ui.visuals());
     let drawn = table_number_ui(ui, cell, text, accent);
     if response.hovered() || response.has_focus() {

@@ -2,7 +2,7 @@
 
 mod checks;
 
-use eframe::egui::{self, Grid, Ui};
+use eframe::egui::{Context, Grid, Ui};
 use strum::VariantArray;
 
 use crate::domain::S3Link;
@@ -41,7 +41,7 @@ pub(crate) struct JobTexts {
     tags: PairsMemory,
 }
 
-pub(crate) fn job_form_ui(ctx: &egui::Context, state: &State, memory: &mut JobFormMemory, commands: &mut Commands) {
+pub(crate) fn job_form_ui(ctx: &Context, state: &State, memory: &mut JobFormMemory, commands: &mut Commands) {
     if state.overlay != Overlay::StartJob {
         return;
     }

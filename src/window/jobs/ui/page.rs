@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use eframe::egui::{self, Button, CollapsingHeader, Label, ProgressBar, ScrollArea, Ui};
+use eframe::egui::{Button, CollapsingHeader, Label, ProgressBar, ScrollArea, TextStyle, Ui};
 use strum::VariantArray;
 
 use crate::domain::{S3Place, Utc};
@@ -22,8 +22,8 @@ use crate::window::state::{
 use crate::window::ui::form::{preflight_ui, price_ui};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, copy_sign_in_ui, ends_ui, grouped, human_duration, key_value_ui, message_ui, note_ui,
-    primary_button, strong, waiting_ui,
+    Tone, banner_ui, command_button_ui, copy_sign_in_ui, ends_ui, grouped, human_duration, key_value_ui, message_ui,
+    note_ui, primary_button, strong, waiting_ui,
 };
 
 const FAILED_HEIGHT: f32 = 140.0;
@@ -99,9 +99,7 @@ fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Commands) 
                 commands.push(JobsCommand::StopWatching(job.id.clone()));
             }
         }
-        if ui.button("Refresh").clicked() {
-            commands.push(JobsCommand::Watch(job.id.clone()));
-        }
+        command_button_ui(ui, "Refresh", commands, || JobsCommand::Watch(job.id.clone()));
     });
 }
 
@@ -352,9 +350,7 @@ fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mu
             waiting_ui(ui, "Looking for failed images…");
         }
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
-            if ui.button("Retry").clicked() {
-                commands.push(JobsCommand::FindOutcome(job.id.clone()));
-            }
+            command_button_ui(ui, "Retry", commands, || JobsCommand::FindOutcome(job.id.clone()));
         }),
         Loadable::Ready(outcome) => known_outcome_ui(ui, job, progress, outcome, commands),
     }
@@ -382,7 +378,7 @@ fn known_outcome_ui(
         ui.label(predicted_by_retry(retry.predicted, &retry.job_name));
     }
     let unexplained = outcome.unexplained.words(&progress.job);
-    let row_height = ui.text_style_height(&egui::TextStyle::Body) + 2.0;
+    let row_height = ui.text_style_height(&TextStyle::Body) + 2.0;
     ScrollArea::vertical().id_salt("failed objects").max_height(FAILED_HEIGHT).auto_shrink([false, true]).show_rows(
         ui,
         row_height,
@@ -403,9 +399,7 @@ fn known_outcome_ui(
     };
     let text = format!("Retry {} is running for {} of them", running.job_name, grouped(running.under_way as usize));
     banner_ui(ui, Tone::Hint, &text, |ui| {
-        if ui.button("Check its progress").clicked() {
-            commands.push(JobsCommand::FindOutcome(job.id.clone()));
-        }
+        command_button_ui(ui, "Check its progress", commands, || JobsCommand::FindOutcome(job.id.clone()));
     });
 }
 
@@ -417,9 +411,7 @@ fn retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Co
             ui.horizontal(|ui| {
                 ui.spinner();
                 ui.weak("Checking the retry…");
-                if ui.button("Not now").clicked() {
-                    commands.push(JobsCommand::DropRetry(job.id.clone()));
-                }
+                command_button_ui(ui, "Not now", commands, || JobsCommand::DropRetry(job.id.clone()));
             });
         }
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
@@ -544,15 +536,11 @@ fn left_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, memory: &mut Pag
     match &job.left {
         Loadable::NotLoaded => {
             ui.weak("The model in SageMaker, its archive and the manifest stay until they are deleted");
-            if ui.button("Show leftovers").clicked() {
-                commands.push(JobsCommand::FindLeftovers(job.id.clone()));
-            }
+            command_button_ui(ui, "Show leftovers", commands, || JobsCommand::FindLeftovers(job.id.clone()));
         }
         Loadable::Loading(_) => drop(ui.spinner()),
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
-            if ui.button("Retry").clicked() {
-                commands.push(JobsCommand::FindLeftovers(job.id.clone()));
-            }
+            command_button_ui(ui, "Retry", commands, || JobsCommand::FindLeftovers(job.id.clone()));
         }),
         Loadable::Ready(Leftovers::Unrecorded) => {
             let text = format!(

@@ -1,12 +1,12 @@
 //! The correct class of a wrong box, and the question before judging many images.
 
-use eframe::egui::{self, Button, Label, ScrollArea, Sense, vec2};
+use eframe::egui::{Button, Context, Label, ScrollArea, Sense, Ui, vec2};
 
 use crate::domain::{ModelTask, Verdict};
 use crate::window::state::{Command, Commands, Overlay, ReviewCommand, State};
 use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::typing::{TypedKeys, Typing, stepped_line};
-use crate::window::ui::widgets::{image_count, note_ui, primary_button, strong};
+use crate::window::ui::widgets::{command_button_ui, image_count, note_ui, primary_button, strong};
 
 const MAX_LINES: usize = 50;
 const LIST_HEIGHT: f32 = 240.0;
@@ -18,12 +18,7 @@ pub(crate) struct WrongClassMemory {
     line: Option<usize>,
 }
 
-pub(crate) fn wrong_class_ui(
-    ctx: &egui::Context,
-    state: &State,
-    memory: &mut WrongClassMemory,
-    commands: &mut Commands,
-) {
+pub(crate) fn wrong_class_ui(ctx: &Context, state: &State, memory: &mut WrongClassMemory, commands: &mut Commands) {
     if !memory.typing.follow(state.overlay == Overlay::WrongClass) {
         return;
     }
@@ -32,7 +27,7 @@ pub(crate) fn wrong_class_ui(
     });
 }
 
-fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut WrongClassMemory, commands: &mut Commands) {
+fn contents_ui(ui: &mut Ui, state: &State, memory: &mut WrongClassMemory, commands: &mut Commands) {
     ui.label(strong("What is the correct class?").size(15.0));
     let TypedKeys { is_changed, steps, enter } = memory.typing.field_ui(ui, "Type a class", "Correct class");
     let typed = memory.typing.text().trim();
@@ -77,7 +72,7 @@ fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut WrongClassMemory, 
 }
 
 /// A hint at what Enter does.
-fn hint_ui(ui: &mut egui::Ui, taken: &str, typed: &str, classes: &[&str], is_line: bool) {
+fn hint_ui(ui: &mut Ui, taken: &str, typed: &str, classes: &[&str], is_line: bool) {
     let text = if taken.is_empty() {
         "Type a name or choose one with the arrow keys".to_owned()
     } else if is_line || classes.contains(&typed) {
@@ -124,12 +119,7 @@ pub(crate) struct MassVerdictMemory {
     is_open: bool,
 }
 
-pub(crate) fn mass_verdict_ui(
-    ctx: &egui::Context,
-    state: &State,
-    memory: &mut MassVerdictMemory,
-    commands: &mut Commands,
-) {
+pub(crate) fn mass_verdict_ui(ctx: &Context, state: &State, memory: &mut MassVerdictMemory, commands: &mut Commands) {
     let is_open = state.overlay == Overlay::MassVerdict;
     let is_new = !std::mem::replace(&mut memory.is_open, is_open);
     if !is_open {
@@ -155,9 +145,7 @@ pub(crate) fn mass_verdict_ui(
             if confirm.clicked() {
                 commands.push(ReviewCommand::ConfirmMassVerdict);
             }
-            if ui.button("Cancel").clicked() {
-                commands.push(Command::CLOSE_OVERLAY);
-            }
+            command_button_ui(ui, "Cancel", commands, || Command::CLOSE_OVERLAY);
         });
     });
 }

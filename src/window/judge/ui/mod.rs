@@ -5,8 +5,8 @@ pub(crate) mod dialogs;
 use std::sync::Arc;
 
 use eframe::egui::{
-    self, Button, Galley, Id, Key, Popup, PopupCloseBehavior, Rect, RectAlign, RichText, Sense, TextEdit, TextStyle,
-    Ui, pos2, vec2,
+    Button, Color32, Galley, Id, Key, Popup, PopupCloseBehavior, Rect, RectAlign, Response, RichText, Role, Sense,
+    Stroke, TextEdit, TextStyle, Ui, WidgetInfo, pos2, vec2,
 };
 
 use crate::domain::{SampleId, SampleSet, Verdict};
@@ -137,7 +137,7 @@ fn verdict_button_ui(
     let text = format!("{} {}", verdict_sign(kind), action.label());
     let mut button = Button::new(text).selected(is_given);
     if is_given {
-        button = button.stroke(egui::Stroke::new(1.5, verdict_color(kind)));
+        button = button.stroke(Stroke::new(1.5, verdict_color(kind)));
     }
     action_ui(ui, state, action, button, commands);
 }
@@ -154,7 +154,7 @@ fn action_ui(ui: &mut Ui, state: &State, action: Action, mut button: Button<'_>,
     let response = widgets::button_of_action_ui(ui, state, action, button, commands);
     // Without the sign and the key.
     let is_enabled = response.enabled();
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, is_enabled, action.label()));
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, is_enabled, action.label()));
 }
 
 /// The subject of the next verdict, and its current verdict.
@@ -166,16 +166,16 @@ fn subject_ui(ui: &mut Ui, state: &State) {
     let text = format!("{}{saving}", on_one_line(&subject, &words));
     let size = vec2(SUBJECT_WIDTH, ui.spacing().interact_size.y);
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text.as_str()));
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text.as_str()));
     let sign = pos2(rect.left() + 9.0, rect.center().y);
     if let Some(kind) = shown_kind(state) {
         paint_verdict(ui.painter(), sign, 7.5, kind);
     } else {
-        let pen = egui::Stroke::new(1.5, theme::line(ui.visuals()));
+        let pen = Stroke::new(1.5, theme::line(ui.visuals()));
         ui.painter().circle_stroke(sign, 7.0, pen);
     }
     if is_saving {
-        let ring = egui::Stroke::new(1.5, theme::accent(ui.visuals()));
+        let ring = Stroke::new(1.5, theme::accent(ui.visuals()));
         ui.painter().circle_stroke(sign, 10.0, ring);
     }
     // The sign shows that it is another class, and the ring that it is being saved: text for it would come and go with
@@ -337,7 +337,7 @@ impl Room {
         let font = TextStyle::Button.resolve(ui.style());
         let spacing = ui.spacing();
         let width = |text: String| {
-            let galley = ui.painter().layout_no_wrap(text, font.clone(), egui::Color32::WHITE);
+            let galley = ui.painter().layout_no_wrap(text, font.clone(), Color32::WHITE);
             galley.size().x + 2.0 * spacing.button_padding.x + spacing.item_spacing.x
         };
         let chips: Vec<f32> = state.judgments.tags(sample).iter().map(|tag| width(chip_text(tag))).collect();
@@ -422,7 +422,7 @@ fn tags_ui(
 }
 
 /// Above the field, because they would make the bar higher next to it. Returns the clicked one.
-fn suggestions_ui<'t>(field: &egui::Response, memory: &mut JudgeMemory, tags: &[&'t str]) -> Option<&'t str> {
+fn suggestions_ui<'t>(field: &Response, memory: &mut JudgeMemory, tags: &[&'t str]) -> Option<&'t str> {
     memory.is_pointer_on_suggestions = false;
     if tags.is_empty() {
         return None;
@@ -467,7 +467,7 @@ fn progress_ui(ui: &mut Ui, state: &State) {
     let size = vec2(galley.size().x.max(90.0) + 4.0, ui.spacing().interact_size.y);
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
     let text = progress_text(counts, total);
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text.as_str()));
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text.as_str()));
     let at = pos2(rect.right() - galley.size().x, rect.top() + 1.0);
     ui.painter().galley(at, galley, color);
     let bar = rect.with_min_y(rect.bottom() - 5.0);

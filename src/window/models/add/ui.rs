@@ -10,7 +10,7 @@ mod rows;
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, TextEdit, Ui, vec2};
+use eframe::egui::{Context, TextEdit, Ui, vec2};
 use help::LABEL_FILE;
 use preview::preview_ui;
 use rows::{CONTROL_WIDTH, Field, Rows, combo, heading_ui, note_tab, plain_row, text_field};
@@ -24,14 +24,15 @@ use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::form::two_columns_ui;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, grouped, message_ui, note_line_ui, primary_button, small_note_ui, strong, waiting_ui,
+    Tone, banner_ui, command_button_ui, grouped, message_ui, note_line_ui, primary_button, small_note_ui, strong,
+    waiting_ui,
 };
 
 const WIDTH: f32 = 1120.0;
 /// The title and the buttons.
 const FRAME_HEIGHT: f32 = 120.0;
 
-pub(crate) fn import_ui(ctx: &egui::Context, state: &State, textures: &mut Textures, commands: &mut Commands) {
+pub(crate) fn import_ui(ctx: &Context, state: &State, textures: &mut Textures, commands: &mut Commands) {
     let Some(import) = &state.import else {
         return;
     };
@@ -161,9 +162,7 @@ fn model_ui(
             if field.explain(ui.add(edit)).changed() {
                 *path = PathBuf::from(text);
             }
-            if ui.button("Browse…").clicked() {
-                commands.push(ModelsCommand::PickLabels);
-            }
+            command_button_ui(ui, "Browse…", commands, || ModelsCommand::PickLabels);
         });
     }
 }
@@ -231,9 +230,7 @@ fn foot_ui(ui: &mut Ui, import: &Import, commands: &mut Commands) {
             commands.push(ModelsCommand::ConfirmImport);
         }
         let is_refused = matches!(import.status, ImportStatus::Refused(_));
-        if ui.button(if is_refused { "Close" } else { "Cancel" }).clicked() {
-            commands.push(ModelsCommand::CancelImport);
-        }
+        command_button_ui(ui, if is_refused { "Close" } else { "Cancel" }, commands, || ModelsCommand::CancelImport);
         if form.is_some_and(|form| form.is_saving) {
             ui.spinner();
             ui.weak(if is_new { "Copying the model into Spotcheck's folder…" } else { "Saving…" });

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use eframe::egui::containers::scroll_area::ScrollSource;
-use eframe::egui::{self, Rect, ScrollArea, Sense, Stroke, StrokeKind, Ui, Vec2, vec2};
+use eframe::egui::{Rect, Response, Role, ScrollArea, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo, vec2};
 
 use crate::domain::{LabelSet, ModelTask};
 use crate::review::{ClassRow, Statistics, class_term, has_term, with_term, without_term};
@@ -200,10 +200,10 @@ fn row_ui(
 }
 
 /// A button before the numbers, with three film frames on it.
-fn strip_ui(ui: &Ui, rect: Rect, class: u32, name: &str) -> egui::Response {
+fn strip_ui(ui: &Ui, rect: Rect, class: u32, name: &str) -> Response {
     let response = ui.interact(rect, ui.scope_id().with(("strip", class)), Sense::click());
     let label = format!("Filmstrip of {name}");
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &label));
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &label));
     let is_marked = response.hovered() || response.has_focus();
     let color = if is_marked { theme::accent(ui.visuals()) } else { ui.visuals().weak_text_color() };
     let film = Rect::from_center_size(rect.center(), vec2(18.0, 11.0));

@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Button, ComboBox, RichText, TextEdit, Ui};
+use eframe::egui::{Button, ComboBox, Label, RichText, TextEdit, Ui};
 use strum::VariantArray;
 
 use crate::domain::{Device, DeviceChoice, DeviceReport};
 use crate::window::state::{
     BrowseCommand, Command, Commands, InferenceCommand, Loadable, MEGAPIXELS, RuntimeKind, State, TaskKind,
 };
-use crate::window::ui::widgets::{Tone, banner_ui, checkbox_ui, key_value_ui, note_ui, number_field, strong};
+use crate::window::ui::widgets::{
+    Tone, banner_ui, checkbox_ui, command_button_ui, enter_pressed, key_value_ui, note_ui, number_field, strong,
+};
 
 #[derive(Default)]
 pub(crate) struct DeviceMemory {
@@ -29,16 +31,14 @@ pub(crate) fn device_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, c
             ui.weak("Loading the model…");
         }
         Loadable::Failed(failure) => {
-            ui.add(egui::Label::new(format!("⚠ {}", failure.message)).wrap());
+            ui.add(Label::new(format!("⚠ {}", failure.message)).wrap());
         }
         Loadable::Ready(report) => report_ui(ui, report),
     }
     if let Some(library) = &state.inference.local.restart_to_use {
         let message = format!("Another ONNX Runtime is loaded. Restart to use {library}");
         banner_ui(ui, Tone::Hint, &message, |ui| {
-            if ui.button("Restart Spotcheck").clicked() {
-                commands.push(Command::Restart);
-            }
+            command_button_ui(ui, "Restart Spotcheck", commands, || Command::Restart);
         });
     }
     runtime_ui(ui, state, memory, commands);
@@ -62,9 +62,7 @@ fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &
     if let Some((TaskKind::InstallRuntime(kind), why)) = state.tasks.failure(is_installation) {
         let message = format!("Could not install {}: {why}", kind.name());
         banner_ui(ui, Tone::Error, &message, |ui| {
-            if ui.button("Retry").clicked() {
-                commands.push(InferenceCommand::InstallRuntime(*kind));
-            }
+            command_button_ui(ui, "Retry", commands, || InferenceCommand::InstallRuntime(*kind));
         });
     }
     let chosen = state.settings.runtime_library.as_ref();
@@ -72,7 +70,7 @@ fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &
         memory.library.get_or_insert_with(|| chosen.map_or_else(String::new, |path| path.display().to_string()));
     let field =
         ui.add(TextEdit::singleline(draft).hint_text("Path of an ONNX Runtime library").desired_width(f32::INFINITY));
-    let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+    let is_entered = enter_pressed(&field);
     field
         .on_hover_text("Used instead of the one that Spotcheck finds or installs; leave empty to search automatically")
         .accessible_name("Path of an ONNX Runtime library");
@@ -171,7 +169,7 @@ fn choice_name(choice: DeviceChoice) -> &'static str {
 fn report_ui(ui: &mut Ui, report: &DeviceReport) {
     ui.add_space(4.0);
     ui.label(strong(format!("Running on {}", report.device.name())));
-    ui.add(egui::Label::new(format!("because {}", report.reason)).wrap());
+    ui.add(Label::new(format!("because {}", report.reason)).wrap());
     if let Some(adapter) = &report.adapter {
         key_value_ui(ui, "Adapter", adapter);
     }

@@ -12,7 +12,7 @@ use crate::window::state::{
 };
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    SCORE_ROW_HEIGHT, Tone, action_button_ui, banner_ui, box_count, class_text, grouped, note_ui,
+    SCORE_ROW_HEIGHT, Tone, action_button_ui, banner_ui, box_count, class_text, command_button_ui, grouped, note_ui,
     primary_action_button_ui, score_row_ui, verdict_text,
 };
 
@@ -88,9 +88,7 @@ fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Comma
     let model = state.inference.remote_model();
     let name = model.map_or_else(|| "the remote model".to_owned(), RemoteModel::name);
     ui.weak(format!("Waiting for {name}…"));
-    if ui.button("Cancel").clicked() {
-        commands.push(Command::SignalTask(task.id, TaskSignal::Cancel));
-    }
+    command_button_ui(ui, "Cancel", commands, || Command::SignalTask(task.id, TaskSignal::Cancel));
 }
 
 /// The first time takes a while: ONNX Runtime is downloaded, or the endpoint starts.
@@ -108,9 +106,7 @@ fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if let Some(fraction) = progress.fraction() {
         ui.add(ProgressBar::new(fraction).desired_height(8.0));
     }
-    if ui.button("Cancel").clicked() {
-        commands.push(Command::SignalTask(task.id, TaskSignal::Cancel));
-    }
+    command_button_ui(ui, "Cancel", commands, || Command::SignalTask(task.id, TaskSignal::Cancel));
 }
 
 fn prediction_ui(

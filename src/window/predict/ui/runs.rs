@@ -1,6 +1,6 @@
 //! The runs over the open images: switching, renaming, deleting, and selecting two to compare.
 
-use eframe::egui::{self, Align, Button, Key, Layout, RichText, TextEdit, Ui};
+use eframe::egui::{Align, Button, Key, Layout, RichText, Role, TextEdit, Ui, WidgetInfo};
 
 use crate::domain::RunId;
 use crate::window::state::{Commands, ProjectCommand, ReviewCommand, Run, State};
@@ -98,7 +98,7 @@ fn more_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory) {
         }
     });
     let label = format!("More about {name}");
-    more.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, label.as_str()));
+    more.response.widget_info(|| WidgetInfo::labeled(Role::Button, true, label.as_str()));
     more.response.on_hover_text("Rename or delete");
 }
 

@@ -3,7 +3,7 @@
 
 pub(crate) mod panel;
 
-use eframe::egui::{self, Button, TextEdit, Ui, vec2};
+use eframe::egui::{Button, Context, TextEdit, Ui, vec2};
 
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel, RequestForm};
 use crate::sagemaker::spec::transform::SageMakerAccess;
@@ -14,8 +14,8 @@ use crate::window::ui::dialog::{dialog, is_closed};
 use crate::window::ui::form::two_columns_ui;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, copy_sign_in_ui, enter_pressed, message_ui, note_ui, primary_button, radio_ui, small_note_ui,
-    strong, waiting_ui,
+    Tone, banner_ui, command_button_ui, copy_sign_in_ui, enter_pressed, message_ui, note_ui, primary_button, radio_ui,
+    small_note_ui, strong, waiting_ui,
 };
 
 const WIDTH: f32 = 1000.0;
@@ -97,7 +97,7 @@ fn text_of(text: &str) -> Option<String> {
 }
 
 pub(crate) fn remote_model_ui(
-    ctx: &egui::Context,
+    ctx: &Context,
     state: &State,
     memory: &mut RemoteModelMemory,
     textures: &mut Textures,
@@ -220,9 +220,7 @@ fn prediction_ui(
         }
         if let Some(task) = form.response.task() {
             ui.spinner();
-            if ui.button("Stop").clicked() {
-                commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-            }
+            command_button_ui(ui, "Stop", commands, || Command::SignalTask(task, TaskSignal::Cancel));
         }
     });
     if let Some(failure @ Failure::Failed { message, .. }) = form.response.failure() {
@@ -332,14 +330,12 @@ fn footer_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, is_entered:
         if let (true, Some(model)) = (predict.clicked() || is_entered, model) {
             commands.push(InferenceCommand::PredictAt(Some(Box::new(model))));
         }
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::CLOSE_OVERLAY);
-        }
+        command_button_ui(ui, "Cancel", commands, || Command::CLOSE_OVERLAY);
     });
 }
 
 /// Checks the model after a pause in typing, so that not every letter starts a check.
-fn look_after_a_pause(ctx: &egui::Context, state: &State, memory: &mut RemoteModelMemory, commands: &mut Commands) {
+fn look_after_a_pause(ctx: &Context, state: &State, memory: &mut RemoteModelMemory, commands: &mut Commands) {
     let now = memory.model(state);
     let time = ctx.input(|input| input.time);
     if !is_same_look(memory.seen.as_ref(), now.as_ref()) {

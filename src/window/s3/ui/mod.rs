@@ -5,15 +5,15 @@ pub(crate) mod sign_in;
 mod tree;
 
 use access::AccessMemory;
-use eframe::egui::{self, Button, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui};
+use eframe::egui::{Button, Context, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui};
 use tree::TreeMemory;
 
 use crate::domain::{S3Access, S3Address, S3Layout, S3Link, S3Place};
 use crate::window::state::{BrowseCommand, Command, Commands, Overlay, S3Command, State};
 use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::widgets::{
-    RecentLine, ends_ui, enter_pressed, focus_whole_text, primary_button, problem_ui, radio_ui, recent_line_ui,
-    renew_in_time, strong,
+    RecentLine, command_button_ui, ends_ui, enter_pressed, focus_whole_text, primary_button, problem_ui, radio_ui,
+    recent_line_ui, renew_in_time, strong,
 };
 
 const WIDTH: f32 = 720.0;
@@ -32,7 +32,7 @@ pub(crate) struct OpenS3Memory {
     tree: TreeMemory,
 }
 
-pub(crate) fn open_s3_ui(ctx: &egui::Context, state: &State, memory: &mut OpenS3Memory, commands: &mut Commands) {
+pub(crate) fn open_s3_ui(ctx: &Context, state: &State, memory: &mut OpenS3Memory, commands: &mut Commands) {
     if state.overlay != Overlay::OpenS3 {
         return;
     }
@@ -242,9 +242,7 @@ fn buttons_ui(ui: &mut Ui, memory: &OpenS3Memory, request: &OpenRequest, command
                 layout: memory.layout,
             })));
         }
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::CLOSE_OVERLAY);
-        }
+        command_button_ui(ui, "Cancel", commands, || Command::CLOSE_OVERLAY);
     });
 }
 

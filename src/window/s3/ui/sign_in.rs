@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eframe::egui::containers::menu::MenuButton;
-use eframe::egui::{self, Button, RichText, Ui};
+use eframe::egui::{Button, Context, RichText, Ui};
 
 use crate::domain::{Credentials, Identity, S3Access};
 use crate::tasks::now_ms;
@@ -15,7 +15,7 @@ const PERIOD: Duration = Duration::from_secs(20);
 const POPUP_WIDTH: f32 = 420.0;
 
 /// Renews active sign-ins that are about to end, and keeps the remaining time on screen up to date.
-pub(crate) fn renew_in_time(ctx: &egui::Context, access: &S3Access, state: &State, commands: &mut Commands) {
+pub(crate) fn renew_in_time(ctx: &Context, access: &S3Access, state: &State, commands: &mut Commands) {
     let Some(sign_in) = state.sign_ins.get(access) else {
         return;
     };

@@ -1,15 +1,15 @@
 //! The tree of buckets and folders: one line each, of which only visible ones are drawn.
 
 use eframe::egui::{
-    self, Align, Color32, CornerRadius, EventFilter, Frame, Id, Key, Label, Layout, Margin, Modifiers, Rect, RichText,
-    ScrollArea, Sense, Shape, Stroke, StrokeKind, TextStyle, Ui, pos2, vec2,
+    Align, Color32, CornerRadius, EventFilter, Frame, Id, Key, Label, Layout, Margin, Modifiers, Rect, RichText, Role,
+    ScrollArea, Sense, Shape, Stroke, StrokeKind, TextStyle, Ui, UiBuilder, WidgetInfo, pos2, vec2,
 };
 
 use crate::domain::S3Address;
 use crate::window::s3::ui::access;
 use crate::window::state::{Command, Commands, Failure, S3Command, S3Row, S3RowKind, State, TaskId, TaskSignal};
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{Tone, banner_ui, grouped, note_ui, truncated};
+use crate::window::ui::widgets::{Tone, banner_ui, command_button_ui, grouped, note_ui, truncated};
 
 const ROW_HEIGHT: f32 = 24.0;
 const INDENT: f32 = 18.0;
@@ -60,9 +60,7 @@ pub(crate) fn tree_ui(
     let tree = &state.s3.tree;
     if let Some(failure) = tree.bucket_failure() {
         failure_ui(ui, failure, |ui| {
-            if ui.button("Retry").clicked() {
-                commands.push(S3Command::ListBuckets);
-            }
+            command_button_ui(ui, "Retry", commands, || S3Command::ListBuckets);
         });
     }
     let height = memory.height.max(MIN_HEIGHT);
@@ -89,9 +87,7 @@ fn heading_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 return;
             }
             let label = if tree.has_listed_buckets() { "List again" } else { "List buckets" };
-            if ui.button(label).clicked() {
-                commands.push(S3Command::ListBuckets);
-            }
+            command_button_ui(ui, label, commands, || S3Command::ListBuckets);
         });
     });
 }
@@ -139,7 +135,7 @@ fn rows_ui(
     let tree_id = Id::unique("bucket tree");
     let frame = Rect::from_min_size(ui.cursor().min, vec2(ui.available_width(), height));
     let focus = ui.interact(frame, tree_id, Sense::focusable_noninteractive());
-    focus.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Tree, true, "Buckets and folders"));
+    focus.widget_info(|| WidgetInfo::labeled(Role::Tree, true, "Buckets and folders"));
     if std::mem::take(&mut memory.wants_focus) {
         focus.request_focus();
     }
@@ -283,7 +279,7 @@ fn row_ui(ui: &mut Ui, row: &S3Row, current: Option<&S3Address>, commands: &mut 
 /// A line that is not a folder, below the names of folders.
 fn line_ui(ui: &mut Ui, content: Rect, contents: impl FnOnce(&mut Ui)) {
     let inner = content.with_min_x(content.left() + TOGGLE_WIDTH);
-    let builder = egui::UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center));
+    let builder = UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center));
     ui.scope_builder(builder, contents);
 }
 
@@ -304,13 +300,13 @@ fn folder_ui(
     response.widget_info(|| {
         let kind = if address.prefix.is_empty() { "bucket" } else { "folder" };
         let label = format!("{name}, {kind}");
-        egui::WidgetInfo::selected(egui::Role::TreeItem, true, is_current, label)
+        WidgetInfo::selected(Role::TreeItem, true, is_current, label)
     });
     let toggle_rect = content.with_max_x(content.left() + TOGGLE_WIDTH);
     let toggle = ui.interact(toggle_rect, id.with("toggle"), Sense::CLICK);
     toggle.widget_info(|| {
         let verb = if is_open { "Collapse" } else { "Expand" };
-        egui::WidgetInfo::labeled(egui::Role::Button, true, format!("{verb} {address}"))
+        WidgetInfo::labeled(Role::Button, true, format!("{verb} {address}"))
     });
     let visuals = ui.visuals();
     let painter = ui.painter();

@@ -1,7 +1,7 @@
 //! The score histogram, with the threshold in it.
 
 use eframe::egui::{
-    self, Align, CornerRadius, CursorIcon, Layout, Rect, Response, RichText, Sense, Stroke, Ui, pos2, vec2,
+    Align, CornerRadius, CursorIcon, Layout, Rect, Response, RichText, Role, Sense, Stroke, Ui, WidgetInfo, pos2, vec2,
 };
 
 use crate::domain::ModelTask;
@@ -29,7 +29,7 @@ pub(crate) fn histogram_ui(ui: &mut Ui, state: &State, memory: &mut HistogramMem
     let summary = statistics.map_or_else(|| "No predictions yet".to_owned(), |found| summary(found));
     response.widget_info(|| {
         let label = format!("Score histogram; {summary}");
-        egui::WidgetInfo::labeled(egui::Role::Image, true, label)
+        WidgetInfo::labeled(Role::Image, true, label)
     });
     let sunken = theme::sunken_fill(ui.visuals());
     ui.painter().rect_filled(rect, CornerRadius::same(4), sunken);

@@ -7,8 +7,8 @@ use eframe::egui::text::CCursor;
 use eframe::egui::text_edit::TextEditState;
 use eframe::egui::text_selection::CCursorRange;
 use eframe::egui::{
-    self, Align, Button, Color32, Grid, Key, Layout, Modifiers, Popup, PopupCloseBehavior, Response, RichText,
-    TextEdit, TextStyle, Ui, vec2,
+    Align, Button, Color32, Grid, Id, Key, Label, Layout, Modifiers, Popup, PopupCloseBehavior, Response, RichText,
+    Role, TextEdit, TextStyle, Ui, WidgetInfo, vec2,
 };
 use strum::VariantArray;
 
@@ -59,7 +59,7 @@ pub(crate) fn search_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, c
 
 fn help_button_ui(ui: &mut Ui) {
     let help = ui.add(Button::new("?").min_size(vec2(28.0, 0.0)));
-    help.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "Search syntax"));
+    help.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Search syntax"));
     let help = help.on_hover_text("Search syntax");
     Popup::menu(&help).close_behavior(PopupCloseBehavior::CloseOnClickOutside).show(help_ui);
 }
@@ -164,7 +164,7 @@ fn completions_ui(field: &Response, memory: &SearchMemory, completions: &[Comple
     })
 }
 
-fn accept(ui: &Ui, memory: &mut SearchMemory, completion: &Completion, id: egui::Id) {
+fn accept(ui: &Ui, memory: &mut SearchMemory, completion: &Completion, id: Id) {
     let range = completion.replaces.clone();
     if memory.draft.get(range.clone()).is_none() {
         return;
@@ -190,7 +190,7 @@ fn trouble_ui(ui: &mut Ui, state: &State, memory: &SearchMemory) {
     let (error, warning) = (visuals.error_fg_color, visuals.warn_fg_color);
     let line = |ui: &mut Ui, text: &str, color| {
         let text = RichText::new(format!("⚠ {text}")).small().color(color);
-        ui.add(egui::Label::new(text).wrap());
+        ui.add(Label::new(text).wrap());
     };
     if let Some(trouble) = state.arranging.error() {
         line(ui, &trouble.message, error);
@@ -321,7 +321,7 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
             }
         }
     });
-    menu.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "More filters"));
+    menu.response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "More filters"));
     menu.response.on_hover_text("Filters that do not fit here");
 }
 
@@ -388,7 +388,7 @@ fn chip_ui(ui: &mut Ui, is_on: bool, label: &str, count: usize) -> Response {
     };
     let response = ui.add(button.corner_radius(9).min_size(vec2(0.0, 20.0)));
     let label = format!("{label} {}", grouped(count));
-    response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, true, is_on, label.as_str()));
+    response.widget_info(|| WidgetInfo::selected(Role::Button, true, is_on, label.as_str()));
     response
 }
 
@@ -415,7 +415,7 @@ pub(crate) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     };
     let label = capitalized(sort.by.direction_label(sort.direction));
     let turn = ui.add(Button::new(arrow).min_size(vec2(26.0, 0.0)));
-    turn.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, label.as_str()));
+    turn.widget_info(|| WidgetInfo::labeled(Role::Button, true, label.as_str()));
     let other = sort.by.direction_label(sort.direction.reversed());
     if turn.on_hover_text(format!("{label}; click for {other}")).clicked() {
         wanted.direction = sort.direction.reversed();

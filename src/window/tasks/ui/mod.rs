@@ -2,14 +2,16 @@
 
 pub(crate) mod status_bar;
 
-use eframe::egui::{self, Align, Label, Layout, Panel, ProgressBar, ScrollArea, Sense, Ui};
+use eframe::egui::{Align, Label, Layout, Panel, ProgressBar, ScrollArea, Sense, TextStyle, Ui, vec2};
 
 use crate::domain::problem_of;
 use crate::window::state::{
     Action, BrowseCommand, Command, Commands, FinishedTask, ProblemEntry, State, TaskEntry, TaskOutcome, TaskSignal,
 };
 use crate::window::ui::panels;
-use crate::window::ui::widgets::{action_button_ui, human_duration, progress_text, small_note_line_ui, strong};
+use crate::window::ui::widgets::{
+    action_button_ui, command_button_ui, human_duration, progress_text, small_note_line_ui, strong,
+};
 
 /// The space of the panel, as high as the user made it.
 pub(crate) fn tasks_room(ui: &mut Ui) -> Ui {
@@ -66,13 +68,9 @@ fn task_ui(ui: &mut Ui, task: &TaskEntry, commands: &mut Commands) {
         if task.can_pause() {
             let (label, signal) =
                 if task.control.is_paused() { ("Resume", TaskSignal::Resume) } else { ("Pause", TaskSignal::Pause) };
-            if ui.button(label).clicked() {
-                commands.push(Command::SignalTask(task.id, signal));
-            }
+            command_button_ui(ui, label, commands, || Command::SignalTask(task.id, signal));
         }
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::SignalTask(task.id, TaskSignal::Cancel));
-        }
+        command_button_ui(ui, "Cancel", commands, || Command::SignalTask(task.id, TaskSignal::Cancel));
         let text = progress_text(&progress, task.control.is_paused());
         small_note_line_ui(ui, text);
     });
@@ -107,7 +105,7 @@ fn problem_list_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak("None");
         return;
     }
-    let row_height = ui.text_style_height(&egui::TextStyle::Body) + 6.0;
+    let row_height = ui.text_style_height(&TextStyle::Body) + 6.0;
     ScrollArea::vertical().id_salt("problems").auto_shrink([false, false]).show_rows(
         ui,
         row_height,
@@ -131,7 +129,7 @@ fn problem_ui(ui: &mut Ui, entry: &ProblemEntry, row_height: f32, commands: &mut
     };
     let first_line = text.lines().next().unwrap_or_default().to_owned();
     let label = Label::new(first_line).truncate().show_tooltip_when_elided(false);
-    let size = egui::vec2(ui.available_width(), row_height);
+    let size = vec2(ui.available_width(), row_height);
     ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
         let response = match entry.sample {
             Some(_) => ui.add(label.sense(Sense::click())),

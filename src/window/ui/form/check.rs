@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use eframe::egui::{self, Align, CollapsingHeader, Label, Layout, Ui};
+use eframe::egui::{Align, CollapsingHeader, Label, Layout, Ui, vec2};
 
 use crate::sagemaker::spec::transform::{Check, CheckGrade, CheckPoint, Preflight};
 use crate::window::state::{Command, Commands, Form, Loadable, State, TaskSignal};
-use crate::window::ui::widgets::{Tone, banner_ui, message_ui, note_ui, primary_button, strong};
+use crate::window::ui::widgets::{Tone, banner_ui, command_button_ui, message_ui, note_ui, primary_button, strong};
 
 /// The half of a form with its check. Returns true if a new check is requested. `what` is what would fail: “the job”.
 pub(crate) fn check_ui<D, P>(ui: &mut Ui, form: &Form<D, P>, what: &str) -> bool {
@@ -84,7 +84,7 @@ fn point_ui(ui: &mut Ui, check: &Check) {
     };
     let title = format!("{sign} {}", check.point.into_str());
     ui.horizontal_top(|ui| {
-        ui.allocate_ui_with_layout(egui::vec2(128.0, 0.0), Layout::left_to_right(Align::Min), |ui| {
+        ui.allocate_ui_with_layout(vec2(128.0, 0.0), Layout::left_to_right(Align::Min), |ui| {
             ui.set_min_width(128.0);
             ui.label(strong(title).color(color));
         });
@@ -129,9 +129,7 @@ pub(crate) fn foot_ui<D, P>(
             let step = state.tasks.get(task).map(|task| task.control.progress());
             let step = step.map_or_else(String::new, |progress| progress.step);
             ui.label(if step.is_empty() { words.starting.to_owned() } else { step });
-            if ui.button(words.cancel).clicked() {
-                commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-            }
+            command_button_ui(ui, words.cancel, commands, || Command::SignalTask(task, TaskSignal::Cancel));
             let close = ui.button("Close").on_hover_text(words.close);
             if close.clicked() {
                 commands.push(Command::CLOSE_OVERLAY);
@@ -143,9 +141,7 @@ pub(crate) fn foot_ui<D, P>(
         let start = ui.add_enabled(reason.is_none(), start);
         let start = start.on_disabled_hover_text(reason.unwrap_or_default());
         is_wanted = start.clicked();
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::CLOSE_OVERLAY);
-        }
+        command_button_ui(ui, "Cancel", commands, || Command::CLOSE_OVERLAY);
     });
     is_wanted
 }

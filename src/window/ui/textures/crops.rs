@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use eframe::egui::{self, TextureHandle};
+use eframe::egui::{Context, TextureHandle};
 
-use super::{color_image, upload};
 use crate::domain::{RgbImage, RunId, SampleId};
 use crate::review::{FilmBox, FilmFrame};
 use crate::window::state::SourceId;
+use crate::window::ui::textures::{color_image, upload};
 
 /// At most about 60 MiB.
 const MAX_CROPS: usize = 400;
@@ -37,7 +37,7 @@ impl Crops {
 
     pub(crate) fn add(
         &mut self,
-        ctx: &egui::Context,
+        ctx: &Context,
         of: (SourceId, RunId),
         key: (SampleId, FilmBox),
         result: Result<&RgbImage, String>,

@@ -5,16 +5,16 @@ mod shown_image;
 mod slots;
 mod thumbnails;
 
-use eframe::egui::{self, ColorImage, TextureHandle};
-
 use crops::Crops;
-pub(crate) use shown_image::ShownImage;
-pub use thumbnails::NewThumbnail;
-pub(crate) use thumbnails::{Thumbnail, Thumbnails};
+use eframe::egui::{ColorImage, Context, TextureFilter, TextureHandle, TextureOptions, TextureWrapMode};
 
 use crate::domain::{DisplayImage, RgbImage, RunId, SampleId, Tile, TileKey};
 use crate::review::FilmBox;
 use crate::window::state::{SourceId, TaskId};
+
+pub(crate) use shown_image::ShownImage;
+pub use thumbnails::NewThumbnail;
+pub(crate) use thumbnails::{Thumbnail, Thumbnails};
 
 #[derive(Default)]
 pub struct Textures {
@@ -27,12 +27,12 @@ pub struct Textures {
 
 impl Textures {
     /// Adds a thumbnail of the given source, clearing those of another source.
-    pub fn add_thumbnail(&mut self, ctx: &egui::Context, source: SourceId, thumbnail: &NewThumbnail) {
+    pub fn add_thumbnail(&mut self, ctx: &Context, source: SourceId, thumbnail: &NewThumbnail) {
         self.thumbnails.add(ctx, source, thumbnail);
     }
 
     /// Sets the preview of the input of the user's own model.
-    pub fn set_import_preview(&mut self, ctx: &egui::Context, image: &RgbImage) {
+    pub fn set_import_preview(&mut self, ctx: &Context, image: &RgbImage) {
         self.import_preview = Some(upload(ctx, "model input", color_image(image), false));
     }
 
@@ -47,7 +47,7 @@ impl Textures {
     }
 
     /// Adds a tile of the image on screen; one of another image is dropped.
-    pub fn add_tile(&mut self, ctx: &egui::Context, source: SourceId, sample: SampleId, key: TileKey, tile: &Tile) {
+    pub fn add_tile(&mut self, ctx: &Context, source: SourceId, sample: SampleId, key: TileKey, tile: &Tile) {
         if let Some(shown) = self.image_of(source, sample) {
             shown.add(ctx, key, tile);
         }
@@ -56,7 +56,7 @@ impl Textures {
     /// Adds a box of the filmstrip, or why it cannot be shown; one of another run is dropped.
     pub fn add_crop(
         &mut self,
-        ctx: &egui::Context,
+        ctx: &Context,
         of: (SourceId, RunId),
         key: (SampleId, FilmBox),
         result: Result<&RgbImage, String>,
@@ -81,12 +81,7 @@ impl Textures {
     }
 
     /// An explanation in colors, one pixel per cell; the task that created it identifies it.
-    pub(crate) fn heat(
-        &mut self,
-        ctx: &egui::Context,
-        task: TaskId,
-        make: impl FnOnce() -> ColorImage,
-    ) -> &TextureHandle {
+    pub(crate) fn heat(&mut self, ctx: &Context, task: TaskId, make: impl FnOnce() -> ColorImage) -> &TextureHandle {
         let (_, texture) = match self.heat.take() {
             Some(heat) if heat.0 == task => self.heat.insert(heat),
             _ => {
@@ -110,11 +105,11 @@ impl Textures {
     }
 }
 
-fn upload(ctx: &egui::Context, name: &str, image: ColorImage, crisp: bool) -> TextureHandle {
-    let options = egui::TextureOptions {
-        magnification: if crisp { egui::TextureFilter::Nearest } else { egui::TextureFilter::Linear },
-        minification: egui::TextureFilter::Linear,
-        wrap_mode: egui::TextureWrapMode::ClampToEdge,
+fn upload(ctx: &Context, name: &str, image: ColorImage, crisp: bool) -> TextureHandle {
+    let options = TextureOptions {
+        magnification: if crisp { TextureFilter::Nearest } else { TextureFilter::Linear },
+        minification: TextureFilter::Linear,
+        wrap_mode: TextureWrapMode::ClampToEdge,
         mipmap_mode: None,
     };
     ctx.load_texture(name, image, options)

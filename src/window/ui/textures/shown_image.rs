@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use eframe::egui::{self, Color32, ColorImage, Pos2, Rect, TextureHandle, pos2, vec2};
+use eframe::egui::{Color32, ColorImage, Context, Painter, Pos2, Rect, TextureHandle, pos2, vec2};
 
-use super::upload;
 use crate::domain::{DisplayImage, SampleId, TILE_SIDE, Tile, TileKey};
 use crate::window::state::SourceId;
+use crate::window::ui::textures::upload;
 
 /// About 256 MiB of GPU memory; a large screen shows about forty tiles, and twice as many per side between two levels.
 /// between two levels.
@@ -85,7 +85,7 @@ impl ShownImage {
         self.around.clear();
     }
 
-    pub(crate) fn add(&mut self, ctx: &egui::Context, key: TileKey, tile: &Tile) {
+    pub(crate) fn add(&mut self, ctx: &Context, key: TileKey, tile: &Tile) {
         let size = [tile.width as usize, tile.height as usize];
         let image = ColorImage::from_rgba_premultiplied(size, &tile.rgba);
         // Its pixels can be dropped from memory before the first color is needed.
@@ -124,7 +124,7 @@ impl ShownImage {
 
     /// Paints the image into `on_screen` (the rectangle of the whole image, in points), clipped by `painter`. A coarser
     /// tile is drawn until the right one is ready.
-    pub(crate) fn paint(&mut self, painter: &egui::Painter, on_screen: Rect) {
+    pub(crate) fn paint(&mut self, painter: &Painter, on_screen: Rect) {
         let visible = painter.clip_rect().intersect(on_screen);
         if !visible.is_positive() {
             return;
@@ -155,7 +155,7 @@ impl ShownImage {
         self.missing.append(&mut missing);
     }
 
-    fn paint_tile(&mut self, painter: &egui::Painter, on_screen: Rect, key: TileKey) {
+    fn paint_tile(&mut self, painter: &Painter, on_screen: Rect, key: TileKey) {
         let layout = self.image.layout;
         if !self.tiles.contains_key(&key) {
             self.missing.push(key);
@@ -246,6 +246,8 @@ impl ShownImage {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
+
+    use eframe::egui;
 
     use super::*;
     use crate::domain::{PixelSource, TileLayout};

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use eframe::egui::{self, Color32, ColorImage, Rect, TextureHandle, TextureId, TextureOptions, Vec2, pos2, vec2};
+use eframe::egui::{Color32, ColorImage, Context, Rect, TextureHandle, TextureId, TextureOptions, Vec2, pos2, vec2};
 
-use super::color_image;
-use super::slots::Slots;
 use crate::domain::{RgbImage, SampleId};
 use crate::window::state::SourceId;
+use crate::window::ui::textures::color_image;
+use crate::window::ui::textures::slots::Slots;
 
 /// The side of a page in pixels: 4 MiB, small enough to be created within a frame.
 const PAGE_SIDE: u32 = 1024;
@@ -66,7 +66,7 @@ impl Default for Thumbnails {
 }
 
 impl Thumbnails {
-    pub(crate) fn add(&mut self, ctx: &egui::Context, source: SourceId, thumbnail: &NewThumbnail) {
+    pub(crate) fn add(&mut self, ctx: &Context, source: SourceId, thumbnail: &NewThumbnail) {
         self.open(source);
         let size = [thumbnail.image.width(), thumbnail.image.height()];
         if thumbnail.side != self.side || size.iter().any(|side| *side > self.side) {
@@ -167,7 +167,7 @@ impl Thumbnails {
     }
 }
 
-fn new_page(ctx: &egui::Context) -> TextureHandle {
+fn new_page(ctx: &Context) -> TextureHandle {
     let side = PAGE_SIDE as usize;
     let empty = ColorImage::filled([side, side], Color32::TRANSPARENT);
     ctx.load_texture("thumbnails", empty, TextureOptions::LINEAR)
@@ -175,6 +175,8 @@ fn new_page(ctx: &egui::Context) -> TextureHandle {
 
 #[cfg(test)]
 mod tests {
+    use eframe::egui;
+
     use super::*;
 
     const SOURCE: SourceId = SourceId(1);

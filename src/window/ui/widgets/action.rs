@@ -1,18 +1,18 @@
 //! Buttons and menu items of the action table.
 
-use eframe::egui::{self, Button, Response, RichText};
+use eframe::egui::{Button, Context, IntoAtoms, Response, RichText, Role, Ui, WidgetInfo, vec2};
 
-use crate::window::state::{Action, Commands, State};
+use crate::window::state::{Action, Command, Commands, State};
 use crate::window::ui::{keys, theme};
 
 /// A button with the action's own label, tooltip and key; disabled with the reason if it is not possible now.
-pub(crate) fn action_button_ui(ui: &mut egui::Ui, state: &State, action: Action, commands: &mut Commands) -> Response {
+pub(crate) fn action_button_ui(ui: &mut Ui, state: &State, action: Action, commands: &mut Commands) -> Response {
     button_of_action_ui(ui, state, action, Button::new(action.label()), commands)
 }
 
 /// The main button of a panel or dialog.
 pub(crate) fn primary_action_button_ui(
-    ui: &mut egui::Ui,
+    ui: &mut Ui,
     state: &State,
     action: Action,
     commands: &mut Commands,
@@ -22,7 +22,7 @@ pub(crate) fn primary_action_button_ui(
 }
 
 /// In the style of [`primary_action_button_ui`].
-pub(crate) fn primary_button<'a>(ui: &egui::Ui, label: &'a str) -> Button<'a> {
+pub(crate) fn primary_button<'a>(ui: &Ui, label: &'a str) -> Button<'a> {
     let visuals = ui.visuals();
     let text = RichText::new(label).family(theme::strong_family()).color(theme::on_accent(visuals));
     Button::new(text).fill(theme::accent(visuals))
@@ -30,21 +30,21 @@ pub(crate) fn primary_button<'a>(ui: &egui::Ui, label: &'a str) -> Button<'a> {
 
 /// A button of one character; its name for screen readers is the action's label.
 pub(crate) fn action_icon_ui(
-    ui: &mut egui::Ui,
+    ui: &mut Ui,
     state: &State,
     action: Action,
     icon: &str,
     commands: &mut Commands,
 ) -> Response {
-    let button = Button::new(icon).min_size(egui::vec2(28.0, 0.0));
+    let button = Button::new(icon).min_size(vec2(28.0, 0.0));
     let response = button_of_action_ui(ui, state, action, button, commands);
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, ui.is_enabled(), action.label()));
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, ui.is_enabled(), action.label()));
     response
 }
 
 /// A button of any style for an action; disabled with the reason if it is not possible now.
 pub(crate) fn button_of_action_ui(
-    ui: &mut egui::Ui,
+    ui: &mut Ui,
     state: &State,
     action: Action,
     button: Button<'_>,
@@ -62,7 +62,19 @@ pub(crate) fn button_of_action_ui(
     response
 }
 
-fn tooltip(ctx: &egui::Context, state: &State, action: Action) -> String {
+/// A button that pushes a command that is not in the action table.
+pub(crate) fn command_button_ui<'a, C: Into<Command>>(
+    ui: &mut Ui,
+    label: impl IntoAtoms<'a>,
+    commands: &mut Commands,
+    command: impl FnOnce() -> C,
+) {
+    if ui.button(label).clicked() {
+        commands.push(command());
+    }
+}
+
+fn tooltip(ctx: &Context, state: &State, action: Action) -> String {
     let label = action.label_now(state);
     let says_more = label != action.label();
     let text = if says_more { &label } else { action.tooltip() };
@@ -77,7 +89,7 @@ const NO_TICK: &str = "\u{2003}\u{2009}";
 
 /// The items of a menu, with their keys on the right, and a separator for `None`. If an action can be on, all items
 /// leave room for a check mark.
-pub(crate) fn action_menu_ui(ui: &mut egui::Ui, state: &State, entries: &[Option<Action>], commands: &mut Commands) {
+pub(crate) fn action_menu_ui(ui: &mut Ui, state: &State, entries: &[Option<Action>], commands: &mut Commands) {
     let has_ticks = entries.iter().flatten().any(|action| action.is_on(state).is_some());
     let room = if has_ticks { NO_TICK } else { "" };
     for entry in entries {
@@ -88,7 +100,7 @@ pub(crate) fn action_menu_ui(ui: &mut egui::Ui, state: &State, entries: &[Option
     }
 }
 
-fn menu_item_ui(ui: &mut egui::Ui, state: &State, action: Action, room: &str, commands: &mut Commands) {
+fn menu_item_ui(ui: &mut Ui, state: &State, action: Action, room: &str, commands: &mut Commands) {
     let is_on = action.is_on(state);
     let label = action.label_now(state);
     let sign = if is_on == Some(true) { "✓ " } else { room };
@@ -99,8 +111,8 @@ fn menu_item_ui(ui: &mut egui::Ui, state: &State, action: Action, room: &str, co
     let check = action.check(state);
     let response = ui.add_enabled(check.is_ok(), button).on_hover_text(action.tooltip());
     response.widget_info(|| match is_on {
-        Some(is_on) => egui::WidgetInfo::selected(egui::Role::Button, check.is_ok(), is_on, label.as_str()),
-        None => egui::WidgetInfo::labeled(egui::Role::Button, check.is_ok(), label.as_str()),
+        Some(is_on) => WidgetInfo::selected(Role::Button, check.is_ok(), is_on, label.as_str()),
+        None => WidgetInfo::labeled(Role::Button, check.is_ok(), label.as_str()),
     });
     let response = match check {
         Ok(()) => response,

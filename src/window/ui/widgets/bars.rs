@@ -1,7 +1,8 @@
 //! Bars: the progress of a task, and a score behind its label.
 
 use eframe::egui::{
-    self, Align2, Color32, CornerRadius, FontId, ProgressBar, Rect, Response, Sense, TextStyle, Ui, pos2, vec2,
+    Align2, Color32, CornerRadius, FontId, ProgressBar, Rect, Response, Role, Sense, Stroke, StrokeKind, TextStyle, Ui,
+    WidgetInfo, pos2, vec2,
 };
 
 use crate::domain::{grouped, human_bytes};
@@ -9,7 +10,7 @@ use crate::tasks::{Progress, ProgressUnit};
 use crate::window::state::{Command, Commands, State, TaskId, TaskSignal};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::text::human_duration;
-use crate::window::ui::widgets::{small_note_line_ui, truncated};
+use crate::window::ui::widgets::{command_button_ui, small_note_line_ui, truncated};
 
 /// A bar, a cancel button, and the progress as text.
 pub(crate) fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, cancel: &str, commands: &mut Commands) {
@@ -19,9 +20,7 @@ pub(crate) fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, cancel: &str
     let progress = entry.control.progress();
     ui.horizontal(|ui| {
         ui.add(ProgressBar::new(progress.fraction().unwrap_or(0.0)).desired_width(150.0).desired_height(8.0));
-        if ui.button(cancel).clicked() {
-            commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-        }
+        command_button_ui(ui, cancel, commands, || Command::SignalTask(task, TaskSignal::Cancel));
         let text = progress_text(&progress, entry.control.is_paused());
         let text = if text.is_empty() { entry.title.clone() } else { text };
         small_note_line_ui(ui, text);
@@ -66,7 +65,7 @@ const SWATCH_WIDTH: f32 = 4.0;
 
 /// A row as wide as the panel. The bar is behind the label and ends at `score` (`0.0..=1.0`).
 pub(crate) fn score_row_ui(
-    ui: &mut egui::Ui,
+    ui: &mut Ui,
     label: &str,
     score: f32,
     color: Color32,
@@ -76,8 +75,8 @@ pub(crate) fn score_row_ui(
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), SCORE_ROW_HEIGHT), sense);
     let score_text = format!("{:.1}%", score * 100.0);
     response.widget_info(|| {
-        let kind = if sense.senses_click() { egui::Role::Button } else { egui::Role::Label };
-        egui::WidgetInfo::labeled(kind, true, format!("{label} {score_text}"))
+        let kind = if sense.senses_click() { Role::Button } else { Role::Label };
+        WidgetInfo::labeled(kind, true, format!("{label} {score_text}"))
     });
     if !ui.is_rect_visible(rect) {
         return response;
@@ -91,8 +90,8 @@ pub(crate) fn score_row_ui(
     painter.rect_filled(filled, corner, color.gamma_multiply(0.35));
     painter.rect_filled(bar.with_max_x(bar.left() + SWATCH_WIDTH), corner, color);
     if is_selected || response.hovered() {
-        let stroke = egui::Stroke::new(if is_selected { 2.0 } else { 1.0 }, theme::accent(visuals));
-        painter.rect_stroke(rect, corner, stroke, egui::StrokeKind::Inside);
+        let stroke = Stroke::new(if is_selected { 2.0 } else { 1.0 }, theme::accent(visuals));
+        painter.rect_stroke(rect, corner, stroke, StrokeKind::Inside);
     }
     let font = TextStyle::Body.resolve(ui.style());
     let text_width = bar.width() - SWATCH_WIDTH - 12.0;

@@ -16,7 +16,8 @@ pub(crate) use crate::window::s3::ui::sign_in::{
     copy_command_ui, copy_renewal_ui, copy_sign_in_ui, renew_in_time, sign_in_banner_ui, sign_in_menu_ui, who_text,
 };
 pub(crate) use action::{
-    action_button_ui, action_icon_ui, action_menu_ui, button_of_action_ui, primary_action_button_ui, primary_button,
+    action_button_ui, action_icon_ui, action_menu_ui, button_of_action_ui, command_button_ui, primary_action_button_ui,
+    primary_button,
 };
 pub(crate) use bars::{SCORE_ROW_HEIGHT, progress_text, progress_ui, score_row_ui};
 pub(crate) use class_table::{ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, table_number_ui};

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use eframe::egui::text::{CCursor, LayoutJob};
+use eframe::egui::text_edit::TextEditState;
+use eframe::egui::text_selection::CCursorRange;
 use eframe::egui::{
-    self, Color32, FontId, Galley, RichText, text::CCursor, text::LayoutJob, text_edit::TextEditState,
-    text_selection::CCursorRange,
+    self, Align, CollapsingHeader, Color32, FontId, Frame, Galley, Label, Layout, Margin, Response, RichText, Stroke,
+    TextStyle, Ui, vec2,
 };
 
-use super::super::theme;
 use crate::domain::{Utc, counted};
 use crate::tasks::now_ms;
+use crate::window::ui::theme;
 
 /// A text in semibold.
 pub(crate) fn strong(text: impl Into<String>) -> RichText {
@@ -18,14 +21,14 @@ pub(crate) fn strong(text: impl Into<String>) -> RichText {
 }
 
 /// One line that ends in `…` if it is too long.
-pub(crate) fn truncated(ui: &egui::Ui, text: &str, font: FontId, color: Color32, max_width: f32) -> Arc<Galley> {
+pub(crate) fn truncated(ui: &Ui, text: &str, font: FontId, color: Color32, max_width: f32) -> Arc<Galley> {
     let mut job = LayoutJob::simple_singleline(text.to_owned(), font, color);
     job.wrap = egui::text::TextWrapping::truncate_at_width(max_width);
     ui.painter().layout_job(job)
 }
 
 /// Focuses a field and selects its whole text, so that typing replaces it.
-pub(crate) fn focus_whole_text(field: &egui::Response, text: &str) {
+pub(crate) fn focus_whole_text(field: &Response, text: &str) {
     let mut edit = TextEditState::load(&field.ctx, field.id).unwrap_or_default();
     let whole = CCursorRange::two(CCursor::new(0), CCursor::new(text.chars().count()));
     edit.cursor.set_char_range(Some(whole));
@@ -37,8 +40,8 @@ pub(crate) fn focus_whole_text(field: &egui::Response, text: &str) {
 pub(crate) const FIELD_PADDING: f32 = 22.0;
 
 /// The first of `texts` that fits this width as a line of body text; longest first.
-pub(crate) fn fitting<T: AsRef<str>>(ui: &egui::Ui, texts: impl IntoIterator<Item = T>, max_width: f32) -> Option<T> {
-    let font = egui::TextStyle::Body.resolve(ui.style());
+pub(crate) fn fitting<T: AsRef<str>>(ui: &Ui, texts: impl IntoIterator<Item = T>, max_width: f32) -> Option<T> {
+    let font = TextStyle::Body.resolve(ui.style());
     texts.into_iter().find(|text| {
         let text = text.as_ref().to_owned();
         let galley = ui.painter().layout_no_wrap(text, font.clone(), Color32::PLACEHOLDER);
@@ -48,13 +51,7 @@ pub(crate) fn fitting<T: AsRef<str>>(ui: &egui::Ui, texts: impl IntoIterator<Ite
 
 /// One line whose middle is replaced by `…` if it is too long: the end of a file name is as informative as its
 /// beginning.
-pub(crate) fn elided_in_middle(
-    ui: &egui::Ui,
-    text: &str,
-    font: &FontId,
-    color: Color32,
-    max_width: f32,
-) -> Arc<Galley> {
+pub(crate) fn elided_in_middle(ui: &Ui, text: &str, font: &FontId, color: Color32, max_width: f32) -> Arc<Galley> {
     const DOTS: char = '…';
     let line = |text: String| {
         let job = LayoutJob::simple_singleline(text, font.clone(), color);
@@ -78,72 +75,69 @@ pub(crate) fn elided_in_middle(
 }
 
 /// A collapsible part of a panel; initially open if `default_open` is set.
-pub(crate) fn section_ui(ui: &mut egui::Ui, title: &str, default_open: bool, contents: impl FnOnce(&mut egui::Ui)) {
+pub(crate) fn section_ui(ui: &mut Ui, title: &str, default_open: bool, contents: impl FnOnce(&mut Ui)) {
     titled_section_ui(ui, title, title, default_open, contents);
 }
 
 /// As [`section_ui`], with a title that changes; `id` does not.
 pub(crate) fn titled_section_ui(
-    ui: &mut egui::Ui,
+    ui: &mut Ui,
     id: &str,
     title: &str,
     default_open: bool,
-    contents: impl FnOnce(&mut egui::Ui),
+    contents: impl FnOnce(&mut Ui),
 ) {
-    egui::CollapsingHeader::new(strong(title).size(13.0)).id_salt(id).default_open(default_open).show_unindented(
-        ui,
-        |ui| {
-            ui.add_space(2.0);
-            contents(ui);
-            ui.add_space(6.0);
-        },
-    );
+    CollapsingHeader::new(strong(title).size(13.0)).id_salt(id).default_open(default_open).show_unindented(ui, |ui| {
+        ui.add_space(2.0);
+        contents(ui);
+        ui.add_space(6.0);
+    });
     ui.separator();
 }
 
 /// A dimmed name and a normal value, on one line that can wrap.
-pub(crate) fn key_value_ui(ui: &mut egui::Ui, key: &str, value: &str) {
+pub(crate) fn key_value_ui(ui: &mut Ui, key: &str, value: &str) {
     ui.horizontal_top(|ui| {
         let key_width = 92.0;
-        ui.allocate_ui_with_layout(egui::vec2(key_width, 0.0), egui::Layout::left_to_right(egui::Align::Min), |ui| {
+        ui.allocate_ui_with_layout(vec2(key_width, 0.0), Layout::left_to_right(Align::Min), |ui| {
             ui.set_min_width(key_width);
-            ui.add(egui::Label::new(RichText::new(key).weak()).truncate());
+            ui.add(Label::new(RichText::new(key).weak()).truncate());
         });
-        ui.add(egui::Label::new(value).wrap());
+        ui.add(Label::new(value).wrap());
     });
 }
 
 /// A dimmed text that wraps.
-pub(crate) fn note_ui(ui: &mut egui::Ui, text: impl Into<String>) -> egui::Response {
-    ui.add(egui::Label::new(RichText::new(text).weak()).wrap())
+pub(crate) fn note_ui(ui: &mut Ui, text: impl Into<String>) -> Response {
+    ui.add(Label::new(RichText::new(text).weak()).wrap())
 }
 
-pub(crate) fn small_note_ui(ui: &mut egui::Ui, text: impl Into<String>) -> egui::Response {
-    ui.add(egui::Label::new(RichText::new(text).small().weak()).wrap())
+pub(crate) fn small_note_ui(ui: &mut Ui, text: impl Into<String>) -> Response {
+    ui.add(Label::new(RichText::new(text).small().weak()).wrap())
 }
 
 /// A dimmed line, with the whole text in its tooltip if it is too long.
-pub(crate) fn note_line_ui(ui: &mut egui::Ui, text: impl Into<String>) -> egui::Response {
-    ui.add(egui::Label::new(RichText::new(text).weak()).truncate())
+pub(crate) fn note_line_ui(ui: &mut Ui, text: impl Into<String>) -> Response {
+    ui.add(Label::new(RichText::new(text).weak()).truncate())
 }
 
-pub(crate) fn small_note_line_ui(ui: &mut egui::Ui, text: impl Into<String>) -> egui::Response {
-    ui.add(egui::Label::new(RichText::new(text).small().weak()).truncate())
+pub(crate) fn small_note_line_ui(ui: &mut Ui, text: impl Into<String>) -> Response {
+    ui.add(Label::new(RichText::new(text).small().weak()).truncate())
 }
 
 /// What is wrong with a field or an entry, below it.
-pub(crate) fn problem_ui(ui: &mut egui::Ui, problem: impl std::fmt::Display) {
+pub(crate) fn problem_ui(ui: &mut Ui, problem: impl std::fmt::Display) {
     let text = RichText::new(format!("⚠ {problem}")).color(ui.visuals().error_fg_color);
-    ui.add(egui::Label::new(text).wrap());
+    ui.add(Label::new(text).wrap());
 }
 
-pub(crate) fn warning_ui(ui: &mut egui::Ui, warning: impl std::fmt::Display) {
+pub(crate) fn warning_ui(ui: &mut Ui, warning: impl std::fmt::Display) {
     let text = RichText::new(format!("⚠ {warning}")).color(ui.visuals().warn_fg_color);
-    ui.add(egui::Label::new(text).wrap());
+    ui.add(Label::new(text).wrap());
 }
 
 /// The line for a request that is under way.
-pub(crate) fn waiting_ui(ui: &mut egui::Ui, text: &str) {
+pub(crate) fn waiting_ui(ui: &mut Ui, text: &str) {
     ui.horizontal(|ui| {
         ui.spinner();
         ui.weak(text);
@@ -159,41 +153,35 @@ pub(crate) enum Tone {
 }
 
 /// A card with a message and available actions.
-pub(crate) fn banner_ui(ui: &mut egui::Ui, tone: Tone, message: &str, contents: impl FnOnce(&mut egui::Ui)) {
-    card_ui(ui, tone, message, egui::Label::wrap, contents);
+pub(crate) fn banner_ui(ui: &mut Ui, tone: Tone, message: &str, contents: impl FnOnce(&mut Ui)) {
+    card_ui(ui, tone, message, Label::wrap, contents);
 }
 
 /// A card with a message.
-pub(crate) fn message_ui(ui: &mut egui::Ui, tone: Tone, message: &str) {
+pub(crate) fn message_ui(ui: &mut Ui, tone: Tone, message: &str) {
     banner_ui(ui, tone, message, |_| {});
 }
 
 /// As [`banner_ui`], with one line of the message and the rest in its tooltip, so that what is below stays visible.
-pub(crate) fn line_banner_ui(ui: &mut egui::Ui, tone: Tone, message: &str, contents: impl FnOnce(&mut egui::Ui)) {
-    card_ui(ui, tone, message, egui::Label::truncate, contents);
+pub(crate) fn line_banner_ui(ui: &mut Ui, tone: Tone, message: &str, contents: impl FnOnce(&mut Ui)) {
+    card_ui(ui, tone, message, Label::truncate, contents);
 }
 
-fn card_ui(
-    ui: &mut egui::Ui,
-    tone: Tone,
-    message: &str,
-    fitted: fn(egui::Label) -> egui::Label,
-    contents: impl FnOnce(&mut egui::Ui),
-) {
+fn card_ui(ui: &mut Ui, tone: Tone, message: &str, fitted: fn(Label) -> Label, contents: impl FnOnce(&mut Ui)) {
     let visuals = ui.visuals();
     let (color, mark) = match tone {
         Tone::Hint => (theme::accent(visuals), ""),
         Tone::Warning => (visuals.warn_fg_color, "⚠ "),
         Tone::Error => (visuals.error_fg_color, "⚠ "),
     };
-    egui::Frame::new()
+    Frame::new()
         .fill(theme::raised_fill(visuals))
-        .stroke(egui::Stroke::new(1.0, color))
+        .stroke(Stroke::new(1.0, color))
         .corner_radius(8)
-        .inner_margin(egui::Margin::symmetric(10, 8))
+        .inner_margin(Margin::symmetric(10, 8))
         .show(ui, |ui| {
             ui.set_min_width(ui.available_width());
-            ui.add(fitted(egui::Label::new(format!("{mark}{message}"))));
+            ui.add(fitted(Label::new(format!("{mark}{message}"))));
             contents(ui);
         });
 }

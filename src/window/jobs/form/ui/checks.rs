@@ -8,7 +8,7 @@ use crate::window::state::{
     Command, Commands, FormCheck, JobsCommand, Loadable, ModelFrom, RehearsalOptions, State, TaskSignal,
 };
 use crate::window::ui::form::text_ui;
-use crate::window::ui::widgets::{Tone, banner_ui, message_ui, note_ui, number_field, strong};
+use crate::window::ui::widgets::{Tone, banner_ui, command_button_ui, message_ui, note_ui, number_field, strong};
 
 /// A rehearsal uses only some images: to predict all of them, use the local model.
 const MOST_REHEARSED: usize = 1000;
@@ -63,9 +63,7 @@ pub(crate) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOp
         }
         if let Loadable::Loading(task) = rehearsal {
             ui.spinner();
-            if ui.button("Stop the rehearsal").clicked() {
-                commands.push(Command::SignalTask(*task, TaskSignal::Cancel));
-            }
+            command_button_ui(ui, "Stop the rehearsal", commands, || Command::SignalTask(*task, TaskSignal::Cancel));
         }
     });
     match rehearsal {
@@ -95,9 +93,7 @@ fn missing_for(model_from: ModelFrom, request: &RehearsalOptions) -> Option<&'st
 pub(crate) fn commands_ui(ui: &mut Ui, check: &FormCheck<TransformPlan>, commands: &mut Commands) {
     ui.add_space(6.0);
     CollapsingHeader::new("AWS CLI commands").default_open(false).show(ui, |ui| {
-        if ui.button("Copy commands").clicked() {
-            commands.push(Command::CopyCommand(check.commands.join("\n")));
-        }
+        command_button_ui(ui, "Copy commands", commands, || Command::CopyCommand(check.commands.join("\n")));
         let height = ui.text_style_height(&TextStyle::Monospace);
         ScrollArea::both().id_salt("aws commands").max_height(220.0).show_rows(
             ui,

@@ -10,8 +10,7 @@ use super::rows::{
     CONTROL_WIDTH, Rows, SIDES, combo, decimal, heading_ui, menu, number, optional_number, port, tick, word_of,
 };
 use crate::domain::{
-    AuxiliaryInput, AuxiliaryValue, CenterCrop, ChannelOrder, ElementType, ImageInput,
-    Layout, ResizeRule, Rounding,
+    AuxiliaryInput, AuxiliaryValue, CenterCrop, ChannelOrder, ElementType, ImageInput, Layout, ResizeRule, Rounding,
 };
 use crate::window::state::{ImportPort, ImportStart};
 

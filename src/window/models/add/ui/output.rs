@@ -3,13 +3,13 @@
 use eframe::egui::{CollapsingHeader, Ui};
 
 use crate::domain::{
-    BoxFormat, BoxSpace, CellPoint, ClassValues, ClassificationOutput, DetectionOutput, Grid,
-    GridCoding, ModelCard, OutputConvention,
+    BoxFormat, BoxSpace, CellPoint, ClassValues, ClassificationOutput, DetectionOutput, Grid, GridCoding, ModelCard,
+    OutputConvention,
 };
 use crate::window::models::add::ui::help::READING;
 use crate::window::models::add::ui::rows::{
-    CONTROL_WIDTH, Field, Rows, columns, combo, decimal, heading_ui, list, number, optional_columns,
-    optional_number, plain_row, port, tick,
+    CONTROL_WIDTH, Field, Rows, columns, combo, decimal, heading_ui, list, number, optional_columns, optional_number,
+    plain_row, port, tick,
 };
 use crate::window::state::{Commands, ImportPort, ImportStart, ModelsCommand};
 

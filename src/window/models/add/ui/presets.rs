@@ -7,7 +7,9 @@ use crate::window::state::{
     Command, Commands, ImportForm, Loadable, ModelsCommand, PresetRow, PresetTable, State, TaskId, TaskSignal,
 };
 use crate::window::ui::textures::Textures;
-use crate::window::ui::widgets::{Tone, image_count, message_ui, note_ui, small_note_line_ui, small_note_ui, strong};
+use crate::window::ui::widgets::{
+    Tone, command_button_ui, image_count, message_ui, note_ui, small_note_line_ui, small_note_ui, strong,
+};
 
 const THUMBNAIL_HEIGHT: f32 = 44.0;
 const IMAGE_WIDTH: f32 = 132.0;
@@ -31,9 +33,7 @@ pub(crate) fn presets_ui(
     commands: &mut Commands,
 ) {
     ui.horizontal(|ui| {
-        if ui.button("Back to the form").clicked() {
-            commands.push(ModelsCommand::ClosePresets);
-        }
+        command_button_ui(ui, "Back to the form", commands, || ModelsCommand::ClosePresets);
         ui.label(strong("Find preprocessing"));
     });
     match &form.presets {
@@ -64,9 +64,7 @@ fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Commands
     let share = total.map_or(0.0, |total| done as f32 / total.max(1) as f32);
     let text = total.map_or_else(|| "Reading the images…".to_owned(), |total| format!("{done} of {total} predictions"));
     ui.add(ProgressBar::new(share).text(text));
-    if ui.button("Cancel the comparison").clicked() {
-        commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-    }
+    command_button_ui(ui, "Cancel the comparison", commands, || Command::SignalTask(task, TaskSignal::Cancel));
 }
 
 fn table_ui(ui: &mut Ui, form: &ImportForm, table: &PresetTable, textures: &mut Textures, commands: &mut Commands) {
