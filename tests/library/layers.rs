@@ -136,7 +136,6 @@ const CIRCLES: &[&str] = &[
     "sagemaker::package",
     "window::effects",
     "window::state",
-    "window::state::remote",
     "window::ui",
     "window::update",
 ];

@@ -153,7 +153,7 @@ impl App {
     }
 
     fn receive(&mut self, ctx: &egui::Context, delivery: Delivery) {
-        let open = self.work.state.source.as_ref().map(|source| source.id);
+        let open = self.work.state.source_id();
         match delivery {
             Delivery::Thumbnail { source, sample, version, side, image } => {
                 if open == Some(source) {

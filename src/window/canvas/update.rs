@@ -1,12 +1,11 @@
 //! View settings: live filters, zoom, panels, theme.
 
-use crate::domain::{Change, ModelCard, ViewSettings};
-use crate::window::project;
-use crate::window::state;
+use crate::domain::{ModelCard, ViewSettings};
 use crate::window::state::settings::THUMBNAIL_SIDES;
 use crate::window::state::{
     Action, CanvasView, Effect, Listing, Loadable, NoticeOffer, Queue, State, ThemeChoice, ViewChange,
 };
+use crate::window::{project, state};
 
 const THUMBNAIL_STEP: f32 = 24.0;
 const INTERFACE_STEP: f32 = 0.1;
@@ -63,14 +62,8 @@ fn set_filters(state: &mut State, card: &ModelCard, view: ViewSettings, effects:
 
 /// Saves the live filters of a model in the project as well, so that they travel with it.
 fn save_filters(state: &mut State, card: &ModelCard, effects: &mut Queue<Effect>) {
-    if !state.project.is_writable() {
-        return;
-    }
-    let Ok(json) = serde_json::to_string(&*state.settings.view_of(card)) else {
-        return;
-    };
-    let name = ViewSettings::name_in_project(&card.id);
-    project::update::requests::save(state, vec![Change::SetView { name, json }], effects);
+    let view = state.settings.view_of(card).into_owned();
+    project::update::requests::save_view(state, ViewSettings::name_in_project(&card.id), &view, effects);
 }
 
 /// Restores the last view of the project. Unreadable values from a newer version are left unchanged.
@@ -166,7 +159,7 @@ pub(crate) fn follow(state: &mut State) {
 /// Closes the dialogs over the panels, because they are not for the audience.
 pub(crate) fn present(state: &mut State) {
     state.overlay = state::Overlay::None;
-    state.presenting = Some(crate::window::state::Presenting { is_playing: false });
+    state.presenting = Some(state::Presenting { is_playing: false });
 }
 
 fn zoom_interface(state: &mut State, by: f32) {

@@ -16,7 +16,7 @@ pub(crate) fn compare(shared: &Arc<Shared>, request: CompareRequest, ticket: Tic
             let project = shared.project(request.source);
             agreement(project.ok_or(Failure::Cancelled)?, request, ticket)
         },
-        |task, result| ReviewEvent::Compared { task, result },
+        ReviewEvent::Compared,
     );
 }
 

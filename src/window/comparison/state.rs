@@ -91,7 +91,7 @@ impl State {
 
     /// The visible boxes of that prediction, highest score first.
     pub fn compared_boxes(&self) -> Vec<usize> {
-        let right = self.comparing.as_ref().map(|comparing| comparing.right);
+        let right = self.compared_run();
         let shown = right.zip(self.shown_sample());
         let shown = shown.zip(self.compared_prediction());
         shown.map_or_else(Vec::new, |((right, sample), prediction)| self.visible_boxes(right, sample, prediction))

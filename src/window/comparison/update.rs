@@ -8,11 +8,10 @@ use crate::review::{ClassChanges, Direction, Sort, SortBy, change_key, without_c
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     CompareRequest, Compared, Comparing, Effect, Failure, Loadable, Queue, ReviewEffect, Run, Runs, State, TaskId,
-    TaskKind, TaskSignal,
+    TaskKind,
 };
-use crate::window::tasks;
 use crate::window::tasks::update::settle;
-use crate::window::{canvas, project};
+use crate::window::{canvas, project, tasks};
 
 /// Compares the run on screen with the newest other one, or ends the comparison.
 pub(crate) fn toggle(state: &mut State, effects: &mut Queue<Effect>) {
@@ -64,7 +63,7 @@ pub(crate) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>
 
 /// Compares the same runs again with the current filters.
 pub(crate) fn again(state: &mut State, effects: &mut Queue<Effect>) {
-    if let Some(right) = state.comparing.as_ref().map(|comparing| comparing.right) {
+    if let Some(right) = state.compared_run() {
         start(state, right, effects);
     }
 }
@@ -87,9 +86,7 @@ pub(crate) fn stop(state: &mut State, effects: &mut Queue<Effect>) {
         return;
     };
     state.comparison_number += 1;
-    if let Some(task) = comparing.status.task() {
-        tasks::update::signal(state, task, TaskSignal::Cancel, effects);
-    }
+    tasks::update::cancel(state, comparing.status.task(), effects);
     if state.arranging.sort().by == SortBy::Disagreement {
         state.arranging.set_sort(Sort::default());
     }
@@ -142,7 +139,7 @@ pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(comparing) = &state.comparing else {
         return;
     };
-    let is_current = state.run().map(Run::id) == Some(comparing.left);
+    let is_current = state.run_id() == Some(comparing.left);
     if !is_current || state.runs.get(comparing.right).is_none() {
         stop(state, effects);
     }

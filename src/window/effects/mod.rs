@@ -5,8 +5,6 @@
 //! shows file dialogs and opens things on the desktop.
 
 pub(crate) mod desktop;
-mod diagnostics;
-pub(crate) mod kept;
 pub(crate) mod latest;
 
 use std::path::PathBuf;
@@ -28,26 +26,13 @@ use crate::model::catalog::Library;
 use crate::project::Project;
 use crate::review::FilmBox;
 use crate::tasks::{self, TaskControl, Waker};
-use crate::window::browse;
-use crate::window::canvas;
-use crate::window::endpoints;
-use crate::window::evaluation;
-use crate::window::export;
-use crate::window::filmstrip;
-use crate::window::jobs;
-use crate::window::judge;
-use crate::window::models;
-use crate::window::outputs;
-use crate::window::predict;
-use crate::window::project;
-use crate::window::remote;
-use crate::window::remote_inference;
-use crate::window::s3;
-use crate::window::search;
 use crate::window::state::{
     BoxCountRequest, BrowseEvent, Effect, Event, FilePick, RequestId, SourceId, TaskId, TaskSignal, Ticket,
 };
-use crate::window::upload;
+use crate::window::{
+    browse, canvas, endpoints, evaluation, export, filmstrip, jobs, judge, models, outputs, predict, project,
+    remote_inference, s3, search, upload,
+};
 
 /// The number of pending events at which workers wait for the window.
 const EVENTS_WAITING: usize = 256;
@@ -65,7 +50,7 @@ pub struct Effects {
     pub(crate) remote_inference: remote_inference::effects::RemoteWorker,
     pub(crate) model_inspection: models::add::effects::inspection::ModelInspector,
     pub(crate) arrange: latest::LatestSender<search::effects::Request>,
-    pub(crate) endpoints: remote::effects::EndpointDeleter,
+    pub(crate) endpoints: endpoints::effects::auto_delete::EndpointDeleter,
 }
 
 /// The channel of predictions.
@@ -184,7 +169,7 @@ impl Effects {
             remote_inference: remote_inference::effects::RemoteWorker::new(&shared),
             model_inspection: models::add::effects::inspection::ModelInspector::default(),
             arrange: search::effects::arrange_worker(&shared),
-            endpoints: remote::effects::EndpointDeleter::default(),
+            endpoints: endpoints::effects::auto_delete::EndpointDeleter::default(),
             shared,
         };
         // Measuring reads a system folder, which may be slow.
@@ -216,7 +201,7 @@ impl Effects {
             },
             Effect::PickFile(request) => desktop::pick(shared, request),
             Effect::CopyText { text, notice } => desktop::copy_text(shared, text, notice),
-            Effect::CopyDiagnostics { lines } => diagnostics::copy(shared, lines),
+            Effect::CopyDiagnostics { lines } => desktop::copy_diagnostics(shared, lines),
             Effect::OpenManual => desktop::open_manual(shared),
             Effect::OpenLog => desktop::open_log(shared),
             Effect::Restart => desktop::restart(shared),
@@ -340,11 +325,22 @@ impl Shared {
         work: impl FnOnce(&Arc<Self>, &Ticket) -> Result<T, F> + Send + 'static,
         event: impl FnOnce(TaskId, Result<T, F>) -> E + Clone + Send + 'static,
     ) {
-        let (task, event_of_panic) = (ticket.id, event.clone());
+        let task = ticket.id;
+        self.run(name, move |shared| work(shared, &ticket), move |result| event(task, result));
+    }
+
+    /// Runs `work` in the background and reports the event of its result, even if `work` panics.
+    pub(crate) fn run<T, F: From<String>, E: Into<Event>>(
+        self: &Arc<Self>,
+        name: &str,
+        work: impl FnOnce(&Arc<Self>) -> Result<T, F> + Send + 'static,
+        event: impl FnOnce(Result<T, F>) -> E + Clone + Send + 'static,
+    ) {
+        let event_of_panic = event.clone();
         self.spawn_reporting(
             name,
-            move |shared| event(task, work(shared, &ticket)),
-            move |reason| event_of_panic(task, Err(F::from(reason))),
+            move |shared| event(work(shared)),
+            move |reason| event_of_panic(Err(F::from(reason))),
         );
     }
 

@@ -6,9 +6,8 @@ use crate::sagemaker::spec::endpoint::{
     EndpointSummary,
 };
 use crate::sagemaker::spec::transform::{LogLine, SageMakerAccess, cost_usd};
-use crate::window::remote::state::Loadable;
-use crate::window::remote::state::remote_list::RemoteList;
-use crate::window::state::{Arc, EndpointDraft, EndpointRequest, Failure, FormCheck, State, TaskId, Ticket};
+use crate::window::remote::state::RemoteList;
+use crate::window::state::{Arc, EndpointDraft, EndpointRequest, Failure, FormCheck, Loadable, State, TaskId, Ticket};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum EndpointsCommand {
@@ -85,15 +84,9 @@ pub enum EndpointsEvent {
     },
     /// The last poll of the endpoints was a while ago.
     Outdated,
-    Checked {
-        task: TaskId,
-        result: Result<Box<FormCheck<EndpointPlan>>, Failure>,
-    },
+    Checked(TaskId, Result<Box<FormCheck<EndpointPlan>>, Failure>),
     /// The endpoint is being created.
-    Deployed {
-        task: TaskId,
-        result: Result<EndpointId, Failure>,
-    },
+    Deployed(TaskId, Result<EndpointId, Failure>),
     /// A page of the list of endpoints, and its region.
     Listed {
         task: TaskId,
@@ -117,16 +110,8 @@ pub enum EndpointsEvent {
         text: String,
     },
     /// The endpoint no longer changes by itself, or cannot be polled.
-    WatchEnded {
-        id: EndpointId,
-        task: TaskId,
-        result: Result<(), Failure>,
-    },
-    LogRead {
-        id: EndpointId,
-        task: TaskId,
-        result: Result<Vec<LogLine>, Failure>,
-    },
+    WatchEnded(EndpointId, TaskId, Result<(), Failure>),
+    LogRead(EndpointId, TaskId, Result<Vec<LogLine>, Failure>),
     Deleted {
         id: EndpointId,
         task: TaskId,
@@ -136,7 +121,7 @@ pub enum EndpointsEvent {
 }
 
 /// An endpoint, and how to access it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct EndpointId {
     /// The credentials and region, with the name of the endpoint.
     pub sagemaker: SageMakerAccess,
@@ -182,7 +167,7 @@ pub struct Endpoints {
 
 pub type EndpointList = RemoteList<EndpointStatus, EndpointSummary>;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct KnownEndpoint {
     pub id: EndpointId,
     /// The record on this computer, if it was deployed from here.
@@ -260,20 +245,7 @@ impl EndpointPresence {
 
 impl KnownEndpoint {
     fn new(id: EndpointId) -> Self {
-        Self {
-            id,
-            record: None,
-            presence: EndpointPresence::Unknown,
-            config: None,
-            usd_per_hour: None,
-            watching: None,
-            failure: None,
-            trouble: None,
-            deleting: None,
-            log: Loadable::NotLoaded,
-            deletion: None,
-            undeleted: None,
-        }
+        Self { id, ..Self::default() }
     }
 
     /// Whether it was created from this computer and its resources may still exist.

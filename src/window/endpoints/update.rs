@@ -1,19 +1,17 @@
 //! The list of endpoints, and watching and deleting single ones.
 
-use crate::domain::Problem;
 use crate::sagemaker::spec::endpoint::{
     Endpoint, EndpointConfig, EndpointPage, EndpointRecord, EndpointStatus, EndpointSummary,
 };
-use crate::sagemaker::spec::transform::{LogLine, SageMakerAccess};
+use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::tasks::ProgressUnit;
-use crate::window::endpoints;
-use crate::window::remote::update::lists::ListOf;
-use crate::window::remote::update::{begin, end, settle};
+use crate::window::remote::update::ListOf;
 use crate::window::state::{
-    DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointPresence, EndpointsCommand, EndpointsEffect,
-    EndpointsEvent, Failure, Loadable, Overlay, Queue, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
+    DeletionCause, Effect, EndpointDeletion, EndpointDraft, EndpointId, EndpointPresence, EndpointsCommand,
+    EndpointsEffect, EndpointsEvent, Failure, Loadable, Overlay, Queue, State, TaskId, TaskKind, TaskOutcome,
 };
-use crate::window::tasks;
+use crate::window::tasks::update::{begin, cancel, end, settle};
+use crate::window::{endpoints, remote};
 
 pub(crate) fn on_command(state: &mut State, command: EndpointsCommand, effects: &mut Queue<Effect>) {
     match command {
@@ -45,10 +43,10 @@ pub(crate) fn on_event(state: &mut State, event: EndpointsEvent, effects: &mut Q
             records_read(state, records, unreadable, &due, effects);
         }
         EndpointsEvent::Outdated => watch_deployed(state, effects),
-        EndpointsEvent::Checked { task, result } => {
-            endpoints::form::update::checked(state, task, result);
+        EndpointsEvent::Checked(task, result) => {
+            remote::update::checked::<EndpointDraft>(state, task, result);
         }
-        EndpointsEvent::Deployed { task, result } => {
+        EndpointsEvent::Deployed(task, result) => {
             endpoints::form::update::deployed(state, task, result, effects);
         }
         EndpointsEvent::Listed { task, is_first, result } => listed(state, task, is_first, result),
@@ -59,27 +57,23 @@ pub(crate) fn on_event(state: &mut State, event: EndpointsEvent, effects: &mut Q
         EndpointsEvent::Trouble { id, task, text } => {
             trouble(state, &id, task, text);
         }
-        EndpointsEvent::WatchEnded { id, task, result } => {
+        EndpointsEvent::WatchEnded(id, task, result) => {
             watch_ended(state, &id, task, result);
         }
-        EndpointsEvent::LogRead { id, task, result } => {
-            log_read(state, &id, task, result);
+        EndpointsEvent::LogRead(id, task, result) => {
+            settle(state, task, result, |state| Some(&mut state.remote.endpoints.get_mut(&id)?.log));
         }
         EndpointsEvent::Deleted { id, task, cause, result } => deleted(state, &id, task, cause, result),
     }
 }
 
-const LIST: ListOf<EndpointStatus, EndpointSummary> = ListOf {
+pub(crate) const LIST: ListOf<EndpointStatus, EndpointSummary> = ListOf {
     dialog: Overlay::Endpoints,
     kind: TaskKind::Endpoints,
     title: "List SageMaker endpoints",
     place: |state| &mut state.remote.endpoints.list,
     effect: |access, query, ticket| Effect::Endpoints(EndpointsEffect::List { access, query, ticket }),
 };
-
-pub(crate) fn open_endpoints(state: &mut State, effects: &mut Queue<Effect>) {
-    LIST.toggle_dialog(state, effects);
-}
 
 fn listed(state: &mut State, task: TaskId, is_first: bool, result: Result<(SageMakerAccess, EndpointPage), Failure>) {
     let (page, listed_in) = match result {
@@ -123,7 +117,7 @@ fn records_read(
         if !state.remote.endpoints.unreadable.contains(problem) {
             let text =
                 format!("{problem}. Check in “Endpoints…” or the AWS console whether that endpoint is still billed");
-            state.problems.add(Problem::general(text), None);
+            state.problems.add_general(text);
         }
     }
     let endpoints = &mut state.remote.endpoints;
@@ -176,10 +170,7 @@ pub(crate) fn watch(state: &mut State, id: &EndpointId, effects: &mut Queue<Effe
 }
 
 fn stop_watching(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
-    let watching = state.remote.endpoints.get(id);
-    if let Some(task) = watching.and_then(|endpoint| endpoint.watching) {
-        tasks::update::signal(state, task, TaskSignal::Cancel, effects);
-    }
+    cancel(state, state.remote.endpoints.get(id).and_then(|endpoint| endpoint.watching), effects);
 }
 
 /// `None` if no endpoint has this name, or no longer.
@@ -230,7 +221,7 @@ fn show_change(state: &mut State, id: &EndpointId, before: &EndpointPresence, no
                 if !is_on_screen {
                     state.show_notice(text.clone());
                 }
-                state.problems.add(Problem::general(text), None);
+                state.problems.add_general(text);
             }
             _ => {}
         },
@@ -272,10 +263,6 @@ fn read_log(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     let endpoint = state.remote.endpoints.of(id);
     endpoint.log = Loadable::Loading(ticket.id);
     effects.push(EndpointsEffect::ReadLog { id: endpoint.id.clone(), ticket });
-}
-
-fn log_read(state: &mut State, id: &EndpointId, task: TaskId, result: Result<Vec<LogLine>, Failure>) {
-    settle(state, task, result, |state| Some(&mut state.remote.endpoints.get_mut(id)?.log));
 }
 
 /// Changes the time of the automatic deletion.
@@ -346,7 +333,7 @@ fn deletion_done(state: &mut State, id: &EndpointId, task: TaskId, cause: Deleti
         return;
     }
     if is_left {
-        state.problems.add(Problem::general(said.clone()), None);
+        state.problems.add_general(said.clone());
     }
     if cause == DeletionCause::TimeIsOver || !is_on_screen(state, id) {
         state.show_notice(said);
@@ -373,8 +360,7 @@ fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure
         "The endpoint {name} could not be deleted and is still billed: {why}. Spotcheck retries while it runs and at \
          its next start. If that fails, delete the endpoint in the AWS console"
     );
-    state.show_notice(text.clone());
-    state.problems.add(Problem::general(text), None);
+    state.report_problem(text);
 }
 
 /// Whether the endpoint's page is open, which makes a notice redundant.

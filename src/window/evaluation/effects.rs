@@ -61,7 +61,7 @@ fn open(shared: &Arc<Shared>, request: TruthRequest, ticket: Ticket) {
             let images = match_images(&truth, &samples);
             Ok(OpenedTruth { at, truth: Arc::new(truth), images, corrections })
         },
-        |task, result| EvaluationEvent::TruthOpened { task, result },
+        EvaluationEvent::TruthOpened,
     );
 }
 

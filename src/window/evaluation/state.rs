@@ -54,10 +54,7 @@ pub enum EvaluationEffect {
 
 #[derive(Debug)]
 pub enum EvaluationEvent {
-    TruthOpened {
-        task: TaskId,
-        result: Result<OpenedTruth, Failure>,
-    },
+    TruthOpened(TaskId, Result<OpenedTruth, Failure>),
     /// The metrics of a run, first without intervals, then with them.
     Measured {
         task: TaskId,

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::annotations::matching::{ClassCorrections, OtherFolders, classes_of};
-use crate::domain::{Change, Problem, RunId, counted};
+use crate::domain::{RunId, counted};
 use crate::tasks::ProgressUnit;
 use crate::window::evaluation::state::EvaluationBasis;
 use crate::window::state::{
     Effect, EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, Failure,
-    Listing, Loadable, OpenedTruth, Overlay, Queue, Run, State, TaskId, TaskKind, TaskSignal, TruthAt, TruthReading,
-    TruthRequest, TruthSource,
+    Listing, Loadable, OpenedTruth, Overlay, Queue, State, TaskId, TaskKind, TruthAt, TruthReading, TruthRequest,
+    TruthSource,
 };
+use crate::window::update::images;
 use crate::window::{project, search, tasks};
 
 /// The name of the ground truth in the project.
@@ -39,7 +40,7 @@ pub(crate) fn on_command(state: &mut State, command: EvaluationCommand, effects:
         EvaluationCommand::CloseTruth => close(state, effects),
         EvaluationCommand::ReadTruthAs(reading) => read_as(state, reading, effects),
         EvaluationCommand::EvaluateAgain => {
-            let run = state.run().map(Run::id);
+            let run = state.run_id();
             if let Some(evaluating) = &mut state.evaluating {
                 evaluating.is_due = true;
                 if let Some(run) = run {
@@ -64,7 +65,7 @@ pub(crate) fn on_command(state: &mut State, command: EvaluationCommand, effects:
 
 pub(crate) fn on_event(state: &mut State, event: EvaluationEvent, effects: &mut Queue<Effect>) {
     match event {
-        EvaluationEvent::TruthOpened { task, result } => opened(state, task, result, effects),
+        EvaluationEvent::TruthOpened(task, result) => opened(state, task, result, effects),
         EvaluationEvent::Measured { task, run, evaluated } => measured(state, task, run, *evaluated),
         EvaluationEvent::Evaluated { task, run, result } => ended(state, task, run, result),
     }
@@ -131,7 +132,7 @@ fn stop(state: &mut State, effects: &mut Queue<Effect>) {
     let runs = evaluating.runs.values().filter_map(|run| run.status.task());
     let tasks: Vec<TaskId> = evaluating.truth.task().into_iter().chain(runs).collect();
     for task in tasks {
-        tasks::update::signal(state, task, TaskSignal::Cancel, effects);
+        tasks::update::cancel(state, Some(task), effects);
     }
 }
 
@@ -158,12 +159,7 @@ fn save(state: &mut State, effects: &mut Queue<Effect>) {
         reading: state.evaluating.as_ref().map(|evaluating| evaluating.reading.clone()).unwrap_or_default(),
         corrections: state.evaluating.as_ref().map_or_else(Vec::new, |evaluating| rows(&evaluating.corrections)),
     };
-    if state.project.is_writable()
-        && let Ok(json) = serde_json::to_string(&saved)
-    {
-        let name = TRUTH.to_owned();
-        project::update::requests::save(state, vec![Change::SetView { name, json }], effects);
-    }
+    project::update::requests::save_view(state, TRUTH.to_owned(), &saved, effects);
 }
 
 /// Restores the ground truth from the project; ignores other names.
@@ -207,7 +203,7 @@ fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>,
         let listed: Vec<String> = of_kind.take(MAX_LISTED).map(ToString::to_string).collect();
         let more = if count > listed.len() as u64 { ", and more" } else { "" };
         let text = format!("Ground truth {name}: {}: {}{more}", kind.text(count), listed.join("; "));
-        state.problems.add(Problem::general(text), None);
+        state.problems.add_general(text);
     }
     let (missing, examples) = &opened.images.missing;
     let other_folders = opened.images.other_folders.as_ref();
@@ -217,19 +213,19 @@ fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>,
              may be different images: {truth} and {here}. If they are the same, open their parent folder",
             counted(*count, "image has", "images have")
         );
-        crate::window::update::report_problem(state, Problem::general(text));
+        state.report_problem(text);
     } else if opened.images.matched == 0 {
         let text = format!(
             "None of the {} in the ground truth {name} is open, for example {}. Open their folder",
-            crate::window::update::images(opened.truth.images.len()),
+            images(opened.truth.images.len()),
             examples.join(", ")
         );
-        crate::window::update::report_problem(state, Problem::general(text));
+        state.report_problem(text);
     } else if *missing > 0 {
         let (one, several) =
             (format!("image in the ground truth {name} is"), format!("images in the ground truth {name} are"));
         let text = format!("{} not open, for example {}", counted(*missing, &one, &several), examples.join(", "));
-        state.problems.add(Problem::general(text), None);
+        state.problems.add_general(text);
     }
 }
 
@@ -240,7 +236,7 @@ fn return_to_previous(state: &mut State, effects: &mut Queue<Effect>) {
     };
     if let Some(failure) = failed.truth.failure() {
         let text = format!("Could not open the ground truth {}: {}", failed.at.name(), failure.message());
-        crate::window::update::report_problem(state, Problem::general(text));
+        state.report_problem(text);
     }
     state.evaluating = failed.previous.map(|previous| Evaluating { is_shown: failed.is_shown, ..*previous });
     save(state, effects);
@@ -284,8 +280,8 @@ pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
         return;
     }
     read_truth(state, effects);
-    let compared = state.comparing.as_ref().map(|comparing| comparing.right);
-    for run in state.run().map(Run::id).into_iter().chain(compared) {
+    let compared = state.compared_run();
+    for run in state.run_id().into_iter().chain(compared) {
         evaluate(state, run, effects);
     }
 }

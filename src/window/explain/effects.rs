@@ -22,7 +22,7 @@ pub(crate) fn explain(shared: &Arc<Shared>, engine: &EngineWorker, request: Expl
             let predictor = predictor.ok_or(Failure::Cancelled)?;
             search(shared, &*predictor, &request, &ticket.control).map(Arc::new)
         },
-        |task, result| ReviewEvent::Explained { task, result },
+        ReviewEvent::Explained,
     );
 }
 

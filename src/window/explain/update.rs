@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::{Problem, Saliency};
+use crate::domain::Saliency;
 use crate::tasks::ProgressUnit;
 use crate::window::predict;
 use crate::window::state::{
@@ -73,7 +73,7 @@ pub(crate) fn explained(state: &mut State, task: TaskId, result: Result<Arc<Sali
         Ok(saliency) => Explanation::Ready { task, question, saliency },
         Err(Failure::Failed { message: reason, .. }) => {
             let problem = format!("{} could not be explained: {reason}", question.label);
-            state.problems.add(Problem::general(problem), None);
+            state.problems.add_general(problem);
             Explanation::Failed { question, reason }
         }
         Err(Failure::Cancelled) => Explanation::None,

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use crate::domain::SampleId;
-use crate::project::export;
 use crate::project::export::evaluation::{write_classes_csv, write_json, write_plots};
 use crate::project::export::options::EvaluationFormat;
 use crate::project::export::{
     ComparisonContext, EvaluatedBoxes, EvaluatedImages, Existing, ExportContext, ExportError, ExportTarget,
     project_rows,
 };
-use crate::project::prediction_pairs;
+use crate::project::{export, prediction_pairs};
 use crate::review::count_boxes;
 use crate::tasks::TaskControl;
 use crate::window::browse::effects::with_home;
@@ -25,11 +24,19 @@ use crate::window::state::{
 pub(crate) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
     let shared = &effects.shared;
     match effect {
-        ExportEffect::Start { request, ticket } => export(shared, *request, ticket),
-        ExportEffect::StartComparison { request, ticket } => {
-            export_comparison(shared, request, ticket);
+        ExportEffect::Start { request, ticket } => {
+            let write = move |shared: &Arc<Shared>, ticket: &Ticket| write(shared, *request, &ticket.control);
+            shared.run_task("export", ticket, write, ExportEvent::Ended);
         }
-        ExportEffect::StartEvaluation { request, ticket } => export_evaluation(shared, *request, ticket),
+        ExportEffect::StartComparison { request, ticket } => {
+            let write = move |shared: &Arc<Shared>, ticket: &Ticket| write_comparison(shared, request, &ticket.control);
+            shared.run_task("export a comparison", ticket, write, ExportEvent::Ended);
+        }
+        ExportEffect::StartEvaluation { request, ticket } => {
+            let write =
+                move |shared: &Arc<Shared>, ticket: &Ticket| write_evaluation(shared, &request, &ticket.control);
+            shared.run_task("export an evaluation", ticket, write, ExportEvent::Ended);
+        }
         ExportEffect::CountBoxes { id, what } => {
             effects.box_counts.put((id, what));
         }
@@ -65,15 +72,6 @@ fn target(file: &ExportFile) -> ExportTarget {
     }
 }
 
-fn export(shared: &Arc<Shared>, request: ExportRequest, ticket: Ticket) {
-    shared.run_task(
-        "export",
-        ticket,
-        move |shared, ticket| write(shared, request, &ticket.control),
-        |task, result| ExportEvent::Ended { task, result },
-    );
-}
-
 fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Result<Exported, Failure> {
     let source = shared.source(request.source).ok_or(Failure::Cancelled)?;
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
@@ -106,15 +104,6 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
     })
 }
 
-fn export_comparison(shared: &Arc<Shared>, request: ExportComparisonRequest, ticket: Ticket) {
-    shared.run_task(
-        "export a comparison",
-        ticket,
-        move |shared, ticket| write_comparison(shared, request, &ticket.control),
-        |task, result| ExportEvent::Ended { task, result },
-    );
-}
-
 fn write_comparison(
     shared: &Shared,
     request: ExportComparisonRequest,
@@ -128,15 +117,6 @@ fn write_comparison(
     let report = export::export_comparison(pairs, &context, request.format, &target, control);
     let report = report.map_err(of_export)?;
     Ok(Exported { summary: report.to_string(), notes: Vec::new(), path: report.path })
-}
-
-fn export_evaluation(shared: &Arc<Shared>, request: ExportEvaluationRequest, ticket: Ticket) {
-    shared.run_task(
-        "export an evaluation",
-        ticket,
-        move |shared, ticket| write_evaluation(shared, &request, &ticket.control),
-        |task, result| ExportEvent::Ended { task, result },
-    );
 }
 
 fn write_evaluation(

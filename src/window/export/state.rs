@@ -9,8 +9,9 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::domain::{Location, RunId, RunInfo, Sample, SampleId, SampleSet, SampleUri, SharedList, ViewSettings};
 use crate::project::export::options::{ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions};
 use crate::review::{Marks, Outcomes, Predictions, Suppressed};
-use crate::window::state::{Derived, EvaluateRequest, Loadable, Order, Overlay, RequestId, SourceId, State};
-use crate::window::state::{Failure, TaskId, Ticket};
+use crate::window::state::{
+    Derived, EvaluateRequest, Failure, Loadable, Order, Overlay, RequestId, SourceId, State, TaskId, Ticket,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExportCommand {
@@ -65,10 +66,7 @@ pub enum ExportEffect {
 
 #[derive(Debug)]
 pub enum ExportEvent {
-    Ended {
-        task: TaskId,
-        result: Result<Exported, Failure>,
-    },
+    Ended(TaskId, Result<Exported, Failure>),
     /// The number of boxes available for export; `None` if counting failed.
     BoxesCounted {
         id: RequestId,

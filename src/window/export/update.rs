@@ -12,6 +12,7 @@ use crate::window::state::{
     ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, FileRequest, Loadable, Overlay, Queue,
     RequestId, Run, State, TaskId, TaskKind, TaskOutcome,
 };
+use crate::window::update::images;
 use crate::window::{evaluation, tasks};
 
 pub(crate) fn on_command(state: &mut State, command: ExportCommand, effects: &mut Queue<Effect>) {
@@ -39,7 +40,7 @@ pub(crate) fn on_event(state: &mut State, event: ExportEvent, effects: &mut Queu
         ExportEvent::BoxesCounted { id, counts } => {
             state.export_boxes.take(id, counts);
         }
-        ExportEvent::Ended { task, result } => ended(state, task, result, effects),
+        ExportEvent::Ended(task, result) => ended(state, task, result, effects),
     }
 }
 
@@ -110,11 +111,7 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Q
         return;
     };
     let options = state.export.options;
-    if let Some(extension) = options.format.extension()
-        && path.extension().is_none()
-    {
-        path.set_extension(extension);
-    }
+    add_extension(&mut path, options.format.extension());
     let ids = state.export.scope.ids(state);
     let samples: Vec<Sample> = ids.iter().filter_map(|id| state.samples.get(*id).cloned()).collect();
     let is_drawn = options.format == ExportFormat::AnnotatedImages;
@@ -126,7 +123,7 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Q
     let (info, view) = (run.info.clone(), state.view().into_owned());
     let is_report = options.format == ExportFormat::Report;
     let evaluation = is_report.then(|| evaluation::update::request(state, info.id)).flatten();
-    let title = format!("Export {} as {}", crate::window::update::images(samples.len()), options.format.name());
+    let title = format!("Export {} as {}", images(samples.len()), options.format.name());
     let ticket = tasks::update::begin(state, TaskKind::Export, ProgressUnit::Images, title);
     ticket.control.set_total(Some(samples.len() as u64));
     state.export.stage = Loadable::Loading(ticket.id);
@@ -142,6 +139,15 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Q
         target: ExportFile { path, replaces },
     };
     effects.push(ExportEffect::Start { request: Box::new(request), ticket });
+}
+
+/// Adds the extension of the format, unless the path has one or the format is a folder.
+fn add_extension(path: &mut PathBuf, extension: Option<&str>) {
+    if let Some(extension) = extension
+        && path.extension().is_none()
+    {
+        path.set_extension(extension);
+    }
 }
 
 fn pick_target(state: &State, effects: &mut Queue<Effect>) {
@@ -160,9 +166,7 @@ fn confirm_comparison(state: &mut State, mut path: PathBuf, replaces: bool, effe
         return;
     };
     let format = state.export.comparison;
-    if path.extension().is_none() {
-        path.set_extension(format.into_str());
-    }
+    add_extension(&mut path, Some(format.into_str()));
     let title = format!("Export the comparison of {} with {}", left.info.name, right.info.name);
     let (source, source_name) = (source.id, source.name.clone());
     let runs = Box::new([left.info.clone(), right.info.clone()]);
@@ -184,15 +188,11 @@ fn confirm_comparison(state: &mut State, mut path: PathBuf, replaces: bool, effe
 
 /// Exports the evaluation of the run on screen. It is measured again with the current filters.
 fn confirm_evaluation(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Queue<Effect>) {
-    let Some(evaluation) = state.run().map(Run::id).and_then(|run| evaluation::update::request(state, run)) else {
+    let Some(evaluation) = state.run_id().and_then(|run| evaluation::update::request(state, run)) else {
         return;
     };
     let format = state.export.evaluation;
-    if let Some(extension) = format.extension()
-        && path.extension().is_none()
-    {
-        path.set_extension(extension);
-    }
+    add_extension(&mut path, format.extension());
     let title = format!("Export the evaluation of {}", evaluation.run.name);
     let ticket = tasks::update::begin(state, TaskKind::Export, ProgressUnit::Images, title);
     state.export.stage = Loadable::Loading(ticket.id);
@@ -210,7 +210,7 @@ fn ended(state: &mut State, task: TaskId, result: Result<Exported, Failure>, eff
                 state.overlay = Overlay::None;
             }
             let outcome = TaskOutcome::Done(exported.summary.clone());
-            tasks::update::ends::ended(state, task, outcome, Vec::new(), effects);
+            tasks::update::ended(state, task, outcome, Vec::new(), effects);
             state.exported = Some(exported);
         }
         Err(failure) => {
@@ -224,7 +224,7 @@ fn ended(state: &mut State, task: TaskId, result: Result<Exported, Failure>, eff
                 // The list of problems may be closed.
                 state.show_notice(message.clone());
             }
-            tasks::update::ends::ended(state, task, failure.into(), Vec::new(), effects);
+            tasks::update::ended(state, task, failure.into(), Vec::new(), effects);
         }
     }
 }

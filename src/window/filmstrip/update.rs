@@ -1,7 +1,7 @@
 //! The strip with all boxes of one class: opening it, updating it, and opening one of its images.
 
 use crate::domain::{ModelTask, SampleId};
-use crate::review::{ArrangeRequest, FilmBox, FilmFrame, FilmOrder, FilmRequest, Suppressed};
+use crate::review::{ArrangeRequest, FilmBox, FilmFrame, FilmRequest, Suppressed};
 use crate::window::browse;
 use crate::window::filmstrip::state::FilmBasis;
 use crate::window::state::{
@@ -20,18 +20,6 @@ pub(crate) fn open(state: &mut State, class: u32) {
     match &mut state.filmstrip {
         Some(strip) => strip.class = Some(class),
         None => state.filmstrip = Some(Filmstrip::new(Some(class))),
-    }
-}
-
-pub(crate) fn set_class(state: &mut State, class: Option<u32>) {
-    if let Some(strip) = &mut state.filmstrip {
-        strip.class = class;
-    }
-}
-
-pub(crate) fn set_order(state: &mut State, order: FilmOrder) {
-    if let Some(strip) = &mut state.filmstrip {
-        strip.order = order;
     }
 }
 
@@ -91,12 +79,6 @@ fn basis(state: &State) -> Option<FilmBasis> {
         hidden: hidden_overlaps(state).map(|bits| (bits.max_iou(), bits.revision())),
         order: strip.order,
     })
-}
-
-pub(crate) fn gathered(state: &mut State, id: RequestId, frames: Vec<FilmFrame>) {
-    if let Some(strip) = &mut state.filmstrip {
-        strip.frames.take(id, frames);
-    }
 }
 
 pub(crate) fn request_crops(state: &State, requested: &[FilmFrame], effects: &mut Queue<Effect>) {

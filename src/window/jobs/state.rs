@@ -10,9 +10,8 @@ use crate::sagemaker::spec::transform::{
     RetryChoice, SageMakerAccess, TransformPlan, TransformStatus, TransformSummary,
 };
 use crate::window::jobs::form::state::RehearsalRequest;
-use crate::window::remote::state::remote_list::RemoteList;
 use crate::window::state::{
-    Failure, FormCheck, JobDraft, JobRequest, Loadable, RehearsalOptions, RehearsalReport, TaskId, Ticket,
+    Failure, FormCheck, JobDraft, JobRequest, Loadable, RehearsalOptions, RehearsalReport, RemoteList, TaskId, Ticket,
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -71,19 +70,10 @@ pub enum JobsEffect {
         ticket: Ticket,
     },
     /// Poll a job until it ends.
-    Watch {
-        id: JobId,
-        ticket: Ticket,
-    },
-    Stop {
-        id: JobId,
-        ticket: Ticket,
-    },
+    Watch(JobId, Ticket),
+    Stop(JobId, Ticket),
     /// Find the objects without an output, and the reasons.
-    FindOutcome {
-        id: JobId,
-        ticket: Ticket,
-    },
+    FindOutcome(JobId, Ticket),
     /// Plan a job for only those objects, and check it.
     PlanRetry {
         id: JobId,
@@ -95,10 +85,7 @@ pub enum JobsEffect {
         plan: Arc<TransformPlan>,
         ticket: Ticket,
     },
-    FindLeftovers {
-        id: JobId,
-        ticket: Ticket,
-    },
+    FindLeftovers(JobId, Ticket),
     DeleteLeftovers {
         id: JobId,
         found: Vec<Leftover>,
@@ -113,19 +100,10 @@ pub enum JobsEvent {
         path: String,
         result: Result<PriceTable, String>,
     },
-    Checked {
-        task: TaskId,
-        result: Result<Box<FormCheck<TransformPlan>>, Failure>,
-    },
+    Checked(TaskId, Result<Box<FormCheck<TransformPlan>>, Failure>),
     /// The result of the local test, for display.
-    Rehearsed {
-        task: TaskId,
-        result: Result<Box<RehearsalReport>, Failure>,
-    },
-    Started {
-        task: TaskId,
-        result: Result<JobId, Failure>,
-    },
+    Rehearsed(TaskId, Result<Box<RehearsalReport>, Failure>),
+    Started(TaskId, Result<JobId, Failure>),
     /// A page of the list of jobs.
     Listed {
         task: TaskId,
@@ -150,42 +128,18 @@ pub enum JobsEvent {
         task: TaskId,
         end: WatchEnd,
     },
-    StopRequested {
-        id: JobId,
-        task: TaskId,
-        result: Result<(), Failure>,
-    },
-    OutcomeFound {
-        id: JobId,
-        task: TaskId,
-        result: Result<JobOutcome, Failure>,
-    },
-    RetryPlanned {
-        id: JobId,
-        task: TaskId,
-        result: Result<Box<RetryPlan>, Failure>,
-    },
+    StopRequested(JobId, TaskId, Result<(), Failure>),
+    OutcomeFound(JobId, TaskId, Result<JobOutcome, Failure>),
+    RetryPlanned(JobId, TaskId, Result<Box<RetryPlan>, Failure>),
     /// The name of the job started for the failed images.
-    RetryStarted {
-        id: JobId,
-        task: TaskId,
-        result: Result<String, Failure>,
-    },
-    LeftoversFound {
-        id: JobId,
-        task: TaskId,
-        result: Result<Leftovers, Failure>,
-    },
+    RetryStarted(JobId, TaskId, Result<String, Failure>),
+    LeftoversFound(JobId, TaskId, Result<Leftovers, Failure>),
     /// A summary of the deletion for display, and the remaining leftovers.
-    LeftoversDeleted {
-        id: JobId,
-        task: TaskId,
-        result: Result<(String, Vec<Leftover>), Failure>,
-    },
+    LeftoversDeleted(JobId, TaskId, Result<(String, Vec<Leftover>), Failure>),
 }
 
 /// A job, and how to access it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct JobId {
     pub sagemaker: SageMakerAccess,
     /// The access to its inputs and outputs.
@@ -202,7 +156,7 @@ impl JobId {
 
 pub type JobList = RemoteList<TransformStatus, TransformSummary>;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct KnownJob {
     pub id: JobId,
     pub progress: Option<JobProgress>,
@@ -258,24 +212,21 @@ pub enum Leftovers {
 
 impl KnownJob {
     pub(crate) fn new(id: JobId) -> Self {
-        Self {
-            id,
-            progress: None,
-            watching: None,
-            failure: None,
-            trouble: None,
-            stopping: None,
-            outcome: Loadable::NotLoaded,
-            left: Loadable::NotLoaded,
-            cleaning: None,
-            cleaned: None,
-            retry: Loadable::NotLoaded,
-            retrying: None,
-        }
+        Self { id, ..Self::default() }
     }
 
     pub fn is_over(&self) -> bool {
         let progress = self.progress.as_ref();
         progress.is_some_and(|progress| progress.job.status.is_over())
     }
+}
+
+/// The user's price table.
+#[derive(Debug, Default)]
+pub struct Prices {
+    pub table: PriceTable,
+    /// The path of the file; empty before it is read.
+    pub path: String,
+    /// Why it could not be read or written.
+    pub problem: Option<String>,
 }

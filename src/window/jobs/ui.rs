@@ -1,6 +1,7 @@
 //! The Batch Transform jobs of an account: their list, and the page of a single one.
 
 mod page;
+pub(crate) mod prices;
 
 use eframe::egui::{Button, Context, Ui};
 use page::PageMemory;

@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::domain::Problem;
 use crate::sagemaker::spec::transform::{
-    JobOutcome, JobProgress, JobRetry, Leftover, RetryChoice, SageMakerAccess, TransformStatus, TransformSummary,
+    JobOutcome, JobProgress, JobRetry, Leftover, PriceTable, RetryChoice, SageMakerAccess, TransformStatus,
+    TransformSummary,
 };
 use crate::tasks::ProgressUnit;
-use crate::window::jobs;
-use crate::window::remote::update::lists::ListOf;
-use crate::window::remote::update::{begin, end, settle};
+use crate::window::remote::update::ListOf;
 use crate::window::state::{
-    Effect, Failure, JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Loadable, Overlay, Queue,
-    RetryPlan, State, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket, WatchEnd,
+    Effect, Failure, JobDraft, JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Loadable, Overlay,
+    Queue, State, TaskId, TaskKind, TaskOutcome, Ticket, WatchEnd,
 };
-use crate::window::tasks;
+use crate::window::tasks::update::{begin, cancel, end, settle};
+use crate::window::{jobs, remote};
 
 pub(crate) fn on_command(state: &mut State, command: JobsCommand, effects: &mut Queue<Effect>) {
     match command {
@@ -41,48 +40,47 @@ pub(crate) fn on_command(state: &mut State, command: JobsCommand, effects: &mut 
 
 pub(crate) fn on_event(state: &mut State, event: JobsEvent, effects: &mut Queue<Effect>) {
     match event {
-        JobsEvent::PricesRead { path, result } => jobs::prices::update::prices_read(state, path, result, effects),
-        JobsEvent::Checked { task, result } => jobs::form::update::checked(state, task, result),
-        JobsEvent::Rehearsed { task, result } => jobs::form::update::rehearsed(state, task, result),
-        JobsEvent::Started { task, result } => jobs::form::update::started(state, task, result, effects),
+        JobsEvent::PricesRead { path, result } => prices_read(state, path, result, effects),
+        JobsEvent::Checked(task, result) => remote::update::checked::<JobDraft>(state, task, result),
+        JobsEvent::Rehearsed(task, result) => jobs::form::update::rehearsed(state, task, result),
+        JobsEvent::Started(task, result) => jobs::form::update::started(state, task, result, effects),
         JobsEvent::Listed { task, is_first, result } => drop(LIST.take(state, task, is_first, result)),
         JobsEvent::Seen { id, task, progress } => polled(state, &id, task, *progress),
         JobsEvent::Trouble { id, task, text } => trouble(state, &id, task, text),
         JobsEvent::WatchEnded { id, task, end: ending } => {
             watch_ended(state, &id, task, ending, effects);
         }
-        JobsEvent::StopRequested { id, task, result } => {
-            stop_requested(state, &id, task, result, effects);
+        JobsEvent::StopRequested(id, task, result) => {
+            if ended(state, &id, task, result, |job| &mut job.stopping).is_some() {
+                watch(state, &id, effects);
+            }
         }
-        JobsEvent::OutcomeFound { id, task, result } => {
-            outcome_found(state, &id, task, result);
+        JobsEvent::OutcomeFound(id, task, result) => {
+            settle(state, task, result, |state| Some(&mut state.remote.job_mut(&id)?.outcome));
         }
-        JobsEvent::RetryPlanned { id, task, result } => {
-            retry_planned(state, &id, task, result);
+        JobsEvent::RetryPlanned(id, task, result) => {
+            let result = result.map(|plan| *plan);
+            settle(state, task, result, |state| Some(&mut state.remote.job_mut(&id)?.retry));
         }
-        JobsEvent::RetryStarted { id, task, result } => {
+        JobsEvent::RetryStarted(id, task, result) => {
             retry_started(state, &id, task, result, effects);
         }
-        JobsEvent::LeftoversFound { id, task, result } => {
-            leftovers_found(state, &id, task, result);
+        JobsEvent::LeftoversFound(id, task, result) => {
+            settle(state, task, result, |state| Some(&mut state.remote.job_mut(&id)?.left));
         }
-        JobsEvent::LeftoversDeleted { id, task, result } => {
+        JobsEvent::LeftoversDeleted(id, task, result) => {
             leftovers_deleted(state, &id, task, result, effects);
         }
     }
 }
 
-const LIST: ListOf<TransformStatus, TransformSummary> = ListOf {
+pub(crate) const LIST: ListOf<TransformStatus, TransformSummary> = ListOf {
     dialog: Overlay::Jobs,
     kind: TaskKind::Jobs,
     title: "List SageMaker jobs",
     place: |state| &mut state.remote.list,
     effect: |access, query, ticket| Effect::Jobs(JobsEffect::List { access, query, ticket }),
 };
-
-pub(crate) fn open_jobs(state: &mut State, effects: &mut Queue<Effect>) {
-    LIST.toggle_dialog(state, effects);
-}
 
 /// Shows the page of a job, and polls the job.
 fn open(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
@@ -123,11 +121,11 @@ pub(crate) fn watch(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) 
     if !state.settings.watched_jobs.contains(id) {
         state.settings.watched_jobs.push(id.clone());
     }
-    effects.push(JobsEffect::Watch { id: id.clone(), ticket });
+    effects.push(JobsEffect::Watch(id.clone(), ticket));
 }
 
 /// Restarts polling a job, because the basis of its counts has changed.
-pub(crate) fn watch_anew(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn watch_anew(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     stop_watching(state, id, effects);
     state.remote.job_of(id).watching = None;
     watch(state, id, effects);
@@ -136,10 +134,7 @@ pub(crate) fn watch_anew(state: &mut State, id: &JobId, effects: &mut Queue<Effe
 /// Stops watching, now and after the next start.
 fn stop_watching(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     forget_watching(state, id);
-    let watching = state.remote.job(id).and_then(|job| job.watching);
-    if let Some(task) = watching {
-        tasks::update::signal(state, task, TaskSignal::Cancel, effects);
-    }
+    cancel(state, state.remote.job(id).and_then(|job| job.watching), effects);
 }
 
 fn forget_watching(state: &mut State, id: &JobId) {
@@ -212,8 +207,7 @@ fn job_ended(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     match progress.missing() {
         Some(missing) if missing > 0 => {
             let text = format!("Job {name} {status}. Outputs: {outputs} found, {missing} missing");
-            state.show_notice(text.clone());
-            state.problems.add(Problem::general(text), None);
+            state.report_problem(text);
             find_outcome(state, id, effects);
         }
         _ => {
@@ -233,55 +227,51 @@ fn begin_for(
     id: &JobId,
     title: String,
     note: impl FnOnce(&mut KnownJob, TaskId),
-    effect: impl FnOnce(JobId, Ticket) -> Effect,
-) -> Option<Effect> {
-    state.remote.job(id)?;
-    let ticket = begin(state, TaskKind::Jobs, ProgressUnit::Steps, title);
-    note(state.remote.job_of(id), ticket.id);
-    Some(effect(id.clone(), ticket))
+    effect: impl FnOnce(JobId, Ticket) -> JobsEffect,
+    effects: &mut Queue<Effect>,
+) {
+    if state.remote.job(id).is_some() {
+        let ticket = begin(state, TaskKind::Jobs, ProgressUnit::Steps, title);
+        note(state.remote.job_of(id), ticket.id);
+        effects.push(effect(id.clone(), ticket));
+    }
 }
 
 fn stop(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
-    effects.extend(begin_for(
+    begin_for(
         state,
         id,
         format!("Stop the job {}", id.name),
         |job, task| job.stopping = Some(task),
-        |id, ticket| Effect::Jobs(JobsEffect::Stop { id, ticket }),
-    ));
+        JobsEffect::Stop,
+        effects,
+    );
 }
 
-fn stop_requested(
+/// Ends a task whose id `note` is stored with the job, and stores its failure there.
+fn ended<T>(
     state: &mut State,
     id: &JobId,
     task: TaskId,
-    result: Result<(), Failure>,
-    effects: &mut Queue<Effect>,
-) {
+    result: Result<T, Failure>,
+    note: impl FnOnce(&mut KnownJob) -> &mut Option<TaskId>,
+) -> Option<T> {
     end(state, task, result.as_ref().err());
-    let Some(job) = state.remote.job_mut(id) else {
-        return;
-    };
-    job.stopping = None;
-    match result {
-        Ok(()) => watch(state, id, effects),
-        Err(failure) => job.failure = Some(failure),
-    }
+    let job = state.remote.job_mut(id)?;
+    *note(job) = None;
+    result.map_err(|failure| job.failure = Some(failure)).ok()
 }
 
 /// Lists the objects without an output, and the reasons.
 fn find_outcome(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
-    effects.extend(begin_for(
+    begin_for(
         state,
         id,
         format!("Find failed images of the job {}", id.name),
         |job, task| job.outcome = Loadable::Loading(task),
-        |id, ticket| Effect::Jobs(JobsEffect::FindOutcome { id, ticket }),
-    ));
-}
-
-fn outcome_found(state: &mut State, id: &JobId, task: TaskId, result: Result<JobOutcome, Failure>) {
-    settle(state, task, result, |state| Some(&mut state.remote.job_mut(id)?.outcome));
+        JobsEffect::FindOutcome,
+        effects,
+    );
 }
 
 /// Plans a separate job for only the failed objects.
@@ -289,26 +279,20 @@ fn plan_retry(state: &mut State, id: &JobId, choice: RetryChoice, effects: &mut 
     if job_outcome(state, id).is_none_or(|found| found.failed.is_empty()) {
         return;
     }
-    effects.extend(begin_for(
+    begin_for(
         state,
         id,
         format!("Plan a retry of the job {}", id.name),
         |job, task| job.retry = Loadable::Loading(task),
-        |id, ticket| Effect::Jobs(JobsEffect::PlanRetry { id, choice, ticket }),
-    ));
-}
-
-fn retry_planned(state: &mut State, id: &JobId, task: TaskId, result: Result<Box<RetryPlan>, Failure>) {
-    let result = result.map(|plan| *plan);
-    settle(state, task, result, |state| Some(&mut state.remote.job_mut(id)?.retry));
+        |id, ticket| JobsEffect::PlanRetry { id, choice, ticket },
+        effects,
+    );
 }
 
 fn drop_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
-    let Some(job) = state.remote.job_mut(id) else {
-        return;
-    };
-    if let Loadable::Loading(task) = std::mem::take(&mut job.retry) {
-        tasks::update::signal(state, task, TaskSignal::Cancel, effects);
+    if let Some(job) = state.remote.job_mut(id) {
+        let dropped = std::mem::take(&mut job.retry);
+        cancel(state, dropped.task(), effects);
     }
 }
 
@@ -322,13 +306,14 @@ fn start_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
         return;
     };
     let plan = Arc::clone(&planned.plan);
-    effects.extend(begin_for(
+    begin_for(
         state,
         id,
         format!("Retry failed images of the job {}", id.name),
         |job, task| job.retrying = Some(task),
-        |id, ticket| Effect::Jobs(JobsEffect::StartRetry { id, plan, ticket }),
-    ));
+        |id, ticket| JobsEffect::StartRetry { id, plan, ticket },
+        effects,
+    );
 }
 
 fn retry_started(
@@ -338,32 +323,26 @@ fn retry_started(
     result: Result<String, Failure>,
     effects: &mut Queue<Effect>,
 ) {
-    end(state, task, result.as_ref().err());
-    let Some(job) = state.remote.job_mut(id) else {
+    let Some(name) = ended(state, id, task, result, |job| &mut job.retrying) else {
         return;
     };
-    job.retrying = None;
-    match result {
-        Ok(name) => {
-            let planned = std::mem::replace(&mut job.retry, Loadable::NotLoaded);
-            let images = planned.ready().and_then(|planned| Some(planned.plan.manifest.as_ref()?.names.len()));
-            if let Loadable::Ready(outcome) = &mut job.outcome {
-                let under_way = images.unwrap_or_default() as u64;
-                outcome.retries.push(JobRetry { job_name: name.clone(), predicted: 0, under_way });
-            }
-            state.show_notice(format!("Started the job {name}"));
-            let next = JobId { name, ..id.clone() };
-            if state.remote.open.as_ref() == Some(id) {
-                state.remote.open = Some(next.clone());
-            }
-            watch(state, &next, effects);
-        }
-        Err(failure) => job.failure = Some(failure),
+    let job = state.remote.job_of(id);
+    let planned = std::mem::take(&mut job.retry);
+    let images = planned.ready().and_then(|planned| Some(planned.plan.manifest.as_ref()?.names.len()));
+    if let Loadable::Ready(outcome) = &mut job.outcome {
+        let under_way = images.unwrap_or_default() as u64;
+        outcome.retries.push(JobRetry { job_name: name.clone(), predicted: 0, under_way });
     }
+    state.show_notice(format!("Started the job {name}"));
+    let next = JobId { name, ..id.clone() };
+    if state.remote.open.as_ref() == Some(id) {
+        state.remote.open = Some(next.clone());
+    }
+    watch(state, &next, effects);
 }
 
 fn find_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
-    effects.extend(begin_for(
+    begin_for(
         state,
         id,
         format!("Find the leftovers of the job {}", id.name),
@@ -371,12 +350,9 @@ fn find_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
             job.left = Loadable::Loading(task);
             job.cleaned = None;
         },
-        |id, ticket| Effect::Jobs(JobsEffect::FindLeftovers { id, ticket }),
-    ));
-}
-
-fn leftovers_found(state: &mut State, id: &JobId, task: TaskId, result: Result<Leftovers, Failure>) {
-    settle(state, task, result, |state| Some(&mut state.remote.job_mut(id)?.left));
+        JobsEffect::FindLeftovers,
+        effects,
+    );
 }
 
 fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
@@ -385,13 +361,14 @@ fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) 
         Some(Leftovers::Recorded(found)) if !found.is_empty() => found.clone(),
         _ => return,
     };
-    effects.extend(begin_for(
+    begin_for(
         state,
         id,
         format!("Clean up after the job {}", id.name),
         |job, task| job.cleaning = Some(task),
-        |id, ticket| Effect::Jobs(JobsEffect::DeleteLeftovers { id, found, ticket }),
-    ));
+        |id, ticket| JobsEffect::DeleteLeftovers { id, found, ticket },
+        effects,
+    );
 }
 
 fn leftovers_deleted(
@@ -401,24 +378,47 @@ fn leftovers_deleted(
     result: Result<(String, Vec<Leftover>), Failure>,
     effects: &mut Queue<Effect>,
 ) {
-    match &result {
-        Ok((said, _)) => drop(state.tasks.end(task, TaskOutcome::Done(said.clone()))),
-        Err(failure) => end(state, task, Some(failure)),
+    if let Ok((said, _)) = &result {
+        drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
     }
-    let Some(job) = state.remote.job_mut(id) else {
+    let Some((said, left)) = ended(state, id, task, result, |job| &mut job.cleaning) else {
         return;
     };
-    job.cleaning = None;
-    match result {
-        Ok((said, left)) => {
-            job.cleaned = Some(said);
-            job.left = Loadable::Ready(Leftovers::Recorded(left));
-            // A retry may need what was deleted.
-            job.retry = Loadable::NotLoaded;
-            if job.outcome.ready().is_some_and(|outcome| !outcome.failed.is_empty()) {
-                find_outcome(state, id, effects);
+    let job = state.remote.job_of(id);
+    job.cleaned = Some(said);
+    job.left = Loadable::Ready(Leftovers::Recorded(left));
+    // A retry may need what was deleted.
+    job.retry = Loadable::NotLoaded;
+    if job.outcome.ready().is_some_and(|outcome| !outcome.failed.is_empty()) {
+        find_outcome(state, id, effects);
+    }
+}
+
+fn prices_read(state: &mut State, path: String, result: Result<PriceTable, String>, effects: &mut Queue<Effect>) {
+    let prices = &mut state.remote.prices;
+    prices.path = path;
+    let table = match result {
+        Ok(table) => table,
+        Err(why) => {
+            prices.problem = Some(why);
+            return;
+        }
+    };
+    prices.problem = None;
+    if prices.table == table {
+        return;
+    }
+    prices.table = table;
+    match state.overlay {
+        Overlay::StartJob if !matches!(state.remote.job_form.check, Loadable::NotLoaded) => {
+            let draft = state.remote.job_form.draft.clone();
+            jobs::form::update::check(state, draft, effects);
+        }
+        Overlay::Jobs => {
+            if let Some(id) = state.remote.open.clone() {
+                watch_anew(state, &id, effects);
             }
         }
-        Err(failure) => job.failure = Some(failure),
+        _ => {}
     }
 }

@@ -88,10 +88,7 @@ pub enum ModelsEvent {
         trial: Box<ImportTrial>,
     },
     /// The results of common ways to prepare images.
-    PresetsTried {
-        task: TaskId,
-        result: Result<Arc<PresetTable>, Failure>,
-    },
+    PresetsTried(TaskId, Result<Arc<PresetTable>, Failure>),
     /// The model is in the library, under this id.
     Saved {
         import: ImportId,

@@ -9,7 +9,6 @@ use crate::window::state::{
     ModelsEffect, ModelsEvent, Queue, RuntimeKind, State, TaskKind,
 };
 use crate::window::tasks::update::{begin, cancel_preparation};
-use crate::window::update::report_problem;
 use crate::window::{models, predict};
 
 pub(crate) fn on_command(state: &mut State, command: ModelsCommand, effects: &mut Queue<Effect>) {
@@ -44,7 +43,7 @@ pub(crate) fn on_event(state: &mut State, event: ModelsEvent, effects: &mut Queu
         ModelsEvent::Removed { id, result } => model_removed(state, &id, result, effects),
         ModelsEvent::Recognized { import, result } => models::add::update::recognized(state, import, result, effects),
         ModelsEvent::Tried { import, trial } => models::add::update::tried(state, import, trial),
-        ModelsEvent::PresetsTried { task, result } => models::add::update::presets_tried(state, task, result),
+        ModelsEvent::PresetsTried(task, result) => models::add::update::presets_tried(state, task, result),
         ModelsEvent::Saved { import, result } => models::add::update::saved(state, import, result, effects),
     }
 }
@@ -153,7 +152,7 @@ fn model_removed(state: &mut State, id: &str, result: Result<u64, String>, effec
             let text = format!("Removed {name}, {} freed", human_bytes(bytes));
             state.show_notice(text);
         }
-        Err(message) => report_problem(state, Problem::general(message)),
+        Err(message) => state.report_problem(message),
     }
     effects.push(ModelsEffect::List);
 }

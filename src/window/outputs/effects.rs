@@ -1,7 +1,6 @@
 //! Opening outputs of jobs or folders as a run of the open images.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use crate::domain::{InferenceLocation, LabelSet, RunId, Sample, SampleId, counted, grouped};
 use crate::image::source::Source;
@@ -10,16 +9,16 @@ use crate::sagemaker::client::known_to;
 use crate::sagemaker::jobs::JobError;
 use crate::sagemaker::outputs::{FoundOutputs, OutputFolder, OutputSink, OutputsError, OutputsOrigin, ReadOutcome};
 use crate::sagemaker::spec::output_mapping::ResponseExamples;
-use crate::tasks::{TaskControl, now_ms};
+use crate::tasks::TaskControl;
 use crate::window::effects::{Effects, Shared};
-use crate::window::models;
-use crate::window::outputs;
 use crate::window::outputs::reading::effects::choice_of;
+use crate::window::predict::effects::Bundle;
 use crate::window::remote::effects::records;
 use crate::window::state::{
-    FoundRun, InferenceEvent, NewPrediction, OpenOutputsRequest, OutputsAt, OutputsEffect, OutputsEnd, OutputsEvent,
-    OutputsFailure, OutputsPlace, SourceId, TaskOutcome, Ticket,
+    FoundRun, NewPrediction, OpenOutputsRequest, OutputsAt, OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure,
+    OutputsPlace, SourceId, TaskOutcome, Ticket,
 };
+use crate::window::{models, outputs};
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: OutputsEffect) {
     let shared = &effects.shared;
@@ -36,10 +35,6 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: OutputsEffect) {
         OutputsEffect::DeleteMapping(path) => outputs::reading::effects::delete(shared, path),
     }
 }
-
-/// The longest time for collecting predictions into a bundle for the window.
-const BUNDLE_PERIOD: Duration = Duration::from_millis(100);
-const BUNDLE_LEN: usize = 256;
 
 fn preview(shared: &Arc<Shared>, place: OutputsPlace, ticket: Ticket) {
     let source = place.source;
@@ -194,12 +189,11 @@ fn origin_of(shared: &Shared, place: &OutputsPlace, control: &TaskControl) -> Re
 
 /// Sends predictions to the window in bundles.
 pub(crate) struct Bundles<'b> {
+    bundle: Bundle<'b>,
     shared: &'b Shared,
     source: SourceId,
     run: RunId,
     samples: &'b [Sample],
-    waiting: Vec<NewPrediction>,
-    sent: Instant,
     control: &'b TaskControl,
 }
 
@@ -210,22 +204,12 @@ impl<'b> Bundles<'b> {
         samples: &'b [Sample],
         control: &'b TaskControl,
     ) -> Self {
-        Self { shared, source, run, samples, waiting: Vec::new(), sent: Instant::now(), control }
+        Self { bundle: Bundle::new(shared, source, run), shared, source, run, samples, control }
     }
 
     /// Sends the pending bundle.
     pub(crate) fn send(&mut self) {
-        self.sent = Instant::now();
-        if self.waiting.is_empty() {
-            return;
-        }
-        let is_open = self.shared.report(InferenceEvent::Predicted {
-            source: self.source,
-            run: self.run,
-            at_ms: now_ms(),
-            predictions: std::mem::take(&mut self.waiting),
-        });
-        if !is_open {
+        if !self.bundle.send() {
             self.control.cancel();
         }
     }
@@ -236,12 +220,12 @@ impl ResultSink for Bundles<'_> {
         let Some(sample) = self.samples.get(index) else {
             return;
         };
-        self.waiting.push(NewPrediction {
+        let is_due = self.bundle.add(NewPrediction {
             sample: SampleId::from_index(index),
             stamp: sample.stamp(),
             result: result.clone().map_err(|problem| problem.message),
         });
-        if self.waiting.len() >= BUNDLE_LEN || self.sent.elapsed() >= BUNDLE_PERIOD {
+        if is_due {
             self.send();
         }
     }

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use crate::domain::{LabelSet, Location, ModelCard, RunId, RunInfo, RunKey, Sample, SharedList};
 use crate::evaluation::GroundTruth;
 use crate::sagemaker::spec::output_mapping::{ReadingRequest, ResponseExamples};
-use crate::window::remote::state::JobId;
-use crate::window::state::{ReadingTrial, SavedMapping, SourceId, TaskId, TaskOutcome, Ticket};
+use crate::window::state::{JobId, ReadingTrial, SavedMapping, SourceId, TaskId, TaskOutcome, Ticket};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutputsCommand {

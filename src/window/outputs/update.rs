@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::domain::{Change, InferenceLocation, LabelSet, Problem, RunId, RunInfo};
+use crate::domain::{Change, InferenceLocation, LabelSet, RunId, RunInfo};
 use crate::sagemaker::spec::output_mapping::ResponseExamples;
 use crate::tasks::ProgressUnit;
-use crate::window::outputs;
-use crate::window::remote::update::begin;
 use crate::window::state::{
     Action, Effect, FileRequest, FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OutputsAt, OutputsCommand,
     OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, PredictionsFrom,
     Queue, Run, SourceId, State, TaskId, TaskKind, TaskOutcome, Ticket,
 };
-use crate::window::{comparison, predict, project, tasks};
+use crate::window::tasks::update::begin;
+use crate::window::{comparison, outputs, predict, project, tasks};
 
 pub(crate) fn on_command(state: &mut State, command: OutputsCommand, effects: &mut Queue<Effect>) {
     match command {
@@ -34,10 +33,14 @@ pub(crate) fn on_event(state: &mut State, event: OutputsEvent, effects: &mut Que
         OutputsEvent::Read { source, task, result } => outputs_read(state, source, task, result, effects),
         OutputsEvent::Previewed { source, task, result } => outputs_previewed(state, source, task, result, effects),
         OutputsEvent::Tried { question, trial } => {
-            outputs::reading::update::tried(state, question, *trial);
+            let reading = &mut state.remote.reading;
+            if reading.question == question {
+                reading.trial = Some(*trial);
+            }
         }
         OutputsEvent::MappingsListed { saved, problems } => {
-            outputs::reading::update::listed(state, saved, problems);
+            state.remote.reading.saved = saved;
+            state.remote.reading.problems = problems;
         }
         OutputsEvent::MappingSaved(result) => {
             outputs::reading::update::saved(state, result.map(|saved| *saved), effects);
@@ -138,7 +141,7 @@ pub(crate) fn open_predictions(state: &mut State, from: PredictionsFrom, effects
     if let Err(reason) = check {
         return state.show_notice(reason);
     }
-    let Some(source) = state.source.as_ref().map(|open| open.id) else {
+    let Some(source) = state.source_id() else {
         return;
     };
     let ticket = begin_opening(state, format!("Open predictions: {}", from.at.name()));
@@ -166,7 +169,7 @@ fn known_runs(state: &State) -> Vec<RunInfo> {
 
 /// Shows the new run; its predictions follow.
 fn outputs_found(state: &mut State, source: SourceId, run: RunId, found: FoundRun, effects: &mut Queue<Effect>) {
-    if state.source.as_ref().is_none_or(|open| open.id != source) {
+    if !state.is_open(source) {
         return;
     }
     if state.runs.get(run).is_none() {
@@ -192,7 +195,7 @@ fn outputs_found(state: &mut State, source: SourceId, run: RunId, found: FoundRu
 
 /// Stores the class names, which are discovered with the predictions.
 fn labeled(state: &mut State, source: SourceId, run: RunId, labels: LabelSet, effects: &mut Queue<Effect>) {
-    let is_open = state.source.as_ref().is_some_and(|open| open.id == source);
+    let is_open = state.is_open(source);
     let Some(run) = state.runs.get_mut(run).filter(|_| is_open) else {
         return;
     };
@@ -222,11 +225,11 @@ fn outputs_read(
     if let TaskOutcome::Done(text) = &outcome {
         state.show_notice(text.clone());
         if result.as_ref().is_ok_and(|end| !end.is_complete && end.notes.is_empty()) {
-            state.problems.add(Problem::general(text.clone()), None);
+            state.problems.add_general(text.clone());
         }
     }
     let notes = result.as_mut().map_or_else(|_| Vec::new(), |end| std::mem::take(&mut end.notes));
-    tasks::update::ends::ended(state, task, outcome, notes, effects);
+    tasks::update::ended(state, task, outcome, notes, effects);
     if is_wanted {
         state.remote.outputs.task = None;
         if let Err(OutputsFailure::Failed { examples: Some(examples), .. }) = &result {

@@ -11,10 +11,9 @@ use crate::domain::{DeviceReport, FileStamp, Prediction, RunId, RunKey, Sample, 
 use crate::image::source::{SourceError, for_task};
 use crate::model::catalog::LibraryError;
 use crate::model::onnx::{InferenceError, LoadOptions, OnnxPredictor};
-use crate::model::runtime;
 use crate::model::runtime::{RuntimeError, RuntimePackage};
-use crate::model::{AnyPredictor, PredictError};
-use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict, predict_bytes};
+use crate::model::{AnyPredictor, PredictError, runtime};
+use crate::predict::{PredictOutcome, PredictRequest, Stopped, predict, predict_bytes};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 use crate::window::effects::latest::{LatestSender, Turn, worker};
 use crate::window::effects::{Effects, Shared, guarded};
@@ -143,18 +142,16 @@ impl EngineWorker {
         let loaded = Arc::clone(&self.loaded);
         let task = preparation.ticket.id;
         let work = move |shared: &Arc<Shared>| match load(shared, &loaded, &preparation) {
-            Ok((report, restart_to_use)) => {
-                Event::Inference(InferenceEvent::Ready { task, report: Box::new(report), restart_to_use })
+            Ok((report, restart_to_use)) => InferenceEvent::Ready { task, report: Box::new(report), restart_to_use },
+            Err(error) if error.is_cancelled() => InferenceEvent::Cancelled { task },
+            Err(error) => {
+                InferenceEvent::Failed { task, offer: error.offer(&preparation.key), message: error.to_string() }
             }
-            Err(error) if error.is_cancelled() => Event::Inference(InferenceEvent::Cancelled { task }),
-            Err(error) => Event::Inference(InferenceEvent::Failed {
-                task,
-                offer: error.offer(&preparation.key),
-                message: error.to_string(),
-            }),
         };
-        shared.spawn_reporting("prepare a model", work, move |message| {
-            Event::Inference(InferenceEvent::Failed { task, message, offer: Offer::TryAgain })
+        shared.spawn_reporting("prepare a model", work, move |message| InferenceEvent::Failed {
+            task,
+            message,
+            offer: Offer::TryAgain,
         });
     }
 
@@ -320,10 +317,6 @@ fn predict_single(shared: &Shared, predictor: &OnnxPredictor, request: ImageRequ
     report_device(shared, request.key, predictor, None);
 }
 
-fn prediction(result: SampleResult) -> Result<Prediction, String> {
-    result.map_err(|problem| problem.message)
-}
-
 /// Reports the speed of the device, or that it was lost.
 fn report_device(shared: &Shared, key: RunKey, predictor: &OnnxPredictor, stopped: Option<&Stopped>) {
     let key = Box::new(key);
@@ -344,12 +337,19 @@ fn predict_bulk(shared: &Shared, model: &BulkModel, bulk: ImagesRequest) -> (Tas
     let (asked, samples): (Vec<(SampleId, FileStamp)>, Vec<Sample>) = bulk.samples.into_iter().map(with_stamp).unzip();
     let pipeline =
         PredictRequest { source, samples: samples.into(), predictor: model.predictor(), limits: shared.limits() };
-    let mut bundle = Bundle::new(shared, model, bulk.source, bulk.run);
+    let mut bundle = Bundle::new(shared, bulk.source, bulk.run);
+    let send = |bundle: &mut Bundle<'_>| {
+        model.before_predictions(shared, bulk.source, bulk.run);
+        bundle.send();
+    };
     let outcome = predict(&pipeline, &bulk.ticket.control, |index, result| {
         let (sample, stamp) = &asked[index];
-        bundle.add(NewPrediction { sample: *sample, stamp: stamp.clone(), result: prediction(result) });
+        let result = result.map_err(|problem| problem.message);
+        if bundle.add(NewPrediction { sample: *sample, stamp: stamp.clone(), result }) {
+            send(&mut bundle);
+        }
     });
-    bundle.send();
+    send(&mut bundle);
     model.report(shared, bulk.key, &outcome);
     let secs = bulk.ticket.control.progress().elapsed.as_secs_f64();
     (task_outcome(&outcome, secs), outcome.notes)
@@ -383,10 +383,9 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
     }
 }
 
-/// Collects predictions, so that the window is not woken for each one.
-struct Bundle<'s> {
+/// Collects predictions of a run, so that the window is not woken for each one.
+pub(crate) struct Bundle<'s> {
     shared: &'s Shared,
-    model: &'s BulkModel,
     source: SourceId,
     run: RunId,
     predictions: Vec<NewPrediction>,
@@ -394,28 +393,25 @@ struct Bundle<'s> {
 }
 
 impl<'s> Bundle<'s> {
-    fn new(shared: &'s Shared, model: &'s BulkModel, source: SourceId, run: RunId) -> Self {
-        Self { shared, model, source, run, predictions: Vec::new(), sent: Instant::now() }
+    pub(crate) fn new(shared: &'s Shared, source: SourceId, run: RunId) -> Self {
+        Self { shared, source, run, predictions: Vec::new(), sent: Instant::now() }
     }
 
-    fn add(&mut self, prediction: NewPrediction) {
+    /// Adds a prediction. Returns whether it is time to send the bundle.
+    pub(crate) fn add(&mut self, prediction: NewPrediction) -> bool {
         self.predictions.push(prediction);
-        if self.predictions.len() >= BUNDLE_LEN || self.sent.elapsed() >= BUNDLE_PERIOD {
-            self.send();
-        }
+        self.predictions.len() >= BUNDLE_LEN || self.sent.elapsed() >= BUNDLE_PERIOD
     }
 
-    fn send(&mut self) {
+    /// Sends the predictions, if there are any; false if the window is gone.
+    pub(crate) fn send(&mut self) -> bool {
         self.sent = Instant::now();
-        if self.predictions.is_empty() {
-            return;
-        }
-        self.model.before_predictions(self.shared, self.source, self.run);
-        self.shared.report(InferenceEvent::Predicted {
-            source: self.source,
-            run: self.run,
-            at_ms: now_ms(),
-            predictions: std::mem::take(&mut self.predictions),
-        });
+        self.predictions.is_empty()
+            || self.shared.report(InferenceEvent::Predicted {
+                source: self.source,
+                run: self.run,
+                at_ms: now_ms(),
+                predictions: std::mem::take(&mut self.predictions),
+            })
     }
 }

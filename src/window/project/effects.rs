@@ -14,8 +14,8 @@ use crate::tasks::{Cancelled, TaskControl};
 use crate::window::effects::latest::{LatestSender, worker};
 use crate::window::effects::{Effects, Shared, guarded};
 use crate::window::state::{
-    BrowseEvent, Event, FilePick, FileRequest, PredictionRequest, ProjectContent, ProjectEffect, ProjectEvent,
-    ProjectStatus, SourceId, StoredPrediction, StoredRow, Ticket,
+    BrowseEvent, FilePick, FileRequest, PredictionRequest, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus,
+    SourceId, StoredPrediction, StoredRow, Ticket,
 };
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
@@ -169,16 +169,14 @@ fn on_saved(shared: &Arc<Shared>, source: SourceId) -> impl Fn(SaveEvent) + Send
             return;
         };
         shared.report(match event {
-            SaveEvent::Saved { up_to } => Event::Project(ProjectEvent::Saved { source, up_to }),
-            SaveEvent::Failed { reason } => Event::Project(ProjectEvent::SaveFailed {
-                source,
-                reason: format!("{reason}; Spotcheck keeps retrying"),
-            }),
-            SaveEvent::Stopped { reason } => Event::Project(ProjectEvent::SaveFailed {
-                source,
-                reason: format!("{reason}; Spotcheck does not retry this"),
-            }),
-            SaveEvent::Rejected { reason, .. } => Event::Project(ProjectEvent::SaveFailed { source, reason }),
+            SaveEvent::Saved { up_to } => ProjectEvent::Saved { source, up_to },
+            SaveEvent::Failed { reason } => {
+                ProjectEvent::SaveFailed { source, reason: format!("{reason}; Spotcheck keeps retrying") }
+            }
+            SaveEvent::Stopped { reason } => {
+                ProjectEvent::SaveFailed { source, reason: format!("{reason}; Spotcheck does not retry this") }
+            }
+            SaveEvent::Rejected { reason, .. } => ProjectEvent::SaveFailed { source, reason },
         });
     }
 }
@@ -280,23 +278,17 @@ fn stored_prediction(result: Result<Summary, String>) -> StoredPrediction {
 
 /// Writes a copy and continues in it.
 fn save_as(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
-    let ended = move |result| Event::Project(ProjectEvent::SavedAs { source, result });
-    shared.spawn_reporting(
-        "save the project as",
-        move |shared| {
-            let Some(project) = shared.project(source) else {
-                return ended(Err("No project is open".to_owned()));
-            };
-            let saved = if *project.access() == Access::Writer {
-                let copy = project.continue_as(&path, PROGRAM);
-                copy.map(|copy| (copy, project.new_run_id()))
-            } else {
-                go_on_in_copy(shared, source, &project, &path)
-            };
-            ended(saved.map_err(|error| format!("Could not save the project: {error}")))
-        },
-        move |reason| ended(Err(reason)),
-    );
+    let save = move |shared: &Arc<Shared>| {
+        let project = shared.project(source).ok_or("No project is open")?;
+        let saved = if *project.access() == Access::Writer {
+            let copy = project.continue_as(&path, PROGRAM);
+            copy.map(|copy| (copy, project.new_run_id()))
+        } else {
+            go_on_in_copy(shared, source, &project, &path)
+        };
+        saved.map_err(|error| format!("Could not save the project: {error}"))
+    };
+    shared.run("save the project as", save, move |result| ProjectEvent::SavedAs { source, result });
 }
 
 /// Saves a copy of a project that is read-only here; the copy is writable.

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use crate::domain::{Change, JudgedSample, RunId, RunInfo};
-use crate::window::state::TaskId;
-use crate::window::state::{Prediction, PredictionRequest, SampleId, SourceId, StoredRow, Ticket};
+use crate::window::state::{Prediction, PredictionRequest, SampleId, SourceId, StoredRow, TaskId, Ticket};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProjectCommand {

@@ -25,8 +25,8 @@ use crate::window::effects::{Shared, guarded};
 use crate::window::outputs::reading::effects::choice_of;
 use crate::window::s3::effects::{failure, renewal};
 use crate::window::state::{
-    ConnectFailure, ConnectRequest, Event, Failure, FoundModel, ImageRequest, InferenceEvent, NewPrediction,
-    OutputsEvent, RemoteCheck, RemoteOutcome, RemotePrediction, RemoteReport, SourceId, Ticket,
+    ConnectFailure, ConnectRequest, Failure, FoundModel, ImageRequest, InferenceEvent, NewPrediction, OutputsEvent,
+    RemoteCheck, RemoteOutcome, RemotePrediction, RemoteReport, SourceId, Ticket,
 };
 
 /// The number of shown images that may be predicted at a time.
@@ -76,8 +76,11 @@ impl RemoteWorker {
     pub(crate) fn connect(&self, shared: &Arc<Shared>, request: ConnectRequest) {
         let connected = Arc::clone(&self.connected);
         let (source, task) = (request.source, request.ticket.id);
-        let ended = move |result: Result<FoundModel, ConnectFailure>| {
-            Event::Inference(InferenceEvent::Connected { source, task, at_ms: now_ms(), result: result.map(Box::new) })
+        let ended = move |result: Result<FoundModel, ConnectFailure>| InferenceEvent::Connected {
+            source,
+            task,
+            at_ms: now_ms(),
+            result: result.map(Box::new),
         };
         shared.spawn_reporting(
             "connect to a remote model",
@@ -387,7 +390,7 @@ pub(crate) fn check(shared: &Arc<Shared>, model: RemoteModel, ticket: Ticket) {
         "check a remote model",
         ticket,
         move |shared, ticket| check_model(shared, &model, &ticket.control),
-        |task, result| InferenceEvent::RemoteModelChecked { task, result },
+        InferenceEvent::RemoteModelChecked,
     );
 }
 

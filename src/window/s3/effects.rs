@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::aws::{AwsError, AwsErrorKind, ListRequest, ListedPage};
 use crate::domain::{S3Access, S3Address};
 use crate::window::effects::{Effects, Shared};
-use crate::window::state::{Event, Failure, FolderListing, S3Effect, S3Event, S3FolderPage, Ticket};
+use crate::window::state::{Failure, FolderListing, S3Effect, S3Event, S3FolderPage, Ticket};
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: S3Effect) {
     let shared = &effects.shared;
@@ -21,14 +21,8 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: S3Effect) {
 const PAGES_AT_ONCE: usize = 10;
 
 fn read_setup(shared: &Arc<Shared>) {
-    shared.spawn_reporting(
-        "read the AWS configuration",
-        |shared| {
-            let setup = shared.aws.setup();
-            Event::S3(S3Event::SetupRead(setup.map_err(|error| error.to_string())))
-        },
-        |reason| Event::S3(S3Event::SetupRead(Err(reason))),
-    );
+    let read = |shared: &Arc<Shared>| shared.aws.setup().map_err(|error| error.to_string());
+    shared.run("read the AWS configuration", read, S3Event::SetupRead);
 }
 
 fn sign_in(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
@@ -43,7 +37,7 @@ fn sign_in(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
         },
         move |task, result| {
             let (result, renewal) = result.unwrap_or_else(|failure| (Err(failure), None));
-            Event::S3(S3Event::SignedIn { access: of_event, task, result, renewal })
+            S3Event::SignedIn { access: of_event, task, result, renewal }
         },
     );
 }
@@ -57,7 +51,7 @@ fn list_buckets(shared: &Arc<Shared>, access: S3Access, ticket: Ticket) {
             let buckets = buckets.map_err(|error| failure(shared, &access, error))?;
             Ok(buckets.into_iter().map(|bucket| bucket.name).collect())
         },
-        |task, result| S3Event::BucketsListed { task, result },
+        S3Event::BucketsListed,
     );
 }
 

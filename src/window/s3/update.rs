@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use crate::domain::{AwsSetup, Credentials, Identity, S3Access, S3Address, S3Link, S3LinkError, S3Place};
+use crate::domain::{Credentials, Identity, S3Access, S3Address, S3Link, S3LinkError, S3Place};
 use crate::tasks::ProgressUnit;
-use crate::window::state;
 use crate::window::state::{
-    Effect, Failure, FolderListing, Overlay, Queue, S3Command, S3Effect, S3Event, S3FolderPage, S3Picker, S3Start,
-    S3Tree, State, TaskId, TaskKind,
+    Effect, Failure, FolderListing, Overlay, Queue, S3Command, S3Effect, S3Event, S3Picker, S3Start, S3Tree, State,
+    TaskId, TaskKind,
 };
 use crate::window::tasks::update::{begin, end};
-use crate::window::{browse, tasks};
+use crate::window::{browse, state, tasks};
 
 pub(crate) fn on_command(state: &mut State, command: S3Command, effects: &mut Queue<Effect>) {
     match command {
@@ -25,13 +24,13 @@ pub(crate) fn on_command(state: &mut State, command: S3Command, effects: &mut Qu
 
 pub(crate) fn on_event(state: &mut State, event: S3Event, effects: &mut Queue<Effect>) {
     match event {
-        S3Event::SetupRead(setup) => setup_read(state, setup),
+        S3Event::SetupRead(setup) => state.s3.setup = Some(setup),
         S3Event::SignedIn { access, task, result, renewal } => {
             signed_in(state, &access, task, result, renewal, effects);
         }
-        S3Event::BucketsListed { task, result } => buckets_listed(state, task, result),
+        S3Event::BucketsListed(task, result) => buckets_listed(state, task, result),
         S3Event::FolderListed { folder, task, page } => {
-            folder_listed(state, &folder, task, page);
+            state.s3.tree.folder_page(&folder, task, page);
         }
         S3Event::FolderEnded { folder, task, result } => folder_ended(state, &folder, task, result),
     }
@@ -68,10 +67,6 @@ fn show_picker(state: &mut State, address: String, place: Option<&S3Place>, effe
     }
     state.s3.setup = None;
     effects.push(S3Effect::ReadSetup);
-}
-
-fn setup_read(state: &mut State, setup: Result<AwsSetup, String>) {
-    state.s3.setup = Some(setup);
 }
 
 /// Opens a typed path if it is an S3 address. An invalid address is shown in the dialog with the reason.
@@ -161,10 +156,6 @@ fn list_folder(state: &mut State, folder: &S3Address, effects: &mut Queue<Effect
     state.s3.tree.folder_requested(folder, ticket.id);
     let listing = FolderListing { access: state.s3.access.clone(), folder: folder.clone(), continuation };
     effects.push(S3Effect::ListFolder { listing, ticket });
-}
-
-fn folder_listed(state: &mut State, folder: &S3Address, task: TaskId, page: S3FolderPage) {
-    state.s3.tree.folder_page(folder, task, page);
 }
 
 fn folder_ended(state: &mut State, folder: &S3Address, task: TaskId, result: Result<Option<String>, Failure>) {

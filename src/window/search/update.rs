@@ -2,12 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Change, SampleId};
-use crate::review::{Arrangement, Query, Sort, SortBy, Statistics, Suppressed};
-use crate::window::browse;
-use crate::window::project;
+use crate::domain::SampleId;
+use crate::review::{Arrangement, Query, Sort, SortBy, Suppressed};
 use crate::window::search::state::OnArrival;
-use crate::window::state::{Effect, Queue, RequestId, ReviewEffect, Run, State};
+use crate::window::state::{Effect, Queue, RequestId, ReviewEffect, State};
+use crate::window::{browse, project};
 
 /// The name of the search and sort order in the project.
 const SEARCH: &str = "search";
@@ -39,13 +38,8 @@ pub(crate) fn set_sort(state: &mut State, sort: Sort, effects: &mut Queue<Effect
 fn save_search(state: &mut State, effects: &mut Queue<Effect>) {
     let search = Search { query: state.arranging.text().to_owned(), sort: state.arranging.sort() };
     // When the project is opened again, there is nothing to compare with.
-    let is_lasting = search.sort.by != SortBy::Disagreement;
-    if is_lasting
-        && state.project.is_writable()
-        && let Ok(json) = serde_json::to_string(&search)
-    {
-        let name = SEARCH.to_owned();
-        project::update::requests::save(state, vec![Change::SetView { name, json }], effects);
+    if search.sort.by != SortBy::Disagreement {
+        project::update::requests::save_view(state, SEARCH.to_owned(), &search, effects);
     }
 }
 
@@ -83,7 +77,7 @@ pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     effects.push(ReviewEffect::Arrange {
         id,
         pace,
-        run: state.source.as_ref().map(|source| source.id).zip(state.run().map(Run::id)),
+        run: state.source_id().zip(state.run_id()),
         request: Box::new(state.arrange_request()),
     });
     state.arranging.begin(id, basis);
@@ -129,14 +123,10 @@ fn arrived(state: &mut State, effects: &mut Queue<Effect>) -> bool {
     first.is_some()
 }
 
-pub(crate) fn counted(state: &mut State, id: RequestId, statistics: Option<Statistics>) {
-    state.arranging.take_statistics(id, statistics);
-}
-
 pub(crate) fn failed(state: &mut State, id: RequestId, reason: &str) {
     state.arranging.cancel(id);
     let problem = format!("The images could not be sorted and filtered: {reason}");
-    crate::window::update::report_problem(state, crate::domain::Problem::general(problem));
+    state.report_problem(problem);
 }
 
 /// The position this many steps from the shown sample, or from its former position if it was filtered out.

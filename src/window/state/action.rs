@@ -497,23 +497,31 @@ impl Action {
                 state.evaluation().is_some_and(|evaluation| evaluation.last.is_some()),
                 "Open ground truth and predict its images first",
             ),
-            Self::Upload => need(state.source.is_some(), "Open a folder first")
-                .and_then(|()| need(!state.samples.is_empty(), "No images to upload"))
-                .and_then(|()| need(state.place().is_none(), "The images are already in S3")),
-            Self::StartJob => need(state.source.is_some(), "Open a folder first")
-                .and_then(|()| need(!state.samples.is_empty(), "No images to send"))
-                .and_then(|()| need(!state.is_listing(), "The images are being listed"))
-                .and_then(|()| has_model_here(state)),
+            Self::Upload => {
+                has_source(state)?;
+                need(!state.samples.is_empty(), "No images to upload")?;
+                need(state.place().is_none(), "The images are already in S3")
+            }
+            Self::StartJob => {
+                has_source(state)?;
+                need(!state.samples.is_empty(), "No images to send")?;
+                is_listed(state)?;
+                has_model_here(state)
+            }
             Self::DeployEndpoint => need(
                 state.models.chosen().is_some_and(|chosen| chosen.is_ready),
                 "Choose a model first, and download it if needed",
             ),
-            Self::OpenOutputs => need(state.source.is_some(), "Open the images of the outputs first")
-                .and_then(|()| need(!state.is_listing(), "The images are being listed"))
-                .and_then(|()| state.project.check_writable()),
-            Self::OpenPredictions => need(!state.samples.is_empty(), "Open the images of the predictions first")
-                .and_then(|()| need(!state.is_listing(), "The images are being listed"))
-                .and_then(|()| state.project.check_writable()),
+            Self::OpenOutputs => {
+                need(state.source.is_some(), "Open the images of the outputs first")?;
+                is_listed(state)?;
+                state.project.check_writable()
+            }
+            Self::OpenPredictions => {
+                need(!state.samples.is_empty(), "Open the images of the predictions first")?;
+                is_listed(state)?;
+                state.project.check_writable()
+            }
             Self::CompareRuns => need(
                 state.comparing.is_some() || state.comparable_runs().next().is_some(),
                 "Predict these images with another model of the same type first",
@@ -528,9 +536,11 @@ impl Action {
             }
             Self::OpenTruth => need(state.source.is_some(), "Open the images first"),
             Self::CloseTruth | Self::Evaluation => need(state.evaluating.is_some(), "Open ground truth first"),
-            Self::Reload => need(state.source.is_some(), "Open a folder first")
-                .and_then(|()| need(!state.is_listing(), "The images are being listed")),
-            Self::SaveProjectAs => need(state.source.is_some(), "Open a folder first"),
+            Self::Reload => {
+                has_source(state)?;
+                is_listed(state)
+            }
+            Self::SaveProjectAs => has_source(state),
             Self::MoveProject => need(state.project.path.is_some(), "Open a project first"),
             Self::ZoomToBox => need(state.shown.selected_box.is_some(), "Select a box first"),
             Self::NextBox | Self::PreviousBox => need(state.has_boxes(), "This image has no boxes"),
@@ -543,17 +553,24 @@ impl Action {
             Self::PredictHere => {
                 need(state.inference.remote.is_some(), "Images are already predicted on this computer")
             }
-            Self::PredictShown => has_shown(state).and_then(|()| has_model(state)),
-            Self::PredictAnew => has_shown(state)
-                .and_then(|()| need(shown_is_kept(state), "Its prediction has no verdict"))
-                .and_then(|()| state.project.check_writable())
-                .and_then(|()| has_model(state)),
+            Self::PredictShown => {
+                has_shown(state)?;
+                has_model(state)
+            }
+            Self::PredictAnew => {
+                has_shown(state)?;
+                need(shown_is_kept(state), "Its prediction has no verdict")?;
+                state.project.check_writable()?;
+                has_model(state)
+            }
             Self::PredictSelection => {
                 need(!state.selection.selected().is_empty(), "Select images first").and_then(|()| has_model(state))
             }
-            Self::PredictAll => need(!state.samples.is_empty(), "Open a folder first")
-                .and_then(|()| has_model(state))
-                .and_then(|()| need(!state.tasks.prediction_is_running(), "A prediction is already running")),
+            Self::PredictAll => {
+                need(!state.samples.is_empty(), "Open a folder first")?;
+                has_model(state)?;
+                need(!state.tasks.prediction_is_running(), "A prediction is already running")
+            }
             Self::PredictFiltered => {
                 need(state.arranging.is_filtered(), "Search for something first, or use Predict all")
                     .and_then(|()| Self::PredictAll.check(state))
@@ -589,8 +606,10 @@ impl Action {
                 need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Nothing is predicted yet")
             }
             Self::Undo => can_undo(state),
-            Self::Redo => need(state.judgments.redo_label().is_some(), "Nothing to redo")
-                .and_then(|()| state.project.check_writable()),
+            Self::Redo => {
+                need(state.judgments.redo_label().is_some(), "Nothing to redo")?;
+                state.project.check_writable()
+            }
             Self::ClearProblems => need(!state.problems.is_empty(), "No problems"),
             _ => Ok(()),
         }
@@ -629,19 +648,31 @@ fn has_shown(state: &State) -> Result<(), &'static str> {
     need(state.shown_sample().is_some(), "Choose an image first")
 }
 
+fn has_source(state: &State) -> Result<(), &'static str> {
+    need(state.source.is_some(), "Open a folder first")
+}
+
+fn is_listed(state: &State) -> Result<(), &'static str> {
+    need(!state.is_listing(), "The images are being listed")
+}
+
 fn can_reveal(state: &State) -> Result<(), &'static str> {
-    has_shown(state).and_then(|()| need(state.place().is_none(), "The image is in S3, not on this computer"))
+    has_shown(state)?;
+    need(state.place().is_none(), "The image is in S3, not on this computer")
 }
 
 fn can_judge(state: &State) -> Result<(), &'static str> {
-    has_shown(state).and_then(|()| state.check_judged_is_found()).and_then(|()| state.project.check_writable())
+    has_shown(state)?;
+    state.check_judged_is_found()?;
+    state.project.check_writable()
 }
 
 fn can_undo(state: &State) -> Result<(), &'static str> {
     if state.filters_were_reset() {
         return Ok(());
     }
-    need(state.judgments.undo_label().is_some(), "Nothing to undo").and_then(|()| state.project.check_writable())
+    need(state.judgments.undo_label().is_some(), "Nothing to undo")?;
+    state.project.check_writable()
 }
 
 fn shown_is_kept(state: &State) -> bool {

@@ -6,20 +6,22 @@
 //! never by timing.
 
 mod action;
-mod command;
 mod derived;
-mod effect;
-mod event;
 mod loadable;
+mod message;
 pub(crate) mod pages;
 mod problems;
-mod queue;
 pub(crate) mod settings;
 
 pub use crate::window::browse::state::samples::{Listing, OpenSource, Relisting, Samples, SourceId};
 pub use crate::window::browse::state::selection::Selection;
 pub use crate::window::browse::state::{BrowseCommand, BrowseEffect, BrowseEvent, DrawnTruth, DroppedKind};
 pub use crate::window::comparison::state::{CompareLayout, CompareRequest, Compared, Comparing};
+pub use crate::window::endpoints::form::state::{EndpointDraft, EndpointForm, EndpointRequest};
+pub use crate::window::endpoints::state::{
+    DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointPresence, Endpoints, EndpointsCommand,
+    EndpointsEffect, EndpointsEvent, KnownEndpoint,
+};
 pub use crate::window::evaluation::state::{
     EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, NO_IMAGE,
     OpenedTruth, RunEvaluation, ShownObject, TruthAt, TruthImages, TruthNames, TruthReading, TruthRequest, TruthSource,
@@ -31,6 +33,12 @@ pub use crate::window::export::state::{
     ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported,
 };
 pub use crate::window::filmstrip::state::Filmstrip;
+pub use crate::window::jobs::form::state::{
+    ImagesFrom, JobDraft, JobForm, JobImages, JobRequest, RehearsalOptions, RehearsalReport, RehearsalRequest,
+};
+pub use crate::window::jobs::state::{
+    JobId, JobList, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Prices, RetryPlan, WatchEnd,
+};
 pub use crate::window::judge::state::judgments::{ImageJudgment, Judgments};
 pub use crate::window::judge::state::{ReviewCommand, ReviewEffect, ReviewEvent};
 pub use crate::window::models::add::state::{
@@ -39,6 +47,11 @@ pub use crate::window::models::add::state::{
     TrialRequest,
 };
 pub use crate::window::models::state::{ModelEntry, ModelShelf, ModelsCommand, ModelsEffect, ModelsEvent};
+pub use crate::window::outputs::reading::state::{Reading, ReadingTrial, SavedMapping};
+pub use crate::window::outputs::state::{
+    FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect,
+    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, PredictionsFrom,
+};
 pub(crate) use crate::window::predict::state::QueuedImages;
 pub(crate) use crate::window::predict::state::runs::RememberedRuns;
 pub use crate::window::predict::state::runs::{Run, Runs};
@@ -51,14 +64,10 @@ pub use crate::window::project::state::{
 };
 pub(crate) use crate::window::remote::state::Draft;
 pub use crate::window::remote::state::{
-    ChosenModel, ConnectFailure, DeletionCause, EndpointDeletion, EndpointDraft, EndpointForm, EndpointId,
-    EndpointList, EndpointPresence, EndpointRequest, Endpoints, EndpointsCommand, EndpointsEffect, EndpointsEvent,
-    Form, FormCheck, FoundModel, FoundRun, ImagesFrom, JobDraft, JobForm, JobId, JobImages, JobList, JobRequest,
-    JobsCommand, JobsEffect, JobsEvent, KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom, ModelRequest,
-    OpenOutputsRequest, OpenPredictionsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd,
-    OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, PredictionsFrom, Prices, Reading, ReadingTrial,
-    RehearsalOptions, RehearsalReport, RehearsalRequest, Remote, RemoteCheck, RemoteList, RemoteModelForm,
-    RemoteOutcome, RemotePrediction, RemoteReport, RetryPlan, SavedMapping, WatchEnd,
+    ChosenModel, Form, FormCheck, ModelDraft, ModelFrom, ModelRequest, Remote, RemoteList,
+};
+pub use crate::window::remote_inference::state::{
+    ConnectFailure, FoundModel, RemoteCheck, RemoteModelForm, RemoteOutcome, RemotePrediction, RemoteReport,
 };
 pub use crate::window::s3::state::sign_in::{SignIn, SignIns};
 pub use crate::window::s3::state::tree::{FolderListing, S3FolderPage, S3Row, S3RowKind, S3Tree};
@@ -70,16 +79,14 @@ pub use crate::window::upload::state::{
     UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded, Uploading,
 };
 pub use action::Action;
-pub use command::{Command, Commands, Step, ViewChange};
 pub use derived::{Derived, RequestId};
-pub use effect::{CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest};
-pub use event::{
-    AnnotationsPick, DisplayInfo, Event, FilePick, FileRequest, ModelDefaults, NewPrediction, StoredPrediction,
-    StoredRow,
-};
 pub use loadable::{Failure, Loadable};
+pub use message::{
+    AnnotationsPick, Command, Commands, CropRequest, DisplayInfo, Effect, Event, FilePick, FileRequest, ModelDefaults,
+    NewPrediction, PredictionRequest, Queue, SourceSpec, Step, StoredPrediction, StoredRow, TaskSignal,
+    ThumbnailRequest, ViewChange,
+};
 pub use problems::{ProblemEntry, ProblemList};
-pub use queue::Queue;
 pub use settings::{MEGAPIXELS, SLIDE_SECS, Settings, THUMBNAIL_SIDES, ThemeChoice};
 
 use std::borrow::Cow;
@@ -87,7 +94,7 @@ use std::path::PathBuf;
 pub(crate) use std::sync::Arc;
 
 pub(crate) use crate::domain::{
-    CacheUsage, LabelSet, ModelCard, Prediction, RunId, SampleId, Verdict, ViewSettings, grouped,
+    CacheUsage, LabelSet, ModelCard, Prediction, Problem, RunId, SampleId, Verdict, ViewSettings, grouped,
 };
 use crate::review::{PredictionStatus, VerdictKind, verdict_of_image};
 
@@ -371,6 +378,19 @@ impl State {
         self.runs.current()
     }
 
+    pub fn run_id(&self) -> Option<RunId> {
+        Some(self.run()?.id())
+    }
+
+    /// The run that the one on screen is compared with.
+    pub(crate) fn compared_run(&self) -> Option<RunId> {
+        Some(self.comparing.as_ref()?.right)
+    }
+
+    pub(crate) fn source_id(&self) -> Option<SourceId> {
+        Some(self.source.as_ref()?.id)
+    }
+
     /// The complete prediction of the current run for a sample, if it is in memory; request others with
     /// [`ProjectCommand::LoadPredictions`].
     pub fn prediction_of(&self, sample: SampleId) -> Option<&Prediction> {
@@ -432,7 +452,7 @@ impl State {
     /// Whether these are the samples whose complete predictions were requested last.
     pub fn has_requested(&self, samples: &[SampleId]) -> bool {
         let requested = self.runs.requested.iter();
-        let run = self.run().map(Run::id);
+        let run = self.run_id();
         let asked = requested.map(|(of, sample)| (Some(*of), *sample));
         asked.eq(samples.iter().map(|sample| (run, *sample)))
     }
@@ -516,6 +536,17 @@ impl State {
 
     pub(crate) fn show_notice(&mut self, text: impl Into<String>) {
         self.notice = Some(Notice { text: text.into(), serial: self.ids.next(), offer: None });
+    }
+
+    /// Shows a problem immediately and adds it to the list.
+    pub(crate) fn report(&mut self, problem: Problem) {
+        self.show_notice(problem.to_string());
+        let sample = problem.uri.as_ref().and_then(|uri| self.samples.find(uri));
+        self.problems.add(problem, sample);
+    }
+
+    pub(crate) fn report_problem(&mut self, message: impl Into<String>) {
+        self.report(Problem::general(message));
     }
 
     pub(crate) fn show_offer(&mut self, text: impl Into<String>, offer: NoticeOffer) {

@@ -51,6 +51,10 @@ impl ProblemList {
         }
     }
 
+    pub(crate) fn add_general(&mut self, message: impl Into<String>) {
+        self.add(Problem::general(message), None);
+    }
+
     /// Drops entries about changed files.
     pub(crate) fn forget(&mut self, samples: &SampleSet) {
         let is_of_another = |entry: &ProblemEntry| !entry.sample.is_some_and(|id| samples.contains(id));

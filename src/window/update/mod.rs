@@ -5,31 +5,15 @@ mod tests;
 
 use std::path::PathBuf;
 
-use crate::domain::{Problem, Verdict, counted};
-use crate::window::browse;
-use crate::window::canvas;
-use crate::window::comparison;
-use crate::window::endpoints;
-use crate::window::evaluation;
-use crate::window::explain;
-use crate::window::export;
-use crate::window::filmstrip;
-use crate::window::jobs;
-use crate::window::judge;
-use crate::window::models;
-use crate::window::outputs;
-use crate::window::predict;
-use crate::window::project;
-use crate::window::remote;
-use crate::window::s3;
-use crate::window::search;
-use crate::window::state;
-use crate::window::state::{Action, Command, Effect, Event, FileRequest, JudgeField, Message, Overlay, Run, State};
+use crate::domain::{Verdict, counted};
 use crate::window::state::{
-    BrowseEffect, EndpointsEffect, EvaluationCommand, ImportSubject, ModelsEffect, Queue, TruthAt, TruthReading,
+    Action, BrowseEffect, Command, Effect, EndpointsEffect, EvaluationCommand, Event, FileRequest, ImportSubject,
+    JudgeField, Message, ModelsEffect, Overlay, Queue, State, Step, TaskSignal, TruthAt, TruthReading,
 };
-use crate::window::tasks;
-use crate::window::upload;
+use crate::window::{
+    browse, canvas, comparison, endpoints, evaluation, explain, export, filmstrip, jobs, judge, models, outputs,
+    predict, project, remote_inference, s3, search, tasks, upload,
+};
 
 /// Applies one message and returns the effects to run outside, in order.
 pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
@@ -38,7 +22,7 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
         Message::Command(command) => on_command(state, command, &mut effects),
         Message::Event(event) => on_event(state, event, &mut effects),
     }
-    let run = state.run().map(Run::id);
+    let run = state.run_id();
     state.judgments.follow_run(run);
     predict::update::run_on_screen::follow(state, &mut effects);
     canvas::update::follow(state);
@@ -69,7 +53,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Queue<Effect>) 
                 effects.push(BrowseEffect::BeginDialogsAt(last.clone()));
             }
             effects.push(ModelsEffect::List);
-            remote::update::watch_again(state, effects);
+            jobs::update::watch_again(state, effects);
             effects.push(EndpointsEffect::FollowRecords);
             if let Some(path) = source {
                 browse::update::open_path(state, path, effects);
@@ -118,7 +102,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
         Action::OpenTruth => state.overlay = toggled(state.overlay, Overlay::OpenTruth),
         Action::TruthOfImages => evaluation::update::open_source(state, effects),
         Action::TruthOfVerdicts => {
-            if let Some(run) = state.run().map(Run::id) {
+            if let Some(run) = state.run_id() {
                 evaluation::update::open(state, TruthAt::Verdicts(run), TruthReading::default(), None, effects);
             }
         }
@@ -134,22 +118,22 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
         Action::Reload => browse::update::watch::reload(state, effects),
         Action::Export => export::update::open(state),
         Action::Upload => upload::update::open(state, effects),
-        Action::StartJob => remote::update::open_form(state, effects),
-        Action::Jobs => remote::update::open_jobs(state, effects),
+        Action::StartJob => jobs::form::update::open_form(state, effects),
+        Action::Jobs => jobs::update::LIST.toggle_dialog(state, effects),
         Action::DeployEndpoint => endpoints::form::update::open_form(state, effects),
-        Action::Endpoints => endpoints::update::open_endpoints(state, effects),
+        Action::Endpoints => endpoints::update::LIST.toggle_dialog(state, effects),
         Action::OpenOutputs => {
             state.overlay = toggled(state.overlay, Overlay::OpenOutputs);
-            remote::update::outputs_dialog(state, effects);
+            outputs::update::outputs_dialog(state, effects);
         }
         Action::OpenPredictions => {
             state.overlay = toggled(state.overlay, Overlay::OpenPredictions);
             state.remote.outputs.failure = None;
         }
         Action::PredictHere => predict::update::predict::predict_at(state, None, effects),
-        Action::PredictAtEndpoint => remote::update::edit_endpoint(state, effects),
-        Action::PredictInTfServing => remote::update::edit_tf_serving(state, effects),
-        Action::CompareWithLocal => remote::update::compare_with_local(state, effects),
+        Action::PredictAtEndpoint => remote_inference::update::form::edit_endpoint(state, effects),
+        Action::PredictInTfServing => remote_inference::update::form::edit_tf_serving(state, effects),
+        Action::CompareWithLocal => outputs::update::compare_with_local(state, effects),
         Action::ExportComparison => export::update::show(state, Overlay::ExportComparison),
         Action::ExportEvaluation => export::update::show(state, Overlay::ExportEvaluation),
         Action::SaveProjectAs => {
@@ -169,14 +153,14 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
         Action::PredictFiltered => predict::update::predict::predict_filtered(state, effects),
         Action::Search => search::update::focus_search(state),
         Action::ClearSearch => search::update::set_query(state, String::new(), effects),
-        Action::PauseTasks => tasks::update::signal_all(state, state::TaskSignal::Pause, effects),
-        Action::ResumeTasks => tasks::update::signal_all(state, state::TaskSignal::Resume, effects),
-        Action::CancelTasks => tasks::update::signal_all(state, state::TaskSignal::Cancel, effects),
+        Action::PauseTasks => tasks::update::signal_all(state, TaskSignal::Pause, effects),
+        Action::ResumeTasks => tasks::update::signal_all(state, TaskSignal::Resume, effects),
+        Action::CancelTasks => tasks::update::signal_all(state, TaskSignal::Cancel, effects),
         Action::SelectAll => browse::update::select_all(state, effects),
-        Action::PreviousImage => browse::update::walk(state, state::Step::By(-1), effects),
-        Action::NextImage => browse::update::walk(state, state::Step::By(1), effects),
-        Action::FirstImage => browse::update::walk(state, state::Step::First, effects),
-        Action::LastImage => browse::update::walk(state, state::Step::Last, effects),
+        Action::PreviousImage => browse::update::walk(state, Step::By(-1), effects),
+        Action::NextImage => browse::update::walk(state, Step::By(1), effects),
+        Action::FirstImage => browse::update::walk(state, Step::First, effects),
+        Action::LastImage => browse::update::walk(state, Step::Last, effects),
         Action::Filmstrip => filmstrip::update::toggle(state),
         Action::Explain => explain::update::explain(state, effects),
         Action::NextBox => canvas::update::walk_boxes(state, 1),
@@ -213,9 +197,9 @@ fn toggled(overlay: Overlay, requested: Overlay) -> Overlay {
 
 fn on_event(state: &mut State, event: Event, effects: &mut Queue<Effect>) {
     match event {
-        Event::TaskEnded { task, outcome, notes } => tasks::update::ends::ended(state, task, outcome, notes, effects),
+        Event::TaskEnded { task, outcome, notes } => tasks::update::ended(state, task, outcome, notes, effects),
         Event::Notice(text) => state.show_notice(text),
-        Event::Problem(problem) => report_problem(state, problem),
+        Event::Problem(problem) => state.report(problem),
         Event::Jobs(event) => jobs::update::on_event(state, event, effects),
         Event::Endpoints(event) => endpoints::update::on_event(state, event, effects),
         Event::Outputs(event) => outputs::update::on_event(state, event, effects),
@@ -229,13 +213,6 @@ fn on_event(state: &mut State, event: Event, effects: &mut Queue<Effect>) {
         Event::Review(event) => judge::update::on_event(state, event, effects),
         Event::Evaluation(event) => evaluation::update::on_event(state, event, effects),
     }
-}
-
-/// Reports a problem immediately and adds it to the list.
-pub(crate) fn report_problem(state: &mut State, problem: Problem) {
-    state.show_notice(problem.to_string());
-    let sample = problem.uri.as_ref().and_then(|uri| state.samples.find(uri));
-    state.problems.add(problem, sample);
 }
 
 pub(crate) fn images(count: usize) -> String {

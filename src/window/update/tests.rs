@@ -1,4 +1,11 @@
-use crate::window::state::Failure;
+use crate::window::state::{
+    Action, BrowseCommand, BrowseEffect, BrowseEvent, Command, Display, DisplayInfo, Effect, Event, Explanation,
+    ExportCommand, ExportEvent, Failure, FilePick, FileRequest, ImportSubject, InferenceCommand, InferenceEffect,
+    InferenceEvent, LabelChoice, Listing, Loadable, Message, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect,
+    ModelsEvent, NewPrediction, Offer, Overlay, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus,
+    ReviewCommand, ReviewEffect, ReviewEvent, Run, SaveRequest, SourceId, SourceSpec, State, Step, StoredPrediction,
+    StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,14 +17,6 @@ use crate::domain::{
 };
 use crate::review::PredictionStatus;
 use crate::window::models::add::state::testing;
-use crate::window::state::{
-    Action, BrowseCommand, BrowseEffect, BrowseEvent, Command, Display, DisplayInfo, Effect, Event, Explanation,
-    ExportCommand, ExportEvent, FilePick, FileRequest, ImportSubject, InferenceCommand, InferenceEffect,
-    InferenceEvent, LabelChoice, Listing, Loadable, Message, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect,
-    ModelsEvent, NewPrediction, Offer, Overlay, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus,
-    ReviewCommand, ReviewEffect, ReviewEvent, Run, SaveRequest, SourceId, SourceSpec, State, Step, StoredPrediction,
-    StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
-};
 
 /// Whether an effect matches this pattern.
 macro_rules! has {
@@ -529,7 +528,7 @@ fn failed_export_is_reported_where_it_was_started() {
         }
         let failure = Failure::new("the disk is full");
         let result = Err(failure.clone());
-        event(&mut state, ExportEvent::Ended { task, result });
+        event(&mut state, ExportEvent::Ended(task, result));
         let stage = Loadable::Failed(failure);
         assert_eq!(state.export.stage == stage, is_watched);
         assert_eq!(state.notice.is_some(), !is_watched);
@@ -831,7 +830,7 @@ fn saliency() -> Arc<Saliency> {
 fn explanation_names_its_class_until_hidden() {
     let (mut state, task) = explaining();
     let result = Ok(saliency());
-    event(&mut state, ReviewEvent::Explained { task, result });
+    event(&mut state, ReviewEvent::Explained(task, result));
     assert!(matches!(&state.shown.explanation,
         Explanation::Ready { question, .. } if question.label == "cat"));
     assert!(state.tasks.get(task).is_none());
@@ -845,7 +844,7 @@ fn explanation_of_a_left_image_is_dropped() {
     let effects = command(&mut state, BrowseCommand::Show(SampleId(1)));
     assert!(has!(effects, Effect::Signal(_, TaskSignal::Cancel)), "{effects:?}");
     let result = Ok(saliency());
-    event(&mut state, ReviewEvent::Explained { task, result });
+    event(&mut state, ReviewEvent::Explained(task, result));
     assert_eq!(state.shown.explanation, Explanation::None);
 }
 
@@ -853,7 +852,7 @@ fn explanation_of_a_left_image_is_dropped() {
 fn failed_explanation_has_a_reason() {
     let (mut state, task) = explaining();
     let result = Err(Failure::new("is empty"));
-    event(&mut state, ReviewEvent::Explained { task, result });
+    event(&mut state, ReviewEvent::Explained(task, result));
     assert!(matches!(&state.shown.explanation,
         Explanation::Failed { reason, .. } if reason == "is empty"));
 }

@@ -29,7 +29,7 @@ fn plan(shared: &Arc<Shared>, request: UploadPlanRequest, ticket: Ticket) {
             let planned = upload::plan(&shared.aws, &request.target, local, control);
             planned.map_err(|error| failure(shared, &request.target.access, error))
         },
-        |task, result| UploadEvent::Planned { task, result },
+        UploadEvent::Planned,
     );
 }
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crate::aws::upload::plan::{UploadPlan, UploadReport};
 use crate::domain::{S3Place, SampleUri};
-use crate::window::state::Loadable;
-use crate::window::state::{ExportScope, Failure, TaskId, Ticket};
+use crate::window::state::{ExportScope, Failure, Loadable, TaskId, Ticket};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum UploadCommand {
@@ -36,7 +35,7 @@ pub enum UploadEffect {
 
 #[derive(Debug)]
 pub enum UploadEvent {
-    Planned { task: TaskId, result: Result<UploadPlan, Failure> },
+    Planned(TaskId, Result<UploadPlan, Failure>),
     Ended { task: TaskId, target: S3Place, result: Result<UploadReport, String> },
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::window::tasks;
 use crate::window::tasks::update::{begin, settle};
+use crate::window::update::images;
 
 use crate::aws::upload::plan::{UploadPlan, UploadReport, UploadStop};
-use crate::domain::{Location, Problem, S3Place, SampleUri};
+use crate::domain::{Location, S3Place, SampleUri};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     Effect, ExportScope, Failure, Loadable, Overlay, Queue, S3Effect, State, TaskId, TaskKind, TaskOutcome,
@@ -25,7 +26,7 @@ pub(crate) fn on_command(state: &mut State, command: UploadCommand, effects: &mu
 
 pub(crate) fn on_event(state: &mut State, event: UploadEvent, effects: &mut Queue<Effect>) {
     match event {
-        UploadEvent::Planned { task, result } => planned(state, task, result),
+        UploadEvent::Planned(task, result) => planned(state, task, result),
         UploadEvent::Ended { task, target, result } => ended(state, task, target, result, effects),
     }
 }
@@ -55,7 +56,7 @@ fn plan(state: &mut State, target: S3Place, scope: ExportScope, effects: &mut Qu
     let root = root.display().to_string();
     let samples: Vec<SampleUri> =
         scope.ids(state).into_iter().filter_map(|id| Some(state.samples.get(id)?.uri.clone())).collect();
-    let title = format!("Compare {} with {}", crate::window::update::images(samples.len()), target.address);
+    let title = format!("Compare {} with {}", images(samples.len()), target.address);
     let ticket = begin(state, TaskKind::PlanUpload, ProgressUnit::Bytes, title);
     state.upload.plan = Loadable::Loading(ticket.id);
     let request = UploadPlanRequest { root, samples, target };
@@ -68,7 +69,7 @@ fn planned(state: &mut State, task: TaskId, result: Result<UploadPlan, Failure>)
         drop(state.tasks.end(task, outcome));
     }
     if let Err(Failure::Failed { message, .. }) = &result {
-        state.problems.add(Problem::general(message.clone()), None);
+        state.problems.add_general(message.clone());
     }
     let result = result.map(Arc::new);
     settle(state, task, result, |state| Some(&mut state.upload.plan));
@@ -94,7 +95,7 @@ fn ended(
     let report = match result {
         Ok(report) => report,
         Err(mistake) => {
-            tasks::update::ends::ended(state, task, TaskOutcome::Failed(mistake), Vec::new(), effects);
+            tasks::update::ended(state, task, TaskOutcome::Failed(mistake), Vec::new(), effects);
             return;
         }
     };
@@ -125,6 +126,6 @@ fn ended(
     for problem in report.failures {
         state.problems.add(problem, None);
     }
-    tasks::update::ends::ended(state, task, outcome, Vec::new(), effects);
+    tasks::update::ended(state, task, outcome, Vec::new(), effects);
     state.uploaded = Some(Uploaded { target, summary, notes });
 }

@@ -6,12 +6,13 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::domain::S3Place;
+use crate::cache::CacheError;
+use crate::domain::{Problem, S3Place};
 use crate::image::source::{LinesSource, ListingChange, S3Source, Source, WithRecords, absolute, folder_of, for_task};
 use crate::tasks::TaskControl;
 use crate::window::effects::desktop::Drawn;
-use crate::window::effects::{Effects, Shared, desktop, kept};
-use crate::window::state::{BrowseEffect, BrowseEvent, Relisting, SourceId, SourceSpec, Ticket};
+use crate::window::effects::{Effects, Shared, desktop};
+use crate::window::state::{BrowseEffect, BrowseEvent, Event, Relisting, SourceId, SourceSpec, Ticket};
 use crate::window::{models, project};
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
@@ -32,8 +33,8 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
         }
         BrowseEffect::ListAgain { source, ticket } => list_again(shared, source, ticket),
         BrowseEffect::LimitCache(bytes) => shared.cache.set_max_bytes(bytes),
-        BrowseEffect::MeasureCache => kept::measure(shared),
-        BrowseEffect::ClearCache => kept::clear(shared),
+        BrowseEffect::MeasureCache => measure_cache(shared),
+        BrowseEffect::ClearCache => clear_cache(shared),
         BrowseEffect::Display { source, sample, uri } => {
             effects.thumbnails.stop_reading_ahead(uri.clone());
             effects.display.request(source, sample, uri);
@@ -190,7 +191,7 @@ fn open_in_s3(shared: &Arc<Shared>, place: &S3Place, control: &TaskControl) -> R
     let with_cache = |source: S3Source| {
         source.with_cache(Arc::clone(&shared.cache), move |error| {
             if let Some(shared) = listener.upgrade() {
-                kept::report_failure(&shared, error);
+                report_cache_failure(&shared, error);
             }
         })
     };
@@ -245,6 +246,28 @@ pub(crate) fn shipped(in_sources: &str, installed: &str) -> Option<PathBuf> {
         Some(Path::new(env!("CARGO_MANIFEST_DIR")).join(in_sources)),
     ];
     candidates.into_iter().flatten().find(|path| path.exists())
+}
+
+fn measure_cache(shared: &Arc<Shared>) {
+    shared.spawn("measure the disk cache", |shared| {
+        shared.report(BrowseEvent::CacheMeasured(shared.cache.usage()));
+    });
+}
+
+fn clear_cache(shared: &Arc<Shared>) {
+    shared.spawn("clear the disk cache", |shared| {
+        match shared.cache.clear() {
+            Ok(()) => {
+                shared.report(Event::Notice("Cleared the disk cache".to_owned()));
+            }
+            Err(error) => report_cache_failure(shared, &error),
+        }
+        shared.report(BrowseEvent::CacheMeasured(shared.cache.usage()));
+    });
+}
+
+pub(crate) fn report_cache_failure(shared: &Shared, error: &CacheError) {
+    shared.report(Event::Problem(Problem::general(error.to_string())));
 }
 
 #[cfg(test)]

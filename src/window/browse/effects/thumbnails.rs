@@ -16,7 +16,8 @@ use crate::domain::{RgbImage, Sample, SampleUri};
 use crate::image::decode;
 use crate::image::decode::ThumbnailKey;
 use crate::image::source::{Source, SourceError, for_task};
-use crate::window::effects::{Delivery, Shared, guarded, kept};
+use crate::window::browse::effects::report_cache_failure;
+use crate::window::effects::{Delivery, Shared, guarded};
 use crate::window::state::{BrowseEvent, SourceId, ThumbnailRequest};
 
 /// Most of them wait for a network most of the time.
@@ -203,7 +204,7 @@ fn deliver(
 fn save_thumbnails(shared: &Shared, unsaved: &Receiver<UnsavedThumbnail>) {
     for UnsavedThumbnail { key, image } in unsaved {
         if let Err(error) = shared.thumbnail_cache.put(&key, &image) {
-            kept::report_failure(shared, &error);
+            report_cache_failure(shared, &error);
         }
     }
 }

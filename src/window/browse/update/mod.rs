@@ -9,14 +9,12 @@ use std::sync::Arc;
 
 use crate::domain::{Location, Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
 use crate::tasks::ProgressUnit;
-use crate::window::evaluation;
-use crate::window::outputs;
 use crate::window::state::{
     BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DrawnTruth, DroppedKind,
     Effect, FilePick, FileRequest, ImportSubject, Listing, OpenSource, Overlay, PathQuestion, Queue, Shown, SourceId,
     SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
 };
-use crate::window::{models, predict, project, s3, search, tasks};
+use crate::window::{evaluation, models, outputs, predict, project, s3, search, tasks};
 
 pub(crate) fn on_command(state: &mut State, command: BrowseCommand, effects: &mut Queue<Effect>) {
     match command {
@@ -129,7 +127,7 @@ fn open_typed(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
 /// content.
 fn dropped(state: &mut State, paths: Vec<PathBuf>, effects: &mut Queue<Effect>) {
     let is_told_by_name = |path: &PathBuf| has_extension(path, "onnx") || has_extension(path, "spotcheck");
-    let source = state.source.as_ref().map(|open| open.id).filter(|_| !state.samples.is_empty());
+    let source = state.source_id().filter(|_| !state.samples.is_empty());
     let (Some(source), false) = (source, paths.iter().any(is_told_by_name)) else {
         return open_dropped(state, paths, effects);
     };
@@ -165,7 +163,7 @@ fn looked_at_dropped(
             paths.extend(last);
             open_dropped(state, paths, effects);
         }
-        (Err(reason), _) => crate::window::update::report_problem(state, Problem::general(reason)),
+        (Err(reason), _) => state.report_problem(reason),
         (_, None) => {}
     }
 }

@@ -2,15 +2,16 @@
 
 use std::collections::HashSet;
 
-use crate::domain::{ListingChange, Problem, Sample, SampleId, SampleSet, SampleUri};
+use crate::domain::{ListingChange, Sample, SampleId, SampleSet, SampleUri};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     BrowseEffect, Display, Effect, Listing, Queue, Relisting, SourceId, State, TaskId, TaskKind, TaskOutcome,
 };
+use crate::window::update::images;
 use crate::window::{browse, tasks};
 
 pub(crate) fn changed(state: &mut State, source: SourceId, change: ListingChange, effects: &mut Queue<Effect>) {
-    if state.source.as_ref().is_none_or(|open| open.id != source) {
+    if !state.is_open(source) {
         return;
     }
     match change {
@@ -163,7 +164,7 @@ fn vanished(state: &mut State, gone: Vec<SampleId>) {
     match names.as_slice() {
         [] => {}
         [name] => state.show_notice(format!("{name} no longer exists")),
-        names => state.show_notice(format!("{} no longer exist", crate::window::update::images(names.len()))),
+        names => state.show_notice(format!("{} no longer exist", images(names.len()))),
     }
 }
 
@@ -173,5 +174,5 @@ fn unwatched(state: &mut State, reason: &str) {
     };
     source.unwatched = Some(reason.to_owned());
     let message = format!("Not watching for new or changed files: {reason}");
-    crate::window::update::report_problem(state, Problem::general(message));
+    state.report_problem(message);
 }

@@ -94,7 +94,7 @@ fn watch(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
         "watch an endpoint",
         (id, ticket),
         |shared, id, ticket| Ok(follow(shared, id, ticket)?),
-        |id, task, result| EndpointsEvent::WatchEnded { id, task, result },
+        EndpointsEvent::WatchEnded,
     );
 }
 
@@ -166,7 +166,7 @@ fn read_log(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
             let lines = sagemaker::endpoints::log_tail(&sagemaker, &id.name, LOG_LINES, &ticket.control);
             Ok(lines?)
         },
-        |id, task, result| EndpointsEvent::LogRead { id, task, result },
+        EndpointsEvent::LogRead,
     );
 }
 

@@ -9,8 +9,7 @@ use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::Shared;
 use crate::window::endpoints::effects::records;
-use crate::window::remote::effects::archives::model_source;
-use crate::window::remote::effects::failure_of_job;
+use crate::window::remote::effects::{failure_of_job, model_source};
 use crate::window::state::{EndpointId, EndpointRequest, EndpointsEvent, Failure, FormCheck, Ticket};
 
 pub(crate) fn check(shared: &Arc<Shared>, request: EndpointRequest, ticket: Ticket) {
@@ -21,7 +20,7 @@ pub(crate) fn check(shared: &Arc<Shared>, request: EndpointRequest, ticket: Tick
             let checked = check_request(shared, request, &ticket.control);
             checked.map(Box::new).map_err(|error| failure_of_job(&error))
         },
-        |task, result| EndpointsEvent::Checked { task, result },
+        EndpointsEvent::Checked,
     );
 }
 
@@ -75,7 +74,7 @@ pub(crate) fn start(shared: &Arc<Shared>, plan: Arc<EndpointPlan>, ticket: Ticke
             deploy(aws, &records, &mut record, &plan, &unfinished, control).map_err(|error| failure_of(&error))?;
             Ok(id)
         },
-        |task, result| EndpointsEvent::Deployed { task, result },
+        EndpointsEvent::Deployed,
     );
 }
 

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{S3Access, S3Address};
 use crate::sagemaker::spec::endpoint::{EndpointConfig, EndpointPlan, default_ami};
 use crate::sagemaker::spec::transform::archive_address;
-use crate::window::remote::state::form::{Draft, Form, folder_of, text_of};
-use crate::window::remote::state::model_draft::{ChosenModel, ModelDraft, ModelRequest};
+use crate::window::remote::state::{ChosenModel, Draft, Form, ModelDraft, ModelRequest, folder_of, text_of};
 use crate::window::state::State;
 
 /// Default hours until an endpoint is deleted: enough for an afternoon without a month's bill.

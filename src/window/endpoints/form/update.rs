@@ -2,8 +2,8 @@
 
 use crate::sagemaker::spec::endpoint::EndpointPlan;
 use crate::window::state::{
-    Effect, EndpointDraft, EndpointId, EndpointRequest, EndpointsEffect, Failure, FormCheck, Overlay, Queue, State,
-    TaskId, TaskKind,
+    Effect, EndpointDraft, EndpointId, EndpointRequest, EndpointsEffect, Failure, Overlay, Queue, State, TaskId,
+    TaskKind,
 };
 use crate::window::{endpoints, remote};
 
@@ -16,29 +16,24 @@ pub(crate) fn open_form(state: &mut State, effects: &mut Queue<Effect>) {
             field.clone_from(known);
         }
     }
-    remote::update::forms::open(state, draft, Overlay::DeployEndpoint, effects);
+    remote::update::open(state, draft, Overlay::DeployEndpoint, effects);
 }
 
 /// Checks the form with this draft, and cancels the previous check.
 pub(crate) fn check(state: &mut State, draft: EndpointDraft, effects: &mut Queue<Effect>) {
-    remote::update::forms::forget_check::<EndpointDraft>(state, effects);
+    remote::update::forget_check::<EndpointDraft>(state, effects);
     let request = draft.request(state);
     let title = |request: &EndpointRequest| format!("Check the endpoint {}", request.config.name);
-    let begun = remote::update::forms::begin_check(state, draft, request, TaskKind::Endpoints, title);
+    let begun = remote::update::begin_check(state, draft, request, TaskKind::Endpoints, title);
     if let Some((request, ticket)) = begun {
         effects.push(EndpointsEffect::Check { request: Box::new(request), ticket });
     }
 }
 
-pub(crate) fn checked(state: &mut State, task: TaskId, result: Result<Box<FormCheck<EndpointPlan>>, Failure>) {
-    remote::update::forms::checked::<EndpointDraft>(state, task, result);
-}
-
 /// Uploads the model and starts the checked endpoint.
 pub(crate) fn deploy(state: &mut State, effects: &mut Queue<Effect>) {
     let title = |plan: &EndpointPlan| format!("Deploy the endpoint {}", plan.config.name);
-    if let Some((plan, ticket)) = remote::update::forms::begin_start::<EndpointDraft>(state, TaskKind::Endpoints, title)
-    {
+    if let Some((plan, ticket)) = remote::update::begin_start::<EndpointDraft>(state, TaskKind::Endpoints, title) {
         state.settings.endpoint = state.remote.endpoint_form.draft.for_the_next();
         effects.push(EndpointsEffect::Deploy { plan, ticket });
     }
@@ -52,7 +47,7 @@ pub(crate) fn deployed(
     effects: &mut Queue<Effect>,
 ) {
     let said = |id: &EndpointId| format!("Started the endpoint {}", id.name);
-    if let Some(id) = remote::update::forms::started::<EndpointDraft, _>(state, task, result, said) {
+    if let Some(id) = remote::update::started::<EndpointDraft, _>(state, task, result, said) {
         if state.overlay == Overlay::DeployEndpoint {
             endpoints::update::open(state, &id, effects);
         } else {

@@ -9,11 +9,12 @@ use crate::aws::AwsErrorKind;
 use crate::domain::S3Access;
 use crate::sagemaker;
 use crate::sagemaker::jobs::{
-    Checked, JobError, PlannedRetry, Retry, RetryChanges, StartFolders, Watch, WatchEvent, clean_up, find_record,
-    outcome, preflight, read_prices,
+    Checked, JobError, PlannedRetry, Retry, RetryChanges, StartFolders, Watch, WatchEvent, add_price, change_price,
+    clean_up, find_record, outcome, preflight, read_prices,
 };
 use crate::sagemaker::spec::transform::{
-    JobOutcome, JobProgress, JobQuery, JobRecord, Leftover, RetryChoice, SageMakerAccess, TransformJob, TransformPlan,
+    JobOutcome, JobProgress, JobQuery, JobRecord, Leftover, Price, PriceChange, PriceTable, RetryChoice,
+    SageMakerAccess, TransformJob, TransformPlan,
 };
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::{Effects, Shared};
@@ -27,23 +28,34 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
     match effect {
         JobsEffect::Check { request, ticket } => jobs::form::effects::check(shared, *request, ticket),
         JobsEffect::Rehearse { request, ticket } => rehearse::start(shared, *request, ticket),
-        JobsEffect::ReadPrices => jobs::prices::effects::read(shared),
-        JobsEffect::KeepPrice(price) => jobs::prices::effects::save(shared, *price),
-        JobsEffect::ChangePrice(change) => jobs::prices::effects::change(shared, *change),
+        JobsEffect::ReadPrices => read_price_table(shared),
+        JobsEffect::KeepPrice(price) => save_price(shared, *price),
+        JobsEffect::ChangePrice(change) => replace_price(shared, *change),
         JobsEffect::Start { plan, ticket } => jobs::form::effects::start(shared, plan, ticket),
         JobsEffect::List { access, query, ticket } => list(shared, access, query, ticket),
-        JobsEffect::Watch { id, ticket } => watch(shared, id, ticket),
-        JobsEffect::Stop { id, ticket } => stop(shared, id, ticket),
-        JobsEffect::FindOutcome { id, ticket } => {
-            find_outcome(shared, id, ticket);
+        JobsEffect::Watch(id, ticket) => watch(shared, id, ticket),
+        JobsEffect::Stop(id, ticket) => run_once(shared, "stop a job", (id, ticket), stop, JobsEvent::StopRequested),
+        JobsEffect::FindOutcome(id, ticket) => {
+            run_once(shared, "find failed images", (id, ticket), find_outcome, JobsEvent::OutcomeFound);
         }
-        JobsEffect::PlanRetry { id, choice, ticket } => plan_retry(shared, id, choice, ticket),
-        JobsEffect::StartRetry { id, plan, ticket } => start_retry(shared, id, plan, ticket),
-        JobsEffect::FindLeftovers { id, ticket } => {
-            find_leftovers(shared, id, ticket);
+        JobsEffect::PlanRetry { id, choice, ticket } => {
+            let plan =
+                move |shared: &Shared, id: &JobId, control: &TaskControl| plan_retry(shared, id, choice, control);
+            run_once(shared, "plan a retry", (id, ticket), plan, JobsEvent::RetryPlanned);
+        }
+        JobsEffect::StartRetry { id, plan, ticket } => {
+            let start = move |shared: &Shared, _: &JobId, control: &TaskControl| {
+                Ok(start_plan(shared, &plan, control)?.spec.job_name)
+            };
+            run_once(shared, "retry failed images", (id, ticket), start, JobsEvent::RetryStarted);
+        }
+        JobsEffect::FindLeftovers(id, ticket) => {
+            run_once(shared, "find the leftovers of a job", (id, ticket), find_leftovers, JobsEvent::LeftoversFound);
         }
         JobsEffect::DeleteLeftovers { id, found, ticket } => {
-            delete_leftovers(shared, id, found, ticket);
+            let delete =
+                move |shared: &Shared, id: &JobId, control: &TaskControl| delete_leftovers(shared, id, &found, control);
+            run_once(shared, "clean up after a job", (id, ticket), delete, JobsEvent::LeftoversDeleted);
         }
     }
 }
@@ -132,28 +144,13 @@ fn run_once<T: Send + 'static>(
     );
 }
 
-fn stop(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
-    let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
-        let sagemaker = shared.aws.sagemaker(&id.sagemaker);
-        Ok(sagemaker.stop_transform_job(&id.name, Some(control))?)
-    };
-    run_once(shared, "stop a job", (id, ticket), work, |id, task, result| JobsEvent::StopRequested {
-        id,
-        task,
-        result,
-    });
+fn stop(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(), JobError> {
+    Ok(shared.aws.sagemaker(&id.sagemaker).stop_transform_job(&id.name, Some(control))?)
 }
 
-fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
-    let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
-        let (_, outcome) = outcome_of(shared, id, control)?;
-        Ok(outcome)
-    };
-    run_once(shared, "find failed images", (id, ticket), work, |id, task, result| JobsEvent::OutcomeFound {
-        id,
-        task,
-        result,
-    });
+fn find_outcome(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<JobOutcome, JobError> {
+    let (_, outcome) = outcome_of(shared, id, control)?;
+    Ok(outcome)
 }
 
 fn outcome_of(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(TransformJob, JobOutcome), JobError> {
@@ -163,43 +160,29 @@ fn outcome_of(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(Tra
 }
 
 /// Plans a separate job for the images that have no output now: some may have been replaced since they failed.
-fn plan_retry(shared: &Arc<Shared>, id: JobId, choice: RetryChoice, ticket: Ticket) {
-    let work = move |shared: &Shared, id: &JobId, control: &TaskControl| {
-        let (job, outcome) = outcome_of(shared, id, control)?;
-        let record = record_of(shared, id, control)?;
-        let again = Retry {
-            sagemaker: &id.sagemaker,
-            s3: &id.s3,
-            job: &job,
-            record: record.as_ref(),
-            outcome: &outcome,
-            choice,
-            changes: RetryChanges::default(),
-            model_environment: BTreeMap::new(),
-        };
-        let PlannedRetry { plan, notes, doubt } = sagemaker::jobs::plan_retry(&shared.aws, &again, now_ms(), control)?;
-        let notes = doubt.into_iter().chain(notes).collect();
-        let prices = read_prices(&shared.dirs.prices())?;
-        let Checked { plan, preflight } = preflight(&shared.aws, plan, (&prices, &records(shared)), control)?;
-        Ok(Box::new(RetryPlan { plan: Arc::new(plan), preflight, notes }))
+fn plan_retry(
+    shared: &Shared,
+    id: &JobId,
+    choice: RetryChoice,
+    control: &TaskControl,
+) -> Result<Box<RetryPlan>, JobError> {
+    let (job, outcome) = outcome_of(shared, id, control)?;
+    let record = record_of(shared, id, control)?;
+    let again = Retry {
+        sagemaker: &id.sagemaker,
+        s3: &id.s3,
+        job: &job,
+        record: record.as_ref(),
+        outcome: &outcome,
+        choice,
+        changes: RetryChanges::default(),
+        model_environment: BTreeMap::new(),
     };
-    run_once(shared, "plan a retry", (id, ticket), work, |id, task, result| JobsEvent::RetryPlanned {
-        id,
-        task,
-        result,
-    });
-}
-
-fn start_retry(shared: &Arc<Shared>, id: JobId, plan: Arc<TransformPlan>, ticket: Ticket) {
-    let work = move |shared: &Shared, _: &JobId, control: &TaskControl| {
-        let record = start_plan(shared, &plan, control)?;
-        Ok(record.spec.job_name)
-    };
-    run_once(shared, "retry failed images", (id, ticket), work, |id, task, result| JobsEvent::RetryStarted {
-        id,
-        task,
-        result,
-    });
+    let PlannedRetry { plan, notes, doubt } = sagemaker::jobs::plan_retry(&shared.aws, &again, now_ms(), control)?;
+    let notes = doubt.into_iter().chain(notes).collect();
+    let prices = read_prices(&shared.dirs.prices())?;
+    let Checked { plan, preflight } = preflight(&shared.aws, plan, (&prices, &records(shared)), control)?;
+    Ok(Box::new(RetryPlan { plan: Arc::new(plan), preflight, notes }))
 }
 
 pub(crate) fn start_plan(shared: &Shared, plan: &TransformPlan, control: &TaskControl) -> Result<JobRecord, JobError> {
@@ -207,40 +190,57 @@ pub(crate) fn start_plan(shared: &Shared, plan: &TransformPlan, control: &TaskCo
     sagemaker::jobs::start(&shared.aws, plan, folders, now_ms(), control)
 }
 
-fn find_leftovers(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
-    let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
-        let record = record_of(shared, id, control)?;
-        Ok(record.map_or(Leftovers::Unrecorded, |record| Leftovers::Recorded(record.left)))
-    };
-    run_once(shared, "find the leftovers of a job", (id, ticket), work, |id, task, result| JobsEvent::LeftoversFound {
-        id,
-        task,
-        result,
-    });
+fn find_leftovers(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<Leftovers, JobError> {
+    let record = record_of(shared, id, control)?;
+    Ok(record.map_or(Leftovers::Unrecorded, |record| Leftovers::Recorded(record.left)))
 }
 
-fn delete_leftovers(shared: &Arc<Shared>, id: JobId, found: Vec<Leftover>, ticket: Ticket) {
-    let work = move |shared: &Shared, id: &JobId, control: &TaskControl| {
-        let record = record_of(shared, id, control)?;
-        let record = record.filter(|record| record.left == found);
-        let record =
-            record.ok_or_else(|| JobError::Plan("The job's leftovers have changed; list them again".to_owned()))?;
-        let done = clean_up(&shared.aws, &records(shared), record, control)?;
-        let deleted = match done.deleted.as_slice() {
-            [] => "Nothing was deleted".to_owned(),
-            deleted => {
-                let names: Vec<String> = deleted.iter().map(ToString::to_string).collect();
-                format!("Deleted: {}", names.join(", "))
-            }
-        };
-        let kept = done.kept.iter();
-        let kept: Vec<String> = kept.map(|(left, why)| format!("{left} ({why})")).collect();
-        let said = if kept.is_empty() { deleted } else { format!("{deleted}. Left: {}", kept.join(", ")) };
-        Ok((said, done.kept.into_iter().map(|(left, _)| left).collect()))
+/// Deletes these leftovers; returns what was deleted, for display, and the remaining ones.
+fn delete_leftovers(
+    shared: &Shared,
+    id: &JobId,
+    found: &[Leftover],
+    control: &TaskControl,
+) -> Result<(String, Vec<Leftover>), JobError> {
+    let record = record_of(shared, id, control)?;
+    let record = record.filter(|record| record.left == found);
+    let record =
+        record.ok_or_else(|| JobError::Plan("The job's leftovers have changed; list them again".to_owned()))?;
+    let done = clean_up(&shared.aws, &records(shared), record, control)?;
+    let deleted = match done.deleted.as_slice() {
+        [] => "Nothing was deleted".to_owned(),
+        deleted => {
+            let names: Vec<String> = deleted.iter().map(ToString::to_string).collect();
+            format!("Deleted: {}", names.join(", "))
+        }
     };
-    run_once(shared, "clean up after a job", (id, ticket), work, |id, task, result| JobsEvent::LeftoversDeleted {
-        id,
-        task,
-        result,
-    });
+    let kept = done.kept.iter();
+    let kept: Vec<String> = kept.map(|(left, why)| format!("{left} ({why})")).collect();
+    let said = if kept.is_empty() { deleted } else { format!("{deleted}. Left: {}", kept.join(", ")) };
+    Ok((said, done.kept.into_iter().map(|(left, _)| left).collect()))
+}
+
+fn read_price_table(shared: &Arc<Shared>) {
+    work_on_prices(shared, "read prices", |shared| read_prices(&shared.dirs.prices()));
+}
+
+fn save_price(shared: &Arc<Shared>, price: Price) {
+    work_on_prices(shared, "save a price", move |shared| add_price(&shared.dirs.prices(), &price));
+}
+
+fn replace_price(shared: &Arc<Shared>, change: PriceChange) {
+    work_on_prices(shared, "change a price", move |shared| change_price(&shared.dirs.prices(), &change));
+}
+
+fn work_on_prices(
+    shared: &Arc<Shared>,
+    name: &str,
+    work: impl FnOnce(&Shared) -> Result<PriceTable, JobError> + Send + 'static,
+) {
+    let path = shared.dirs.prices().display().to_string();
+    shared.run(
+        name,
+        move |shared| work(shared).map_err(|error| error.to_string()),
+        move |result| JobsEvent::PricesRead { path, result },
+    );
 }

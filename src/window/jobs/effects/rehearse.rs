@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use crate::dirs::Scratch;
 use crate::domain::{Device, DeviceChoice, KeepRule, Sample};
-use crate::model::Predictor;
 use crate::model::catalog::Model;
 use crate::model::onnx::{LoadOptions, OnnxPredictor};
-use crate::model::runtime;
+use crate::model::{Predictor, runtime};
 use crate::sagemaker::jobs::{JobError, NewArchive};
 use crate::sagemaker::package::{ArchiveKind, PackageError, unpack};
 use crate::sagemaker::rehearse::{
@@ -16,7 +15,7 @@ use crate::sagemaker::rehearse::{
 use crate::sagemaker::spec::transform::{MAX_PAYLOAD_IN_FLIGHT_MB, SplitType, TransformSpec};
 use crate::tasks::{Cancelled, TaskControl};
 use crate::window::effects::Shared;
-use crate::window::remote::effects::archives::archive_of;
+use crate::window::remote::effects::archive_of;
 use crate::window::state::{Failure, JobsEvent, RehearsalOptions, RehearsalReport, RehearsalRequest, Ticket};
 
 pub(crate) fn start(shared: &Arc<Shared>, request: RehearsalRequest, ticket: Ticket) {
@@ -24,7 +23,7 @@ pub(crate) fn start(shared: &Arc<Shared>, request: RehearsalRequest, ticket: Tic
         "rehearse a job",
         ticket,
         move |shared, ticket| try_out(shared, &request, &ticket.control).map(Box::new),
-        |task, result| JobsEvent::Rehearsed { task, result },
+        JobsEvent::Rehearsed,
     );
 }
 

@@ -11,8 +11,7 @@ use crate::sagemaker::spec::transform::{ImagesInside, ManifestPlan, SageMakerAcc
 use crate::tasks::TaskControl;
 use crate::window::effects::Shared;
 use crate::window::jobs::effects::start_plan;
-use crate::window::remote::effects::archives::model_source;
-use crate::window::remote::effects::{failure_of_job, records};
+use crate::window::remote::effects::{failure_of_job, model_source, records};
 use crate::window::state::{FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEvent, Ticket};
 
 pub(crate) fn check(shared: &Arc<Shared>, request: JobRequest, ticket: Ticket) {
@@ -23,7 +22,7 @@ pub(crate) fn check(shared: &Arc<Shared>, request: JobRequest, ticket: Ticket) {
             let checked = check_request(shared, request, &ticket.control);
             checked.map(Box::new).map_err(|error| failure_of_job(&error))
         },
-        |task, result| JobsEvent::Checked { task, result },
+        JobsEvent::Checked,
     );
 }
 
@@ -47,7 +46,7 @@ pub(crate) fn start(shared: &Arc<Shared>, plan: Arc<TransformPlan>, ticket: Tick
             start_plan(shared, &plan, &ticket.control).map_err(|error| failure_of_job(&error))?;
             Ok(JobId { sagemaker: plan.sagemaker.clone(), s3: plan.s3.clone(), name: plan.spec.job_name.clone() })
         },
-        |task, result| JobsEvent::Started { task, result },
+        JobsEvent::Started,
     );
 }
 

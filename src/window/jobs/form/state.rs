@@ -10,8 +10,7 @@ use crate::sagemaker::spec::transform::{
     AssembleWith, Compression, DataProcessing, InputObjects, SplitType, TransformPlan, TransformSpec, archive_address,
     manifest_address, output_folder,
 };
-use crate::window::remote::state::form::{Draft, Form, folder_of, text_of};
-use crate::window::remote::state::model_draft::{ChosenModel, ModelDraft, ModelRequest};
+use crate::window::remote::state::{ChosenModel, Draft, Form, ModelDraft, ModelRequest, folder_of, text_of};
 use crate::window::state::{ExportScope, SourceId, State};
 
 pub type JobForm = Form<JobDraft, TransformPlan>;

@@ -11,7 +11,7 @@ use crate::sagemaker::spec::transform::{
     output_folder,
 };
 use crate::tasks::now_ms;
-use crate::window::jobs::prices::ui::{PriceMemory, keep_price_ui, price_table_ui};
+use crate::window::jobs::ui::prices::{PriceMemory, keep_price_ui, price_table_ui};
 use crate::window::state::{
     Action, Command, Commands, ExportScope, JobDraft, JobsCommand, Loadable, Overlay, RehearsalOptions, State,
 };

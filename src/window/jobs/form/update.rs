@@ -2,12 +2,11 @@
 
 use crate::sagemaker::spec::transform::TransformPlan;
 use crate::tasks::ProgressUnit;
-use crate::window::remote::update::{begin, settle};
 use crate::window::state::{
-    Effect, ExportScope, Failure, FormCheck, JobDraft, JobId, JobsEffect, Loadable, Overlay, Queue, RehearsalOptions,
-    RehearsalReport, RehearsalRequest, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
+    Effect, ExportScope, Failure, JobDraft, JobId, JobRequest, JobsEffect, Loadable, Overlay, Queue, RehearsalOptions,
+    RehearsalReport, RehearsalRequest, State, TaskId, TaskKind, TaskOutcome,
 };
-use crate::window::tasks;
+use crate::window::tasks::update::{begin, cancel, settle};
 use crate::window::{jobs, remote};
 
 pub(crate) fn open_form(state: &mut State, effects: &mut Queue<Effect>) {
@@ -19,30 +18,24 @@ pub(crate) fn open_form(state: &mut State, effects: &mut Queue<Effect>) {
     }
     forget_rehearsal(state, effects);
     effects.push(JobsEffect::ReadPrices);
-    remote::update::forms::open(state, draft, Overlay::StartJob, effects);
+    remote::update::open(state, draft, Overlay::StartJob, effects);
 }
 
 fn forget_rehearsal(state: &mut State, effects: &mut Queue<Effect>) {
-    if let Some(task) = state.remote.rehearsal.task() {
-        tasks::update::signal(state, task, TaskSignal::Cancel, effects);
-    }
-    state.remote.rehearsal = Loadable::NotLoaded;
+    let forgotten = std::mem::take(&mut state.remote.rehearsal);
+    cancel(state, forgotten.task(), effects);
 }
 
 /// Checks the form with this draft, and cancels the previous check.
 pub(crate) fn check(state: &mut State, draft: JobDraft, effects: &mut Queue<Effect>) {
-    remote::update::forms::forget_check::<JobDraft>(state, effects);
+    remote::update::forget_check::<JobDraft>(state, effects);
     forget_rehearsal(state, effects);
     let request = draft.request(state);
-    let title = |request: &crate::window::state::JobRequest| format!("Check the job {}", request.spec.job_name);
-    let begun = remote::update::forms::begin_check(state, draft, request, TaskKind::CheckJob, title);
+    let title = |request: &JobRequest| format!("Check the job {}", request.spec.job_name);
+    let begun = remote::update::begin_check(state, draft, request, TaskKind::CheckJob, title);
     if let Some((request, ticket)) = begun {
         effects.push(JobsEffect::Check { request: Box::new(request), ticket });
     }
-}
-
-pub(crate) fn checked(state: &mut State, task: TaskId, result: Result<Box<FormCheck<TransformPlan>>, Failure>) {
-    remote::update::forms::checked::<JobDraft>(state, task, result);
 }
 
 /// Tests the archive on this computer with some of the images, the way Batch Transform would run it.
@@ -50,9 +43,7 @@ pub(crate) fn rehearse(state: &mut State, options: RehearsalOptions, effects: &m
     if state.remote.rehearsal.is_loading() {
         return;
     }
-    let (Some(source), Ok(mut job)) =
-        (state.source.as_ref().map(|open| open.id), state.remote.job_form.draft.request(state))
-    else {
+    let (Some(source), Ok(mut job)) = (state.source_id(), state.remote.job_form.draft.request(state)) else {
         return;
     };
     // The test uses the job's settings, including those set by the check.
@@ -79,7 +70,7 @@ pub(crate) fn rehearsed(state: &mut State, task: TaskId, result: Result<Box<Rehe
 /// Packs and uploads what was checked, and starts it.
 pub(crate) fn start(state: &mut State, effects: &mut Queue<Effect>) {
     let title = |plan: &TransformPlan| format!("Start the job {}", plan.spec.job_name);
-    if let Some((plan, ticket)) = remote::update::forms::begin_start::<JobDraft>(state, TaskKind::StartJob, title) {
+    if let Some((plan, ticket)) = remote::update::begin_start::<JobDraft>(state, TaskKind::StartJob, title) {
         state.settings.job = state.remote.job_form.draft.for_the_next();
         effects.push(JobsEffect::Start { plan, ticket });
     }
@@ -88,7 +79,7 @@ pub(crate) fn start(state: &mut State, effects: &mut Queue<Effect>) {
 /// Replaces the form with the job's page.
 pub(crate) fn started(state: &mut State, task: TaskId, result: Result<JobId, Failure>, effects: &mut Queue<Effect>) {
     let said = |id: &JobId| format!("Started the job {}", id.name);
-    if let Some(id) = remote::update::forms::started::<JobDraft, _>(state, task, result, said) {
+    if let Some(id) = remote::update::started::<JobDraft, _>(state, task, result, said) {
         if state.overlay == Overlay::StartJob {
             state.overlay = Overlay::Jobs;
             state.remote.open = Some(id.clone());

@@ -86,15 +86,9 @@ pub enum ReviewEffect {
 #[derive(Debug)]
 pub enum ReviewEvent {
     /// The result of comparing two runs.
-    Compared {
-        task: TaskId,
-        result: Result<Agreement, Failure>,
-    },
+    Compared(TaskId, Result<Agreement, Failure>),
     /// The parts of the shown image that a prediction depends on, or why they are unknown.
-    Explained {
-        task: TaskId,
-        result: Result<Arc<Saliency>, Failure>,
-    },
+    Explained(TaskId, Result<Arc<Saliency>, Failure>),
     /// All boxes of the class in the open strip.
     FilmstripGathered {
         id: RequestId,

@@ -2,9 +2,8 @@
 
 pub(crate) mod verdicts;
 
-use crate::window::evaluation;
 use crate::window::state::{Effect, Queue, ReviewCommand, ReviewEvent, SLIDE_SECS, State};
-use crate::window::{canvas, comparison, explain, filmstrip, search};
+use crate::window::{canvas, comparison, evaluation, explain, filmstrip, search};
 
 pub(crate) fn on_command(state: &mut State, command: ReviewCommand, effects: &mut Queue<Effect>) {
     match command {
@@ -21,8 +20,16 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand, effects: &mu
             filmstrip::update::show_box(state, sample, shows, effects);
         }
         ReviewCommand::OpenFilmstrip(class) => filmstrip::update::open(state, class),
-        ReviewCommand::SetFilmClass(class) => filmstrip::update::set_class(state, class),
-        ReviewCommand::SetFilmOrder(order) => filmstrip::update::set_order(state, order),
+        ReviewCommand::SetFilmClass(class) => {
+            if let Some(strip) = &mut state.filmstrip {
+                strip.class = class;
+            }
+        }
+        ReviewCommand::SetFilmOrder(order) => {
+            if let Some(strip) = &mut state.filmstrip {
+                strip.order = order;
+            }
+        }
         ReviewCommand::LoadCrops(requested) => filmstrip::update::request_crops(state, &requested, effects),
         ReviewCommand::SelectClass(selected) => state.shown.selected_class = selected,
         ReviewCommand::HideExplanation => explain::update::hide(state, effects),
@@ -59,13 +66,17 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand, effects: &mu
 
 pub(crate) fn on_event(state: &mut State, event: ReviewEvent, effects: &mut Queue<Effect>) {
     match event {
-        ReviewEvent::Compared { task, result } => comparison::update::compared(state, task, result),
-        ReviewEvent::FilmstripGathered { id, frames } => filmstrip::update::gathered(state, id, frames),
-        ReviewEvent::Explained { task, result } => explain::update::explained(state, task, result),
+        ReviewEvent::Compared(task, result) => comparison::update::compared(state, task, result),
+        ReviewEvent::FilmstripGathered { id, frames } => {
+            if let Some(strip) = &mut state.filmstrip {
+                strip.frames.take(id, frames);
+            }
+        }
+        ReviewEvent::Explained(task, result) => explain::update::explained(state, task, result),
         ReviewEvent::Arranged { id, arrangement, suppressed } => {
             search::update::arranged(state, id, arrangement, suppressed, effects);
         }
-        ReviewEvent::Counted { id, statistics } => search::update::counted(state, id, statistics),
+        ReviewEvent::Counted { id, statistics } => drop(state.arranging.take_statistics(id, statistics)),
         ReviewEvent::ArrangeFailed { id, reason } => search::update::failed(state, id, &reason),
     }
 }

@@ -4,6 +4,7 @@ use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
 use crate::review::{PredictionStatus, next_less_certain};
 use crate::window::judge::state::judgments::{EditOutcome, Mark, in_order};
 use crate::window::state::{Effect, JudgeField, NoticeOffer, Overlay, Queue, Run, State, Step};
+use crate::window::update::images;
 use crate::window::{browse, canvas, project};
 
 /// Judging more images than this requires a confirmation.
@@ -313,7 +314,7 @@ fn images_name(state: &State, samples: &SampleSet) -> String {
     let single = samples.iter().next().filter(|_| samples.len() == 1);
     match single.and_then(|sample| state.samples.get(sample)) {
         Some(entry) => entry.uri.file_name().to_owned(),
-        None => crate::window::update::images(samples.len()),
+        None => images(samples.len()),
     }
 }
 

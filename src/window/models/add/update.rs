@@ -9,9 +9,9 @@ use crate::window::models;
 use crate::window::state::{
     Effect, Failure, Import, ImportForm, ImportId, ImportStart, ImportStatus, ImportSubject, ImportTrial, LabelChoice,
     Loadable, ModelsEffect, PresetTable, PresetsRequest, Queue, RecognizeRequest, SaveRequest, State, TaskId, TaskKind,
-    TaskSignal, TrialRequest,
+    TrialRequest,
 };
-use crate::window::tasks::update::{begin, settle, signal};
+use crate::window::tasks::update::{begin, cancel, settle};
 
 /// The number of images for comparing common ways to prepare images.
 const PRESET_IMAGES: usize = 12;
@@ -92,7 +92,7 @@ pub(crate) fn find_preprocessing(state: &mut State, effects: &mut Queue<Effect>)
     let images = shown.into_iter().chain(others).take(PRESET_IMAGES);
     let images = images.filter_map(|sample| Some((sample, state.samples.get(sample)?.uri.clone())));
     let images: Vec<_> = images.collect();
-    let (Some(source), Some(form)) = (state.source.as_ref().map(|source| source.id), open_form(state)) else {
+    let (Some(source), Some(form)) = (state.source_id(), open_form(state)) else {
         return;
     };
     let (card, labels) = (form.card.clone(), form.labels.clone());
@@ -111,11 +111,9 @@ pub(crate) fn presets_tried(state: &mut State, task: TaskId, result: Result<Arc<
 
 /// Closes the comparison, and cancels it if it is pending.
 pub(crate) fn close_presets(state: &mut State, effects: &mut Queue<Effect>) {
-    let Some(form) = open_form(state) else {
-        return;
-    };
-    if let Loadable::Loading(task) = std::mem::take(&mut form.presets) {
-        signal(state, task, TaskSignal::Cancel, effects);
+    if let Some(form) = open_form(state) {
+        let closed = std::mem::take(&mut form.presets);
+        cancel(state, closed.task(), effects);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::model::catalog::{built_in_labels, check_mapping, labels_from_file, pa
 use crate::sagemaker::outputs::{ExampleReadings, OutputShape, ReadingChoice};
 use crate::sagemaker::spec::output_mapping::{OutputMapping, ReadingRequest, ResponseExamples};
 use crate::window::effects::Shared;
-use crate::window::state::{Event, OutputsEvent, ReadingTrial, SavedMapping};
+use crate::window::state::{OutputsEvent, ReadingTrial, SavedMapping};
 
 /// The labels for a field: a built-in set, or a file; `None` for an empty field.
 pub(crate) fn labels_of(text: &str) -> Result<Option<LabelSet>, String> {
@@ -31,7 +31,7 @@ fn checked_mapping(mapping: &OutputMapping, labels: &str) -> Result<OutputMappin
 
 pub(crate) fn try_it(shared: &Arc<Shared>, question: u64, examples: Arc<ResponseExamples>, request: ReadingRequest) {
     let of_panic = request.clone();
-    let event = move |trial| Event::Outputs(OutputsEvent::Tried { question, trial: Box::new(trial) });
+    let event = move |trial| OutputsEvent::Tried { question, trial: Box::new(trial) };
     shared.spawn_reporting(
         "try a mapping",
         move |_| event(trial_of(&examples, request)),
@@ -77,11 +77,8 @@ pub(crate) fn list(shared: &Arc<Shared>) {
 }
 
 pub(crate) fn save(shared: &Arc<Shared>, request: ReadingRequest) {
-    shared.spawn_reporting(
-        "save a mapping",
-        move |shared| Event::Outputs(OutputsEvent::MappingSaved(save_now(shared, &request).map(Box::new))),
-        |reason| Event::Outputs(OutputsEvent::MappingSaved(Err(reason))),
-    );
+    let save = move |shared: &Arc<Shared>| save_now(shared, &request).map(Box::new);
+    shared.run("save a mapping", save, OutputsEvent::MappingSaved);
 }
 
 fn save_now(shared: &Shared, request: &ReadingRequest) -> Result<SavedMapping, String> {
@@ -95,11 +92,7 @@ fn save_now(shared: &Shared, request: &ReadingRequest) -> Result<SavedMapping, S
 }
 
 pub(crate) fn load(shared: &Arc<Shared>, path: PathBuf) {
-    shared.spawn_reporting(
-        "load a mapping",
-        move |_| Event::Outputs(OutputsEvent::MappingLoaded(load_now(path).map(Box::new))),
-        |reason| Event::Outputs(OutputsEvent::MappingLoaded(Err(reason))),
-    );
+    shared.run("load a mapping", move |_| load_now(path).map(Box::new), OutputsEvent::MappingLoaded);
 }
 
 fn load_now(path: PathBuf) -> Result<SavedMapping, String> {
@@ -120,14 +113,8 @@ fn saved_mapping(path: PathBuf, mapping: OutputMapping) -> SavedMapping {
 }
 
 pub(crate) fn delete(shared: &Arc<Shared>, path: PathBuf) {
-    shared.spawn_reporting(
-        "delete a mapping",
-        move |shared| {
-            let deleted = shared.library.delete_mapping(&path);
-            Event::Outputs(OutputsEvent::MappingDeleted(deleted.map_err(|error| error.to_string())))
-        },
-        |reason| Event::Outputs(OutputsEvent::MappingDeleted(Err(reason))),
-    );
+    let delete = move |shared: &Arc<Shared>| shared.library.delete_mapping(&path).map_err(|error| error.to_string());
+    shared.run("delete a mapping", delete, OutputsEvent::MappingDeleted);
 }
 
 /// How to read predictions, from the fields of a request.

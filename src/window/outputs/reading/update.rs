@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::sagemaker::spec::output_mapping::{ReadingRequest, ResponseExamples};
 use crate::sagemaker::spec::remote_model::RemoteAddress;
-use crate::window::state::{Effect, OutputsEffect, Queue, ReadingTrial, SavedMapping, SourceId, State};
+use crate::window::state::{Effect, OutputsEffect, Queue, SavedMapping, SourceId, State};
 
 /// Stores examples; drops those of images that are not open.
 pub(crate) fn set_examples(
@@ -15,7 +15,7 @@ pub(crate) fn set_examples(
     examples: Arc<ResponseExamples>,
     effects: &mut Queue<Effect>,
 ) {
-    if state.source.as_ref().is_none_or(|open| open.id != source) {
+    if !state.is_open(source) {
         return;
     }
     let reading = &mut state.remote.reading;
@@ -35,18 +35,6 @@ pub(crate) fn try_it(state: &mut State, request: ReadingRequest, effects: &mut Q
     if let Some(examples) = &reading.examples {
         effects.push(OutputsEffect::TryReading { question, examples: Arc::clone(examples), request });
     }
-}
-
-pub(crate) fn tried(state: &mut State, question: u64, trial: ReadingTrial) {
-    let reading = &mut state.remote.reading;
-    if reading.question == question {
-        reading.trial = Some(trial);
-    }
-}
-
-pub(crate) fn listed(state: &mut State, saved: Vec<SavedMapping>, problems: Vec<String>) {
-    state.remote.reading.saved = saved;
-    state.remote.reading.problems = problems;
 }
 
 pub(crate) fn save(state: &mut State, request: ReadingRequest, effects: &mut Queue<Effect>) {

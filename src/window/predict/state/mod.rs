@@ -12,8 +12,10 @@ use crate::domain::{
 };
 use crate::sagemaker::spec::output_mapping::ResponseExamples;
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel};
-use crate::window::state::{ConnectFailure, Failure, FoundModel, NewPrediction, RemoteCheck, RemotePrediction};
-use crate::window::state::{Loadable, RemoteReport, SourceId, State, TaskId, Ticket};
+use crate::window::state::{
+    ConnectFailure, Failure, FoundModel, Loadable, NewPrediction, RemoteCheck, RemotePrediction, RemoteReport,
+    SourceId, State, TaskId, Ticket,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum InferenceCommand {
@@ -107,10 +109,7 @@ pub enum InferenceEvent {
         key: Box<RunKey>,
         latency: Option<LatencyMs>,
     },
-    RemoteModelChecked {
-        task: TaskId,
-        result: Result<RemoteCheck, Failure>,
-    },
+    RemoteModelChecked(TaskId, Result<RemoteCheck, Failure>),
     ResponseShown {
         source: SourceId,
         task: TaskId,
@@ -207,6 +206,12 @@ pub(crate) enum QueuedImages {
     /// Those of these images without a prediction at that time.
     UnpredictedOf(SampleSet),
     These(SampleSet),
+}
+
+impl QueuedImages {
+    pub(crate) fn only(sample: SampleId) -> Self {
+        Self::These([sample].into_iter().collect())
+    }
 }
 
 /// A model to load on this computer.

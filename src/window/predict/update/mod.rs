@@ -11,7 +11,7 @@ use crate::window::state::{
     Effect, EngineFailure, InferenceCommand, InferenceEvent, Loadable, NewPrediction, Offer, Queue, SourceId, State,
     TaskId, TaskOutcome,
 };
-use crate::window::{browse, explain, models, project, remote};
+use crate::window::{browse, explain, models, project, remote_inference};
 
 pub(crate) fn on_command(state: &mut State, command: InferenceCommand, effects: &mut Queue<Effect>) {
     match command {
@@ -19,16 +19,16 @@ pub(crate) fn on_command(state: &mut State, command: InferenceCommand, effects: 
             predict::predict_at(state, model.map(|model| *model), effects);
         }
         InferenceCommand::EditRemoteModel(model) => {
-            remote::update::edit_remote_model(state, *model, effects);
+            remote_inference::update::form::edit(state, *model, effects);
         }
         InferenceCommand::CheckRemoteModel(model) => {
-            remote::update::check_remote_model(state, *model, effects);
+            remote_inference::update::form::check(state, *model, effects);
         }
         InferenceCommand::ForgetRemoteModel(model) => {
             let recent = &mut state.settings.recent_remote_models;
             recent.retain(|known| *known != *model);
         }
-        InferenceCommand::ShowResponse(model) => remote::update::show_response(state, *model, effects),
+        InferenceCommand::ShowResponse(model) => remote_inference::update::form::show_response(state, *model, effects),
         InferenceCommand::ChooseDevice(device) => {
             state.settings.device = device;
             models::update::settings_changed(state, effects);
@@ -61,14 +61,14 @@ pub(crate) fn on_event(state: &mut State, event: InferenceEvent, effects: &mut Q
         InferenceEvent::Cancelled { task } => cancelled(state, task),
         InferenceEvent::Connected { source, task, at_ms, result } => {
             let result = result.map(|found| *found);
-            remote::update::connected(state, source, task, at_ms, result, effects);
+            remote_inference::update::connected(state, source, task, at_ms, result, effects);
         }
         InferenceEvent::RemotePredicted(prediction) => {
-            remote::update::predicted(state, *prediction, effects);
+            remote_inference::update::predicted(state, *prediction, effects);
         }
-        InferenceEvent::RemoteLatency { key, latency } => remote::update::measured(state, &key, latency),
-        InferenceEvent::RemoteModelChecked { task, result } => {
-            remote::update::remote_model_checked(state, task, result);
+        InferenceEvent::RemoteLatency { key, latency } => remote_inference::update::measured(state, &key, latency),
+        InferenceEvent::RemoteModelChecked(task, result) => {
+            remote_inference::update::form::checked(state, task, result);
         }
         InferenceEvent::DeviceLost { key, message } => drop(lost(state, &key, message)),
         InferenceEvent::Report { key, report } => reported(state, &key, report),
@@ -79,7 +79,7 @@ pub(crate) fn on_event(state: &mut State, event: InferenceEvent, effects: &mut Q
             predicted(state, source, run, at_ms, predictions, effects);
         }
         InferenceEvent::ResponseShown { source, task, of, result } => {
-            remote::update::response_shown(state, source, task, *of, result, effects);
+            remote_inference::update::form::response_shown(state, source, task, *of, result, effects);
         }
     }
 }
@@ -108,7 +108,7 @@ fn ready(
 fn failed(state: &mut State, task: TaskId, message: String, offer: Offer) {
     state.tasks.end(task, TaskOutcome::Failed(message.clone()));
     if state.inference.local.status.is_by(task) {
-        state.problems.add(Problem::general(message.clone()), None);
+        state.problems.add_general(message.clone());
         explain::update::stop_waiting(state, &message);
         not_loaded(state, message, offer);
     }
@@ -133,7 +133,7 @@ fn not_loaded(state: &mut State, message: String, offer: Offer) {
 ///
 /// Returns false if another model predicts by now.
 pub(crate) fn lost(state: &mut State, key: &RunKey, message: String) -> bool {
-    state.problems.add(Problem::general(message.clone()), None);
+    state.problems.add_general(message.clone());
     let failure = EngineFailure::new(message, Offer::TryAgain);
     let is_current = state.inference.fail_for(key, failure);
     if is_current
@@ -150,7 +150,7 @@ pub(crate) fn lost(state: &mut State, key: &RunKey, message: String) -> bool {
 fn source_unreachable(state: &mut State, source: SourceId, run: RunId, sample: SampleId, message: String) {
     if let (true, Some(run)) = (state.is_open(source), state.runs.get_mut(run)) {
         run.predictions.stop_waiting(std::iter::once(sample));
-        state.problems.add(Problem::general(message), None);
+        state.problems.add_general(message);
     }
 }
 

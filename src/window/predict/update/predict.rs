@@ -8,9 +8,9 @@ use crate::window::state::{
     Action, Effect, ImageRequest, ImagesRequest, InferenceEffect, Loadable, Overlay, PrepareRequest, Queue,
     QueuedImages, Run, State, TaskKind,
 };
-use crate::window::tasks;
 use crate::window::tasks::update::begin;
-use crate::window::{browse, judge, project, remote};
+use crate::window::update::images;
+use crate::window::{browse, judge, project, remote_inference, tasks};
 
 /// Predicts with this remote model from now on; `None` predicts on this computer.
 pub(crate) fn predict_at(state: &mut State, model: Option<RemoteModel>, effects: &mut Queue<Effect>) {
@@ -157,8 +157,12 @@ fn has_prediction(run: &Run, sample: SampleId) -> bool {
 
 /// Predicts the shown image on request, even if it has a prediction, unless that was judged.
 pub(crate) fn predict_shown(state: &mut State, effects: &mut Queue<Effect>) {
-    let run = state.project.is_writable().then(|| begin_kept_run(state));
-    if let (Some(run), Some(sample)) = (run.flatten(), state.selection.shown()) {
+    let Some(sample) = sample_to_request(state) else {
+        return;
+    };
+    let run = begin_kept_run(state);
+    let is_ready = is_ready(state);
+    if let Some(run) = run {
         if state.keeps_prediction(run, sample) {
             let how = Action::PredictAnew.label();
             state.show_notice(format!(
@@ -167,13 +171,12 @@ pub(crate) fn predict_shown(state: &mut State, effects: &mut Queue<Effect>) {
             ));
             return;
         }
-        let run = state.runs.get(run);
-        if run.is_some_and(|run| has_prediction(run, sample)) && !is_ready(state) {
+        if !is_ready && state.runs.get(run).is_some_and(|run| has_prediction(run, sample)) {
             // Once the model is ready, only an image without a prediction is predicted automatically.
-            state.inference.queued = Some(QueuedImages::These([sample].into_iter().collect()));
+            state.inference.queued = Some(QueuedImages::only(sample));
         }
     }
-    request_shown(state, effects);
+    predict_or_prepare(state, run, is_ready, sample, effects);
 }
 
 /// Clears the verdicts on the shown image's prediction, so that it can be replaced, and requests a new one.
@@ -187,16 +190,32 @@ pub(crate) fn predict_anew(state: &mut State, effects: &mut Queue<Effect>) {
 
 /// Requests a prediction of the shown image, or prepares the model first.
 pub(crate) fn request_shown(state: &mut State, effects: &mut Queue<Effect>) {
-    let Some(sample) = state.selection.shown() else {
-        return;
-    };
-    if !state.project.is_writable() {
-        // The runs of the project are not known yet.
-        state.inference.queued = Some(QueuedImages::These([sample].into_iter().collect()));
-        return;
+    if let Some(sample) = sample_to_request(state) {
+        let run = begin_run(state);
+        let is_ready = is_ready(state);
+        predict_or_prepare(state, run, is_ready, sample, effects);
     }
-    match begin_run(state) {
-        Some(run) if is_ready(state) => predict_one(state, run, sample, effects),
+}
+
+/// The shown image. Until the runs of the project are known, it is only queued.
+fn sample_to_request(state: &mut State) -> Option<SampleId> {
+    let sample = state.selection.shown()?;
+    if state.project.is_writable() {
+        return Some(sample);
+    }
+    state.inference.queued = Some(QueuedImages::only(sample));
+    None
+}
+
+fn predict_or_prepare(
+    state: &mut State,
+    run: Option<RunId>,
+    is_ready: bool,
+    sample: SampleId,
+    effects: &mut Queue<Effect>,
+) {
+    match run {
+        Some(run) if is_ready => predict_one(state, run, sample, effects),
         run => prepare(state, run, effects),
     }
 }
@@ -262,10 +281,7 @@ pub(crate) fn start_queued(state: &mut State, effects: &mut Queue<Effect>) {
         0 if samples.is_empty() => state.show_notice("All of these images already have predictions"),
         0 => {}
         1 => state.show_notice("1 image has a verdict, so its prediction is kept"),
-        count => state.show_notice(format!(
-            "{} have verdicts, so their predictions are kept",
-            crate::window::update::images(count)
-        )),
+        count => state.show_notice(format!("{} have verdicts, so their predictions are kept", images(count))),
     }
     if !samples.is_empty() {
         start_many(state, run_id, samples, effects);
@@ -286,7 +302,7 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mu
     }
     let key = run.info.key.clone();
     let model = if key.made.is_here() { run.info.card.name.clone() } else { key.made.to_string() };
-    let title = format!("Predict {} with {model}", crate::window::update::images(entries.len()));
+    let title = format!("Predict {} with {model}", images(entries.len()));
     let kind = TaskKind::Predict { run: run_id, samples };
     let ticket = begin(state, kind, ProgressUnit::Images, title);
     ticket.control.set_total(Some(entries.len() as u64));
@@ -316,13 +332,12 @@ fn predict_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut
     let image =
         ImageRequest { source: source.id, run: run_id, key: run.info.key.clone(), sample, entry: entry.clone() };
     effects.push(match state.inference.remote_model() {
-        None => Effect::Inference(InferenceEffect::PredictOne(image)),
+        None => InferenceEffect::PredictOne(image),
         Some(model) => {
             let title = format!("Predict with {}: {}", model.name(), entry.uri.file_name());
-            let run = run_id;
-            let kind = TaskKind::RemotePrediction { run, sample };
+            let kind = TaskKind::RemotePrediction { run: run_id, sample };
             let ticket = begin(state, kind, ProgressUnit::Steps, title);
-            Effect::Inference(InferenceEffect::PredictRemotely { image, ticket })
+            InferenceEffect::PredictRemotely { image, ticket }
         }
     });
 }
@@ -330,7 +345,7 @@ fn predict_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut
 /// Loads the model of the active run, or connects to the remote model.
 fn prepare(state: &mut State, run: Option<RunId>, effects: &mut Queue<Effect>) {
     if state.inference.remote.is_some() {
-        remote::update::connect(state, effects);
+        remote_inference::update::connect(state, effects);
     } else if let Some(run) = run {
         load(state, run, effects);
     }

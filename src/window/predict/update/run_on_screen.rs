@@ -4,6 +4,7 @@ use super::predict;
 use crate::domain::{Change, JudgedSample, RunId, RunInfo};
 use crate::window::project;
 use crate::window::state::{Effect, NoticeOffer, ProjectContent, Queue, RememberedRuns, Run, State};
+use crate::window::update::images;
 
 /// The name of the run on screen in the project.
 const RUN_ON_SCREEN: &str = "run_on_screen";
@@ -71,7 +72,7 @@ fn most_judged(state: &State) -> Option<RunId> {
 /// Reports where the verdicts are if the run on screen has none, and records the run on screen. Called after every
 /// message.
 pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
-    let on_screen = state.run().map(Run::id);
+    let on_screen = state.run_id();
     let seen = (on_screen, state.judgments.marks().revision());
     let before = state.judged_seen.replace(seen);
     if before != Some(seen) {
@@ -97,11 +98,8 @@ fn remember(state: &mut State, on_screen: Option<RunId>, effects: &mut Queue<Eff
     if on_screen.is_none() || remembered == state.remembered_runs || !state.project.is_writable() {
         return;
     }
-    if let Ok(json) = serde_json::to_string(&remembered) {
-        state.remembered_runs = remembered;
-        let name = RUN_ON_SCREEN.to_owned();
-        project::update::requests::save(state, vec![Change::SetView { name, json }], effects);
-    }
+    project::update::requests::save_view(state, RUN_ON_SCREEN.to_owned(), &remembered, effects);
+    state.remembered_runs = remembered;
 }
 
 impl State {
@@ -116,7 +114,7 @@ impl State {
         let name = &run.info.name;
         Some(match self.judgments.judged_images(run.id()) {
             1 => format!("1 image is judged in the run {name}"),
-            count => format!("{} are judged in the run {name}", crate::window::update::images(count)),
+            count => format!("{} are judged in the run {name}", images(count)),
         })
     }
 }

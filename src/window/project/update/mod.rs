@@ -4,18 +4,15 @@ pub(crate) mod requests;
 
 use std::path::PathBuf;
 
-use crate::domain::{Change, Prediction, Problem, RunId, Sample, SampleId};
+use crate::domain::{Change, Prediction, RunId, Sample, SampleId};
 use crate::review::PredictionStatus;
-use crate::window::canvas;
-use crate::window::evaluation;
 use crate::window::predict::state::runs::Loading;
-use crate::window::search;
-use crate::window::state;
 use crate::window::state::{
     Effect, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, Queue, Run, SourceId, State, StoredPrediction,
     StoredRow, TaskId, TaskOutcome, TaskSignal,
 };
-use crate::window::{browse, predict, tasks};
+use crate::window::update::images;
+use crate::window::{browse, canvas, evaluation, predict, search, state, tasks};
 
 pub(crate) fn on_command(state: &mut State, command: ProjectCommand, effects: &mut Queue<Effect>) {
     match command {
@@ -69,7 +66,7 @@ fn opened(state: &mut State, source: SourceId, mut content: ProjectContent, effe
         evaluation::update::restore(state, name, json);
     }
     for note in content.notes {
-        crate::window::update::report_problem(state, Problem::general(note));
+        state.report_problem(note);
     }
     predict::update::run_on_screen::show(state, effects);
     predict::update::predict::prepare_queued(state, effects);
@@ -92,7 +89,7 @@ fn save_failed(state: &mut State, source: SourceId, reason: String, effects: &mu
     if !state.is_open(source) || state.project.trouble.as_ref() == Some(&reason) {
         return;
     }
-    crate::window::update::report_problem(state, Problem::general(reason.clone()));
+    state.report_problem(reason.clone());
     state.project.trouble = Some(reason);
     let runs = state.tasks.running().iter();
     let held_back: Vec<TaskId> =
@@ -166,7 +163,7 @@ fn run_loading_ended(
             predict::update::predict::predict_shown_if_wanted(state, effects);
             predict::update::predict::start_queued(state, effects);
         }
-        Err(reason) => crate::window::update::report_problem(state, Problem::general(reason)),
+        Err(reason) => state.report_problem(reason),
     }
 }
 
@@ -181,7 +178,7 @@ fn report_outdated(state: &mut State, run_id: RunId) {
         }
         count => texts.push(format!(
             "{} are outdated: they changed after they were predicted. Predict them again",
-            crate::window::update::images(count)
+            images(count)
         )),
     }
     match kept {
@@ -190,11 +187,11 @@ fn report_outdated(state: &mut State, run_id: RunId) {
             .push("1 image is outdated: it changed after its prediction was judged. The prediction is kept".to_owned()),
         count => texts.push(format!(
             "{} are outdated: they changed after their predictions were judged. The predictions are kept",
-            crate::window::update::images(count)
+            images(count)
         )),
     }
     for text in texts {
-        crate::window::update::report_problem(state, Problem::general(text));
+        state.report_problem(text);
     }
 }
 
@@ -207,7 +204,7 @@ fn predictions_loaded(
     if !state.is_open(source) {
         return;
     }
-    let shown = state.runs.current().map(Run::id).zip(state.selection.shown());
+    let shown = state.run_id().zip(state.selection.shown());
     let mut is_shown_missing = false;
     for (run_id, sample, prediction) in predictions {
         let Some(prediction) = prediction else {
@@ -301,7 +298,7 @@ fn saved_as(state: &mut State, source: SourceId, result: Result<(PathBuf, RunId)
             state.project.path = Some(path);
             state.project.status = state::ProjectStatus::Writable;
         }
-        Err(reason) => crate::window::update::report_problem(state, Problem::general(reason)),
+        Err(reason) => state.report_problem(reason),
     }
 }
 

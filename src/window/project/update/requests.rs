@@ -1,10 +1,12 @@
 //! Requests to the project: saving changes, and loading runs and predictions.
 
+use serde::Serialize;
+
 use crate::domain::{Change, RunId, SampleId};
 use crate::review::PredictionStatus;
 use crate::tasks::ProgressUnit;
 use crate::window::predict::state::runs::Loading;
-use crate::window::state::{Effect, Listing, PredictionRequest, ProjectEffect, Queue, Run, State, TaskKind};
+use crate::window::state::{Effect, Listing, PredictionRequest, ProjectEffect, Queue, State, TaskKind};
 use crate::window::tasks;
 
 /// Saves changes. They are on disk once the ticket is saved.
@@ -16,11 +18,20 @@ pub(crate) fn save(state: &mut State, changes: Vec<Change>, effects: &mut Queue<
     ticket
 }
 
+/// Saves a value of the window under this name, if the project can be changed.
+pub(crate) fn save_view(state: &mut State, name: String, value: &impl Serialize, effects: &mut Queue<Effect>) {
+    if state.project.is_writable()
+        && let Ok(json) = serde_json::to_string(value)
+    {
+        save(state, vec![Change::SetView { name, json }], effects);
+    }
+}
+
 /// Reads the summaries of the run on screen and of the one it is compared with, once enough images are listed to match
 /// their predictions.
 pub(crate) fn load_runs_on_screen(state: &mut State, effects: &mut Queue<Effect>) {
-    let compared = state.comparing.as_ref().map(|comparing| comparing.right);
-    for run in state.runs.current().map(Run::id).into_iter().chain(compared) {
+    let compared = state.compared_run();
+    for run in state.run_id().into_iter().chain(compared) {
         load_run(state, run, effects);
     }
 }
@@ -42,7 +53,7 @@ fn load_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
 
 /// Reads the complete predictions that panels show, unless they are in memory.
 pub(crate) fn load_predictions(state: &mut State, samples: &[SampleId], effects: &mut Queue<Effect>) {
-    if let Some(run) = state.runs.current().map(Run::id) {
+    if let Some(run) = state.run_id() {
         state.runs.requested = samples.iter().map(|sample| (run, *sample)).collect();
         read_missing(state, effects);
     }
@@ -50,10 +61,10 @@ pub(crate) fn load_predictions(state: &mut State, samples: &[SampleId], effects:
 
 /// Requests the shown predictions that are not in memory; the shown image comes first.
 pub(crate) fn read_missing(state: &mut State, effects: &mut Queue<Effect>) {
-    let shown = state.runs.current().map(Run::id).zip(state.selection.shown());
+    let shown = state.run_id().zip(state.selection.shown());
     let shown = shown.filter(|(run, sample)| may_hold(state, *run, *sample));
     let mut missing: Vec<(RunId, SampleId)> = shown.into_iter().collect();
-    let compared = state.comparing.as_ref().map(|comparing| comparing.right);
+    let compared = state.compared_run();
     let compared = compared.zip(state.selection.shown());
     missing.extend(compared.filter(|(run, sample)| may_hold(state, *run, *sample)));
     missing.extend(state.runs.missing().into_iter().filter(|it| Some(*it) != shown));

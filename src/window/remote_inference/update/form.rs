@@ -6,13 +6,12 @@ use crate::domain::S3Access;
 use crate::sagemaker::spec::output_mapping::ResponseExamples;
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel};
 use crate::tasks::ProgressUnit;
-use crate::window::outputs;
-use crate::window::remote::update::{begin, settle};
 use crate::window::state::{
     Effect, Failure, InferenceEffect, Loadable, OutputsEffect, Overlay, Queue, RemoteCheck, S3Effect, SourceId, State,
-    TaskId, TaskKind, TaskSignal,
+    TaskId, TaskKind,
 };
-use crate::window::{s3, tasks};
+use crate::window::tasks::update::{begin, cancel, settle};
+use crate::window::{outputs, s3};
 
 /// Shows the dialog with the last chosen endpoint.
 pub(crate) fn edit_endpoint(state: &mut State, effects: &mut Queue<Effect>) {
@@ -65,7 +64,7 @@ fn show_first_prediction(state: &mut State, model: &RemoteModel, effects: &mut Q
     if state.remote.reading.examples_of.as_ref() != Some(&model.at) || first.is_some() {
         state.remote.reading.forget_examples();
     }
-    if let (Some(first), Some(source)) = (first, state.source.as_ref().map(|open| open.id)) {
+    if let (Some(first), Some(source)) = (first, state.source_id()) {
         state.remote.reading.requested = Some(model.reading.clone());
         outputs::reading::update::set_examples(state, source, Some(model.at.clone()), first, effects);
     }
@@ -73,11 +72,9 @@ fn show_first_prediction(state: &mut State, model: &RemoteModel, effects: &mut Q
 
 /// Requests a prediction of the shown image, only to show how the response is read.
 pub(crate) fn show_response(state: &mut State, model: RemoteModel, effects: &mut Queue<Effect>) {
-    let (false, Some(source), Some(sample)) = (
-        state.remote.remote_model.response.is_loading(),
-        state.source.as_ref().map(|open| open.id),
-        state.shown_sample(),
-    ) else {
+    let (false, Some(source), Some(sample)) =
+        (state.remote.remote_model.response.is_loading(), state.source_id(), state.shown_sample())
+    else {
         return;
     };
     let Some(entry) = state.samples.get(sample).cloned() else {
@@ -106,9 +103,7 @@ pub(crate) fn response_shown(
 }
 
 fn stop_checking(state: &mut State, effects: &mut Queue<Effect>) {
-    if let Some(task) = state.remote.remote_model.check.task() {
-        tasks::update::signal(state, task, TaskSignal::Cancel, effects);
-    }
+    cancel(state, state.remote.remote_model.check.task(), effects);
     let form = &mut state.remote.remote_model;
     form.check = Loadable::NotLoaded;
     form.checked = None;

@@ -6,11 +6,11 @@ pub(crate) mod form;
 
 use crate::domain::{LatencyMs, Problem, RunInfo, RunKey, Sample, SampleId};
 use crate::tasks::ProgressUnit;
-use crate::window::remote::update::begin;
 use crate::window::state::{
     ConnectFailure, ConnectRequest, Effect, EngineFailure, FoundModel, InferenceEffect, Loadable, Offer, Queue,
     QueuedImages, RemoteEngine, RemoteOutcome, RemotePrediction, SourceId, State, TaskId, TaskKind, TaskOutcome,
 };
+use crate::window::tasks::update::begin;
 use crate::window::{browse, predict, project};
 
 /// The number of queued images sent to determine a model's response format.
@@ -120,7 +120,7 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Queue<
             EngineFailure { sample: Some(sample), ..EngineFailure::new(message, Offer::TryAgain) }
         }
         ConnectFailure::Failed { message, examples, renewal } => {
-            state.problems.add(Problem::general(message.clone()), None);
+            state.problems.add_general(message.clone());
             let offer = match examples {
                 Some(_) => Offer::SetResponseMapping,
                 None => Offer::TryAgain,
@@ -156,7 +156,7 @@ pub(crate) fn predicted(state: &mut State, prediction: RemotePrediction, effects
         RemoteOutcome::NotSent => state.tasks.forget(task),
         RemoteOutcome::SourceUnreachable(message) => {
             state.tasks.end(task, TaskOutcome::Failed(message.clone()));
-            state.problems.add(Problem::general(message), None);
+            state.problems.add_general(message);
         }
         RemoteOutcome::OutOfReach { message, renewal } => {
             state.tasks.end(task, TaskOutcome::Failed(message.clone()));

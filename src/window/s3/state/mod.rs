@@ -4,8 +4,7 @@ pub(crate) mod sign_in;
 pub(crate) mod tree;
 
 use crate::domain::{AwsSetup, Identity, S3Access, S3Address, S3Layout};
-use crate::window::state::S3Tree;
-use crate::window::state::{Failure, FolderListing, S3FolderPage, TaskId, Ticket};
+use crate::window::state::{Failure, FolderListing, S3FolderPage, S3Tree, TaskId, Ticket};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum S3Command {
@@ -52,10 +51,7 @@ pub enum S3Event {
         /// The command that renews the sign-in, if the user has to run one.
         renewal: Option<String>,
     },
-    BucketsListed {
-        task: TaskId,
-        result: Result<Vec<String>, Failure>,
-    },
+    BucketsListed(TaskId, Result<Vec<String>, Failure>),
     /// Some of the objects and folders in a folder of a bucket.
     FolderListed {
         folder: S3Address,

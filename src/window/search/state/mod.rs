@@ -13,7 +13,7 @@ use crate::review::{
     Suppressed, complete,
 };
 use crate::window::state;
-use crate::window::state::{Derived, Loadable, Order, RequestId, SourceId, State};
+use crate::window::state::{Derived, Evaluating, Loadable, Order, RequestId, Run, RunEvaluation, SourceId, State};
 
 /// The search field, the sort menu and their results.
 #[derive(Debug, Default)]
@@ -303,7 +303,7 @@ impl State {
     /// The parts of the query that cannot match with the current model, with reasons.
     pub fn query_warnings(&self) -> Vec<QueryError> {
         let query = &self.arranging.query;
-        let warnings = |run: &crate::window::state::Run| query.warnings(run.task(), run.labels(), self.truth_classes());
+        let warnings = |run: &Run| query.warnings(run.task(), run.labels(), self.truth_classes());
         let mut warnings = self.run().map(warnings).unwrap_or_default();
         let compared = self.comparing.as_ref();
         if query.needs_comparison() && compared.is_none_or(|it| it.agreement().is_none()) {
@@ -325,9 +325,9 @@ impl State {
 
     /// Whether the search compares boxes with ground truth that is open but not evaluated yet.
     pub fn search_awaits_evaluation(&self) -> bool {
-        let is_over = |evaluating: &crate::window::state::Evaluating| {
+        let is_over = |evaluating: &Evaluating| {
             let truth_was_cancelled = matches!(evaluating.truth, Loadable::NotLoaded) && !evaluating.is_due;
-            let was_ended = |run: &crate::window::state::RunEvaluation| run.basis.is_some() && !run.status.is_loading();
+            let was_ended = |run: &RunEvaluation| run.basis.is_some() && !run.status.is_loading();
             truth_was_cancelled || evaluating.truth.failure().is_some() || self.evaluation().is_some_and(was_ended)
         };
         self.arranging.is_about_truth() && self.evaluating.as_ref().is_some_and(|evaluating| !is_over(evaluating))

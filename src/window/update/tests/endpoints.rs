@@ -41,7 +41,7 @@ fn see(state: &mut State, presence: EndpointPresence) {
 
 fn end_watching(state: &mut State) {
     let task = known(state).watching.expect("it is watched");
-    event(state, Event::Endpoints(EndpointsEvent::WatchEnded { id: id(), task, result: Ok(()) }));
+    event(state, Event::Endpoints(EndpointsEvent::WatchEnded(id(), task, Ok(()))));
 }
 
 fn deleting(state: &State) -> TaskId {
@@ -228,7 +228,7 @@ fn form_restores_settings_and_deploys_the_checked_plan() {
     let check = FormCheck { preflight: Preflight::default(), commands: Vec::new(), plan: Arc::clone(&plan) };
     // Nothing is deployed without a check.
     assert!(command(&mut state, EndpointsCommand::Deploy).is_empty());
-    event(&mut state, EndpointsEvent::Checked { task: task.expect("it is checked"), result: Ok(Box::new(check)) });
+    event(&mut state, EndpointsEvent::Checked(task.expect("it is checked"), Ok(Box::new(check))));
     let effects = command(&mut state, EndpointsCommand::Deploy);
     let deployed = effects.into_iter().find_map(|effect| match effect {
         Effect::Endpoints(EndpointsEffect::Deploy { plan, .. }) => Some(plan),

@@ -140,7 +140,7 @@ fn form_starts_with_model_and_selection() {
     let mut two = draft;
     two.spec.instance_count = 2;
     let (second, _) = check(&mut state, two);
-    event(&mut state, JobsEvent::Checked { task, result: Err(Failure::new("late")) });
+    event(&mut state, JobsEvent::Checked(task, Err(Failure::new("late"))));
     assert!(matches!(state.remote.job_form.check, Loadable::Loading(task) if task == second));
 }
 
@@ -163,12 +163,12 @@ fn only_a_valid_checked_plan_starts() {
     let (task, request) = check(&mut state, draft.clone());
     assert!(!has!(command(&mut state, JobsCommand::Start), Effect::Jobs(JobsEffect::Start { .. })));
     let bad = check_of(&request, CheckGrade::Problem);
-    event(&mut state, JobsEvent::Checked { task, result: Ok(bad) });
+    event(&mut state, JobsEvent::Checked(task, Ok(bad)));
     assert!(!has!(command(&mut state, JobsCommand::Start), Effect::Jobs(JobsEffect::Start { .. })));
 
     let (task, request) = check(&mut state, draft.clone());
     let good = check_of(&request, CheckGrade::Warning);
-    event(&mut state, JobsEvent::Checked { task, result: Ok(good) });
+    event(&mut state, JobsEvent::Checked(task, Ok(good)));
     let effects = command(&mut state, JobsCommand::Start);
     let (plan, task) = effects
         .iter()
@@ -180,7 +180,7 @@ fn only_a_valid_checked_plan_starts() {
     assert_eq!(plan.spec.max_payload_mb, Some(7), "as the check suggests");
     assert_eq!(state.settings.job.model.role, draft.model.role);
 
-    let effects = event(&mut state, JobsEvent::Started { task, result: Ok(id("cats-1")) });
+    let effects = event(&mut state, JobsEvent::Started(task, Ok(id("cats-1"))));
     assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
     assert_eq!(state.overlay, Overlay::Jobs);
     assert_eq!(state.remote.open, Some(id("cats-1")));
@@ -300,7 +300,7 @@ fn retry_job_is_watched_instead() {
         retry_obstacle: None,
         notes: Vec::new(),
     };
-    event(&mut state, JobsEvent::OutcomeFound { id: id.clone(), task, result: Ok(outcome) });
+    event(&mut state, JobsEvent::OutcomeFound(id.clone(), task, Ok(outcome)));
     let start = Command::Jobs(JobsCommand::StartRetry(id.clone()));
     let plan = |grade: CheckGrade, state: &mut State| {
         assert!(
@@ -309,8 +309,7 @@ fn retry_job_is_watched_instead() {
         let Loadable::Loading(task) = state.remote.job(&id).unwrap().retry else {
             panic!("it is planned");
         };
-        let planned =
-            Event::Jobs(JobsEvent::RetryPlanned { id: id.clone(), task, result: Ok(Box::new(retry_plan(grade))) });
+        let planned = Event::Jobs(JobsEvent::RetryPlanned(id.clone(), task, Ok(Box::new(retry_plan(grade)))));
         event(state, planned);
     };
     // A job that would fail is not started, nor one that was canceled.
@@ -326,7 +325,7 @@ fn retry_job_is_watched_instead() {
     assert!(!has!(command(&mut state, start), Effect::Jobs(JobsEffect::StartRetry { .. })));
     let task = state.remote.job(&id).unwrap().retrying.unwrap();
     let result = Ok("cats-2".to_owned());
-    let effects = event(&mut state, JobsEvent::RetryStarted { id: id.clone(), task, result });
+    let effects = event(&mut state, JobsEvent::RetryStarted(id.clone(), task, result));
     assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
     assert_eq!(state.remote.open.as_ref().unwrap().name, "cats-2");
 }
@@ -368,10 +367,7 @@ fn only_listed_leftovers_are_deleted() {
         panic!("it is looked for");
     };
     let left = vec![Leftover::Model("cats-1".to_owned())];
-    event(
-        &mut state,
-        JobsEvent::LeftoversFound { id: id.clone(), task, result: Ok(Leftovers::Recorded(left.clone())) },
-    );
+    event(&mut state, JobsEvent::LeftoversFound(id.clone(), task, Ok(Leftovers::Recorded(left.clone()))));
     let effects = command(&mut state, delete);
     let found = effects.iter().find_map(|effect| match effect {
         Effect::Jobs(JobsEffect::DeleteLeftovers { found, .. }) => Some(found.clone()),

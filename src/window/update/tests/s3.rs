@@ -111,14 +111,14 @@ fn another_profile_clears_listings() {
     command(&mut state, S3Command::SetAccess(access("work")));
     command(&mut state, S3Command::ListBuckets);
     let task = state.s3.tree.bucket_task().unwrap();
-    event(&mut state, S3Event::BucketsListed { task, result: Ok(vec!["photos".to_owned()]) });
+    event(&mut state, S3Event::BucketsListed(task, Ok(vec!["photos".to_owned()])));
     assert_eq!(state.s3.tree.rows().len(), 1);
     let folder = S3Address::new("photos", "");
     command(&mut state, S3Command::SetFolderOpen(folder, true));
     let effects = command(&mut state, S3Command::SetAccess(access("other")));
     assert!(has!(effects, Effect::Signal(_, TaskSignal::Cancel)), "{effects:?}");
     assert!(state.s3.tree.rows().is_empty());
-    let late = Event::S3(S3Event::BucketsListed { task, result: Ok(vec!["late".to_owned()]) });
+    let late = Event::S3(S3Event::BucketsListed(task, Ok(vec!["late".to_owned()])));
     event(&mut state, late);
     assert!(state.s3.tree.rows().is_empty());
 }

@@ -13,15 +13,14 @@ use crate::domain::{
 use crate::image::decode;
 use crate::model::catalog::{built_in_labels, check_card, labels_from_file};
 use crate::model::onnx::{InspectError, Inspection, PresetTrial, TrialImage, labels_of, truth_of, undecided_resize};
-use crate::model::preprocess;
 use crate::model::recognize::{
     Basis, Dimension, Finding, Overrules, Port, Recognition, draft_output, image_layouts, preview,
 };
-use crate::model::runtime;
+use crate::model::{preprocess, runtime};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::window::effects::{Delivery, Shared};
 use crate::window::state::{
-    Event, Failure, ImportFinding, ImportPort, ImportProblem, ImportStart, ImportSubject, ImportTrial, LabelChoice,
+    Failure, ImportFinding, ImportPort, ImportProblem, ImportStart, ImportSubject, ImportTrial, LabelChoice,
     ModelsEvent, PresetRow, PresetTable, PresetsRequest, RecognizeRequest, SaveRequest, SourceId, Ticket, TrialRequest,
 };
 
@@ -54,21 +53,19 @@ impl ModelInspector {
         let model = Arc::clone(&self.model);
         let control = self.begin();
         let import = request.import;
-        let ended = move |result: Result<ImportStart, String>| {
-            Event::Models(ModelsEvent::Recognized { import, result: result.map(Box::new) })
-        };
         let work = move |shared: &Arc<Shared>| {
             let mut model = model.lock();
-            ended(recognize(shared, &mut model, &request, &control).map_err(|error| format!("{error:#}")))
+            let start = recognize(shared, &mut model, &request, &control);
+            start.map(Box::new).map_err(|error| format!("{error:#}"))
         };
-        shared.spawn_reporting("inspect a model", work, move |reason| ended(Err(reason)));
+        shared.run("inspect a model", work, move |result| ModelsEvent::Recognized { import, result });
     }
 
     pub(crate) fn try_card(&self, shared: &Arc<Shared>, request: TrialRequest) {
         let model = Arc::clone(&self.model);
         let control = self.begin();
         let import = request.import;
-        let ended = move |trial| Event::Models(ModelsEvent::Tried { import, trial: Box::new(trial) });
+        let ended = move |trial| ModelsEvent::Tried { import, trial: Box::new(trial) };
         let work = move |shared: &Arc<Shared>| {
             let mut model = model.lock();
             ended(try_card(shared, model.as_mut(), &request, &control))
@@ -83,18 +80,17 @@ impl ModelInspector {
             let mut model = model.lock();
             try_presets(shared, model.as_mut(), &request, &ticket.control).map(Arc::new)
         };
-        shared.run_task("try presets", ticket, work, |task, result| ModelsEvent::PresetsTried { task, result });
+        shared.run_task("try presets", ticket, work, ModelsEvent::PresetsTried);
     }
 
     pub(crate) fn save(&self, shared: &Arc<Shared>, request: SaveRequest) {
         let model = Arc::clone(&self.model);
         let import = request.import;
-        let ended = move |result| Event::Models(ModelsEvent::Saved { import, result });
         let work = move |shared: &Arc<Shared>| {
             let model = model.lock();
-            ended(save(shared, model.as_ref(), request).map_err(|error| format!("{error:#}")))
+            save(shared, model.as_ref(), request).map_err(|error| format!("{error:#}"))
         };
-        shared.spawn_reporting("add a model", work, move |reason| ended(Err(reason)));
+        shared.run("add a model", work, move |result| ModelsEvent::Saved { import, result });
     }
 
     /// Releases the memory of the model once pending work has ended.

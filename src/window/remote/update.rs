@@ -1,15 +1,86 @@
-//! The common parts of the job and endpoint forms: open, check, start.
+//! What jobs and endpoints share: the list (open, read from the start, read more) and the form (open, check, start).
 
 use std::sync::Arc;
 
-use super::{begin, settle};
-use crate::domain::Problem;
+use crate::domain::{Credentials, ListPage, ListQuery, S3Access};
 use crate::tasks::ProgressUnit;
+use crate::window::s3;
 use crate::window::state::{
-    Draft, Effect, Failure, FormCheck, Loadable, ModelDraft, Overlay, Queue, S3Effect, State, TaskId, TaskKind,
-    TaskOutcome, TaskSignal, Ticket,
+    Draft, Effect, Failure, FormCheck, Loadable, ModelDraft, Overlay, Queue, RemoteList, S3Effect, State, TaskId,
+    TaskKind, TaskOutcome, Ticket,
 };
-use crate::window::{s3, tasks};
+use crate::window::tasks::update::{begin, cancel, end, settle};
+
+/// A remote list: `S` is the status of a row, `T` a row.
+pub(crate) struct ListOf<S, T> {
+    pub(crate) dialog: Overlay,
+    pub(crate) kind: TaskKind,
+    pub(crate) title: &'static str,
+    pub(crate) place: fn(&mut State) -> &mut RemoteList<S, T>,
+    pub(crate) effect: fn(S3Access, ListQuery<S>, Ticket) -> Effect,
+}
+
+impl<S: Clone + PartialEq, T> ListOf<S, T> {
+    /// Opens or closes the dialog. A list that was read before is read again; the first time, the user requests it.
+    pub(crate) fn toggle_dialog(&self, state: &mut State, effects: &mut Queue<Effect>) {
+        if state.overlay == self.dialog {
+            state.overlay = Overlay::None;
+            return;
+        }
+        state.overlay = self.dialog;
+        effects.push(S3Effect::ReadSetup);
+        let read = (self.place)(state).requested.as_ref();
+        if let Some(query) = read.map(|(_, query)| query.clone()) {
+            return self.read(state, query, effects);
+        }
+        let place = state.place();
+        if let Some(access) = place.map(|place| place.access.clone()) {
+            s3::update::set_access(state, access, effects);
+        }
+    }
+
+    /// Reads the list from the start; cancels a pending request.
+    pub(crate) fn read(&self, state: &mut State, query: ListQuery<S>, effects: &mut Queue<Effect>) {
+        let earlier = (self.place)(state).status.task();
+        cancel(state, earlier, effects);
+        let access = state.s3.access.clone();
+        if access.credentials != Credentials::Anonymous {
+            s3::update::check_sign_in(state, &access, effects);
+        }
+        let query = ListQuery { page_token: None, ..query };
+        (self.place)(state).begin_anew(access, query);
+        self.read_page(state, None, effects);
+    }
+
+    pub(crate) fn read_more(&self, state: &mut State, effects: &mut Queue<Effect>) {
+        if let Some(next) = (self.place)(state).goes_on_at() {
+            self.read_page(state, Some(next), effects);
+        }
+    }
+
+    fn read_page(&self, state: &mut State, page_token: Option<String>, effects: &mut Queue<Effect>) {
+        let Some((access, query)) = (self.place)(state).requested.clone() else {
+            return;
+        };
+        let query = ListQuery { page_token, ..query };
+        let (kind, title) = (self.kind.clone(), self.title.to_owned());
+        let ticket = begin(state, kind, ProgressUnit::Steps, title);
+        (self.place)(state).status = Loadable::Loading(ticket.id);
+        effects.push((self.effect)(access, query, ticket));
+    }
+
+    /// Stores a page. False if it is late.
+    pub(crate) fn take(
+        &self,
+        state: &mut State,
+        task: TaskId,
+        is_first: bool,
+        page: Result<ListPage<T>, Failure>,
+    ) -> bool {
+        end(state, task, page.as_ref().err());
+        (self.place)(state).take(task, is_first, page)
+    }
+}
 
 /// Opens the form with this draft, for the chosen model and with the access to the open images.
 pub(crate) fn open<D: Draft>(state: &mut State, mut draft: D, overlay: Overlay, effects: &mut Queue<Effect>) {
@@ -34,14 +105,12 @@ pub(crate) fn open<D: Draft>(state: &mut State, mut draft: D, overlay: Overlay, 
 
 /// Cancels the check; a start continues.
 pub(crate) fn forget_check<D: Draft>(state: &mut State, effects: &mut Queue<Effect>) {
-    if let Some(task) = D::form(state).check.task() {
-        tasks::update::signal(state, task, TaskSignal::Cancel, effects);
-    }
     let form = D::form(state);
-    form.check = Loadable::NotLoaded;
+    let forgotten = std::mem::take(&mut form.check);
     if !form.start.is_loading() {
         form.start = Loadable::NotLoaded;
     }
+    cancel(state, forgotten.task(), effects);
 }
 
 /// Stores the draft and what is missing in it, or starts to check `request`, which has this title.
@@ -113,8 +182,7 @@ pub(crate) fn started<D: Draft, I>(
         }
         Err(failure) => {
             if let Failure::Failed { message, .. } = &failure {
-                state.problems.add(Problem::general(message.clone()), None);
-                state.show_notice(message.clone());
+                state.report_problem(message);
             }
             settle(state, task, Err(failure), |state| Some(&mut D::form(state).start));
             None

@@ -1,4 +1,4 @@
-//! Models packed for jobs and endpoints, cached as long as they may be reused.
+//! Records and failures of jobs, and models packed for jobs and endpoints, cached as long as they may be reused.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::domain::{S3Access, S3Address};
 use crate::project::export::{Existing, ExportError, ExportTarget};
-use crate::sagemaker::jobs::{JobError, NewArchive, NewModel};
+use crate::sagemaker::jobs::{JobError, JobRecords, NewArchive, NewModel};
 use crate::sagemaker::package::{
     PackageError, PackageOptions, Packaged, Processor, SavedModelOptions, package_model, package_saved_model,
     stamp_of_saved_model,
@@ -16,7 +16,26 @@ use crate::sagemaker::package::{
 use crate::sagemaker::spec::transform::{ArchiveContent, InstanceType, ModelSource, SageMakerAccess};
 use crate::tasks::TaskControl;
 use crate::window::effects::Shared;
-use crate::window::state::{ChosenModel, ModelRequest};
+use crate::window::s3::effects::failure;
+use crate::window::state::{ChosenModel, Failure, JobId, ModelRequest};
+
+pub(crate) fn records(shared: &Shared) -> JobRecords {
+    JobRecords::in_folder(shared.dirs.jobs())
+}
+
+pub(crate) fn failure_of(shared: &Shared, id: &JobId, error: JobError) -> Failure {
+    match error {
+        JobError::Aws(error) => failure(shared, &id.s3, error),
+        error => failure_of_job(&error),
+    }
+}
+
+pub(crate) fn failure_of_job(error: &JobError) -> Failure {
+    match error {
+        JobError::Cancelled => Failure::Cancelled,
+        error => Failure::new(error.to_string()),
+    }
+}
 
 /// Below the cache folder.
 const ARCHIVES: &str = "archives";
@@ -82,22 +101,16 @@ fn packed(shared: &Shared, model_id: &str, instance_type: &str, control: &TaskCo
     format!("{:?}", model.card).hash(&mut hasher);
     format!("{:?}", model.labels).hash(&mut hasher);
     let name = format!("{model_id}-{}-{processor:?}-{:016x}.tar.gz", env!("CARGO_PKG_VERSION"), hasher.finish());
-    let path = shared.dirs.cache.join(ARCHIVES).join(name);
-    if path.exists() {
-        note_use(&path);
-        return Ok(path);
-    }
-    let folder = archives_folder(shared)?;
-    control.set_step("packing the model");
-    let options = PackageOptions { processor, ..PackageOptions::default() };
-    let target = ExportTarget { path: path.clone(), existing: Existing::Keep };
-    let packed = package_model(&model, options, &target, control);
-    unless_packed_meanwhile(packed).map_err(|error| match error {
+    let failed = |error: PackageError| match error {
         PackageError::Cancelled(_) => JobError::Cancelled,
         error => plan_error(&error),
-    })?;
-    forget_old(&folder, SystemTime::now());
-    Ok(path)
+    };
+    let pack = |target: &ExportTarget| {
+        control.set_step("packing the model");
+        let options = PackageOptions { processor, ..PackageOptions::default() };
+        package_model(&model, options, target, control)
+    };
+    cached(shared, &name, pack, failed)
 }
 
 /// Like [`packed`], for a folder: it is not packed again if names, sizes and times are unchanged.
@@ -111,26 +124,30 @@ fn packed_saved_model(shared: &Shared, model: &Path, control: &TaskControl) -> R
         env!("CARGO_PKG_VERSION"),
         stamp_of_saved_model(model).map_err(failed)?
     );
+    let options = SavedModelOptions::default();
+    cached(shared, &name, |target| package_saved_model(model, &options, target, control), failed)
+}
+
+/// The archive with this name, packed if it is missing.
+fn cached(
+    shared: &Shared,
+    name: &str,
+    pack: impl FnOnce(&ExportTarget) -> Result<Packaged, PackageError>,
+    failed: impl FnOnce(PackageError) -> JobError,
+) -> Result<PathBuf, JobError> {
     let path = shared.dirs.cache.join(ARCHIVES).join(name);
     if path.exists() {
         note_use(&path);
         return Ok(path);
     }
     let folder = archives_folder(shared)?;
-    let target = ExportTarget { path: path.clone(), existing: Existing::Keep };
-    let options = SavedModelOptions::default();
-    let packed = package_saved_model(model, &options, &target, control);
-    unless_packed_meanwhile(packed).map_err(failed)?;
+    match pack(&ExportTarget { path: path.clone(), existing: Existing::Keep }) {
+        // If two windows pack the same model simultaneously, the first archive stays, because it may be uploading.
+        Ok(_) | Err(PackageError::Target(ExportError::Exists { .. })) => {}
+        Err(error) => return Err(failed(error)),
+    }
     forget_old(&folder, SystemTime::now());
     Ok(path)
-}
-
-/// If two windows pack the same model simultaneously, the first archive stays, because it may be uploading.
-fn unless_packed_meanwhile(packed: Result<Packaged, PackageError>) -> Result<(), PackageError> {
-    match packed {
-        Err(PackageError::Target(ExportError::Exists { .. })) => Ok(()),
-        packed => packed.map(drop),
-    }
 }
 
 /// Creates the folder of archives if it is missing.

@@ -1,11 +1,10 @@
 //! Tasks: pausing, canceling, ending.
 
-pub(crate) mod ends;
-
 use crate::domain::RunId;
 use crate::tasks::{ProgressUnit, TaskControl};
+use crate::window::models;
 use crate::window::state::{
-    Effect, Failure, Loadable, Queue, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket,
+    Effect, Failure, Loadable, ModelsEffect, Queue, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket,
 };
 
 /// Adds a task to the running ones.
@@ -43,6 +42,13 @@ pub(crate) fn signal(state: &State, task: TaskId, signal: TaskSignal, effects: &
     }
 }
 
+/// Cancels a task, if there is one.
+pub(crate) fn cancel(state: &State, task: Option<TaskId>, effects: &mut Queue<Effect>) {
+    if let Some(task) = task {
+        signal(state, task, TaskSignal::Cancel, effects);
+    }
+}
+
 pub(crate) fn signal_all(state: &State, signal: TaskSignal, effects: &mut Queue<Effect>) {
     let concerned = |task: &&TaskEntry| signal == TaskSignal::Cancel || task.can_pause();
     for task in state.tasks.running().iter().filter(concerned) {
@@ -52,7 +58,7 @@ pub(crate) fn signal_all(state: &State, signal: TaskSignal, effects: &mut Queue<
 
 /// Cancels work on samples that are about to be dropped. Their ends are still awaited.
 pub(crate) fn cancel_work_on_samples(state: &State, effects: &mut Queue<Effect>) {
-    cancel(state, effects, |kind| {
+    cancel_where(state, effects, |kind| {
         matches!(
             kind,
             TaskKind::List
@@ -70,30 +76,67 @@ pub(crate) fn cancel_work_on_samples(state: &State, effects: &mut Queue<Effect>)
 
 /// Cancels loading a model that is no longer chosen.
 pub(crate) fn cancel_preparation(state: &State, effects: &mut Queue<Effect>) {
-    cancel(state, effects, |kind| matches!(kind, TaskKind::Prepare | TaskKind::Connect));
+    cancel_where(state, effects, |kind| matches!(kind, TaskKind::Prepare | TaskKind::Connect));
 }
 
 /// Cancels browsing before the tree of buckets is dropped.
 pub(crate) fn cancel_browsing(state: &State, effects: &mut Queue<Effect>) {
-    cancel(state, effects, |kind| matches!(kind, TaskKind::Browse));
+    cancel_where(state, effects, |kind| matches!(kind, TaskKind::Browse));
 }
 
 pub(crate) fn cancel_planning(state: &State, effects: &mut Queue<Effect>) {
-    cancel(state, effects, |kind| matches!(kind, TaskKind::PlanUpload));
+    cancel_where(state, effects, |kind| matches!(kind, TaskKind::PlanUpload));
 }
 
 /// Cancels tasks of a run before its predictions are deleted.
 pub(crate) fn cancel_run(state: &State, doomed: RunId, effects: &mut Queue<Effect>) {
-    cancel(state, effects, |kind| {
+    cancel_where(state, effects, |kind| {
         matches!(kind, TaskKind::Predict { run, .. } | TaskKind::RemotePrediction { run, .. }
                     | TaskKind::LoadRun { run } if *run == doomed)
     });
 }
 
-fn cancel(state: &State, effects: &mut Queue<Effect>, is_concerned: impl Fn(&TaskKind) -> bool) {
+fn cancel_where(state: &State, effects: &mut Queue<Effect>, is_concerned: impl Fn(&TaskKind) -> bool) {
     for task in state.tasks.running() {
         if is_concerned(&task.kind) {
             effects.push(Effect::Signal(task.control.clone(), TaskSignal::Cancel));
         }
+    }
+}
+
+/// Ends a task, lists its failure and notes as problems, and starts what follows from it.
+pub(crate) fn ended(
+    state: &mut State,
+    task: TaskId,
+    outcome: TaskOutcome,
+    notes: Vec<String>,
+    effects: &mut Queue<Effect>,
+) {
+    for note in notes {
+        state.problems.add_general(note);
+    }
+    if let TaskOutcome::Failed(message) = &outcome {
+        state.problems.add_general(message.clone());
+    }
+    let is_done = matches!(outcome, TaskOutcome::Done(_));
+    let Some(entry) = state.tasks.end(task, outcome) else {
+        return;
+    };
+    match entry.kind {
+        TaskKind::Predict { run, samples } => {
+            if let Some(run) = state.runs.get_mut(run) {
+                run.predictions.stop_waiting(samples.iter());
+            }
+        }
+        TaskKind::Fetch { model_id } => {
+            if is_done {
+                state.settings.model = Some(model_id.clone());
+                state.models.choose(Some(model_id));
+            }
+            effects.push(ModelsEffect::List);
+        }
+        // The newly installed runtime may be the one that the model uses next.
+        TaskKind::InstallRuntime(_) if is_done => models::update::runtime_changed(state, effects),
+        _ => {}
     }
 }

@@ -1,6 +1,0 @@
-//! Opening sources, and the thumbnails of their images.
-
-pub(crate) mod effects;
-pub(crate) mod state;
-pub(crate) mod ui;
-pub(crate) mod update;

@@ -1,6 +1,0 @@
-//! Two runs over the same images.
-
-pub(crate) mod effects;
-pub(crate) mod state;
-pub(crate) mod ui;
-pub(crate) mod update;

@@ -1,6 +1,0 @@
-//! Exporting predictions, comparisons and evaluations.
-
-pub(crate) mod effects;
-pub(crate) mod state;
-pub(crate) mod ui;
-pub(crate) mod update;

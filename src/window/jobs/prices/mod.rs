@@ -1,6 +1,0 @@
-//! Hourly prices of instances.
-
-pub(crate) mod effects;
-pub(crate) mod state;
-pub(crate) mod ui;
-pub(crate) mod update;

@@ -1,6 +1,0 @@
-//! Verdicts, notes and tags.
-
-pub(crate) mod effects;
-pub(crate) mod state;
-pub(crate) mod ui;
-pub(crate) mod update;

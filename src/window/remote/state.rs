@@ -1,0 +1,305 @@
+//! Remote work: the jobs and endpoints, their lists, and what their forms share: the check, the start and the model.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{ListPage, ListQuery, S3Access, S3Address, S3Link};
+use crate::sagemaker::spec::transform::{CheckGrade, Preflight};
+use crate::window::state::{
+    EndpointForm, Endpoints, Failure, JobForm, JobId, JobList, KnownJob, Loadable, OpeningOutputs, Prices, Reading,
+    RehearsalReport, RemoteModelForm, State, TaskId,
+};
+
+/// The state of SageMaker in the window.
+#[derive(Debug, Default)]
+pub struct Remote {
+    pub job_form: JobForm,
+    pub rehearsal: Loadable<RehearsalReport>,
+    pub prices: Prices,
+    pub endpoint_form: EndpointForm,
+    pub list: JobList,
+    pub endpoints: Endpoints,
+    pub outputs: OpeningOutputs,
+    pub remote_model: RemoteModelForm,
+    /// The dialog for reading responses.
+    pub reading: Reading,
+    /// The opened or watched jobs, oldest first.
+    pub known: Vec<KnownJob>,
+    /// The job that the dialog shows.
+    pub open: Option<JobId>,
+}
+
+impl Remote {
+    pub fn job(&self, id: &JobId) -> Option<&KnownJob> {
+        self.known.iter().find(|job| job.id == *id)
+    }
+
+    /// The job that the dialog shows.
+    pub fn open_job(&self) -> Option<&KnownJob> {
+        self.job(self.open.as_ref()?)
+    }
+
+    pub(crate) fn job_mut(&mut self, id: &JobId) -> Option<&mut KnownJob> {
+        self.known.iter_mut().find(|job| job.id == *id)
+    }
+
+    /// The state of this job, which is created empty if it does not exist.
+    pub(crate) fn job_of(&mut self, id: &JobId) -> &mut KnownJob {
+        let position = self.known.iter().position(|job| job.id == *id);
+        let position = position.unwrap_or_else(|| {
+            self.known.push(KnownJob::new(id.clone()));
+            self.known.len() - 1
+        });
+        &mut self.known[position]
+    }
+}
+
+/// A list of jobs or endpoints, as far as read: `S` is the status of a row, `T` a row.
+#[derive(Debug)]
+pub struct RemoteList<S, T> {
+    /// The access and query of the list; `None` before it was first requested.
+    pub requested: Option<(S3Access, ListQuery<S>)>,
+    /// Newest first.
+    pub rows: Vec<T>,
+    /// The token of the next page, if there is one.
+    pub next: Option<String>,
+    /// The task that reads the last page.
+    pub status: Loadable<()>,
+}
+
+impl<S, T> Default for RemoteList<S, T> {
+    fn default() -> Self {
+        Self { requested: None, rows: Vec::new(), next: None, status: Loadable::NotLoaded }
+    }
+}
+
+impl<S: PartialEq, T> RemoteList<S, T> {
+    pub fn is_known_to_be_empty(&self) -> bool {
+        self.rows.is_empty() && self.status.ready().is_some()
+    }
+
+    /// Restarts the list. If the query is unchanged, the old rows stay on screen until the new ones arrive.
+    pub(crate) fn begin_anew(&mut self, access: S3Access, query: ListQuery<S>) {
+        let requested = Some((access, query));
+        let rows = if self.requested == requested { std::mem::take(&mut self.rows) } else { Vec::new() };
+        *self = Self { requested, rows, ..Self::default() };
+    }
+
+    /// The token of the next page, unless it is being read.
+    pub(crate) fn goes_on_at(&self) -> Option<String> {
+        self.next.clone().filter(|_| !self.status.is_loading())
+    }
+
+    /// Adds a page; the first one replaces all rows. False if it is late.
+    pub(crate) fn take(&mut self, task: TaskId, is_first: bool, page: Result<ListPage<T>, Failure>) -> bool {
+        let (page, result) = match page {
+            Ok(page) => (Some(page), Ok(())),
+            Err(failure) => (None, Err(failure)),
+        };
+        let is_wanted = self.status.settle(task, result);
+        if let Some(page) = page.filter(|_| is_wanted) {
+            if is_first {
+                self.rows.clear();
+            }
+            self.rows.extend(page.items);
+            self.next = page.next;
+        }
+        is_wanted
+    }
+}
+
+/// A form with the draft `D`, whose check results in a plan `P`.
+#[derive(Debug)]
+pub struct Form<D, P> {
+    /// A number that changes whenever the form is refilled.
+    pub serial: u64,
+    /// The last draft that was or is being checked.
+    pub draft: D,
+    /// The fields to complete before a check.
+    pub missing: Option<String>,
+    pub check: Loadable<FormCheck<P>>,
+    /// Packing, uploading and starting.
+    pub start: Loadable<()>,
+}
+
+impl<D: Default, P> Default for Form<D, P> {
+    fn default() -> Self {
+        Self { serial: 0, draft: D::default(), missing: None, check: Loadable::NotLoaded, start: Loadable::NotLoaded }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct FormCheck<P> {
+    pub preflight: Preflight,
+    /// The plan as `aws` command lines, if it can be expressed that way.
+    pub commands: Vec<String>,
+    /// The plan as checked and started, with the open fields of the draft filled in.
+    pub plan: Arc<P>,
+}
+
+impl<P> FormCheck<P> {
+    /// Whether no problem was found.
+    pub fn is_startable(&self) -> bool {
+        self.preflight.grade() != CheckGrade::Problem
+    }
+}
+
+/// The draft of a form, with access to its form.
+pub(crate) trait Draft: Clone + Default + 'static {
+    type Plan: 'static;
+
+    fn form(state: &mut State) -> &mut Form<Self, Self::Plan>;
+    fn model(&mut self) -> &mut ModelDraft;
+    /// The S3 folder to upload the model to.
+    fn base(&mut self) -> &mut String;
+}
+
+/// `None` for an empty field.
+pub(crate) fn folder_of(text: &str) -> Option<Result<S3Address, String>> {
+    let text = text_of(text)?;
+    let link = S3Link::parse(&text).map_err(|error| error.to_string());
+    Some(link.map(|link| link.address.as_folder()))
+}
+
+pub(crate) fn text_of(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The model fields of a form. The settings store those that the next form may reuse.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelDraft {
+    #[serde(skip)]
+    pub from: ModelFrom,
+    /// The id of a model in the library.
+    #[serde(skip)]
+    pub library: Option<String>,
+    /// A packed model: a local file or an object in S3.
+    pub archive: String,
+    /// A local folder.
+    pub saved_model: String,
+    /// The name of an existing model in SageMaker.
+    pub existing: String,
+    /// The ARN of the role that the container runs as.
+    pub role: String,
+    /// The container's URI in ECR; `None` for the one that Spotcheck suggests for the region.
+    pub image: Option<String>,
+    /// The container's environment; its values may be secrets.
+    #[serde(skip)]
+    pub environment: BTreeMap<String, String>,
+}
+
+/// The chosen model, and how to create it in SageMaker if it does not exist there yet.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    pub model: ChosenModel,
+    pub role: String,
+    /// `None` for the one that Spotcheck suggests for the region.
+    pub image: Option<String>,
+    pub environment: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ModelFrom {
+    #[default]
+    Library,
+    Archive,
+    SavedModel,
+    SageMaker,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChosenModel {
+    /// A model from the library, by its id; it is packed.
+    Library(String),
+    /// A local packed model.
+    Archive(PathBuf),
+    /// A packed model in S3.
+    ArchiveInS3(S3Address),
+    /// A local folder; it is packed.
+    SavedModel(PathBuf),
+    /// A model in SageMaker, by its name.
+    SageMaker(String),
+}
+
+impl ModelDraft {
+    pub(crate) fn of_library(id: Option<&str>, known: &Self) -> Self {
+        Self { library: id.map(str::to_owned), ..known.clone() }
+    }
+
+    /// The request for this model, or what is missing for it.
+    pub(crate) fn request(&self) -> Result<ModelRequest, String> {
+        Ok(ModelRequest {
+            model: self.chosen()?,
+            role: self.role.trim().to_owned(),
+            image: self.image.clone(),
+            environment: self.environment.clone(),
+        })
+    }
+
+    /// The chosen model, or what is missing for it.
+    fn chosen(&self) -> Result<ChosenModel, String> {
+        match self.from {
+            ModelFrom::Library => {
+                let id = self.library.clone().ok_or("Choose a model")?;
+                Ok(ChosenModel::Library(id))
+            }
+            ModelFrom::Archive => {
+                let text = text_of(&self.archive).ok_or("Enter the archive")?;
+                if !S3Link::is_address(&text) {
+                    return Ok(ChosenModel::Archive(PathBuf::from(text)));
+                }
+                let link = S3Link::parse(&text).map_err(|why| format!("The archive: {why}"))?;
+                Ok(ChosenModel::ArchiveInS3(link.address))
+            }
+            ModelFrom::SavedModel => {
+                let folder = text_of(&self.saved_model);
+                let folder = folder.ok_or("Enter the folder of the SavedModel")?;
+                Ok(ChosenModel::SavedModel(PathBuf::from(folder)))
+            }
+            ModelFrom::SageMaker => {
+                let name = text_of(&self.existing);
+                Ok(ChosenModel::SageMaker(name.ok_or("Enter the name of the model in SageMaker")?))
+            }
+        }
+    }
+
+    /// Whether a model is created from it in SageMaker, with a role and a container.
+    pub fn is_made(&self) -> bool {
+        self.from != ModelFrom::SageMaker
+    }
+
+    /// Whether it is local, and is uploaded first.
+    pub fn is_uploaded(&self) -> bool {
+        match self.from {
+            ModelFrom::Library | ModelFrom::SavedModel => true,
+            ModelFrom::Archive => !S3Link::is_address(self.archive.trim()),
+            ModelFrom::SageMaker => false,
+        }
+    }
+
+    /// The initial values of the next form.
+    pub(crate) fn for_the_next(&self) -> Self {
+        Self { from: ModelFrom::default(), library: None, ..self.clone() }
+    }
+}
+
+impl ChosenModel {
+    /// “efficientnet-lite0”, “model.tar.gz”.
+    pub fn name(&self) -> String {
+        let file = |path: &std::path::Path| {
+            let name = path.file_name();
+            name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+        };
+        match self {
+            Self::Library(id) => id.clone(),
+            Self::Archive(path) | Self::SavedModel(path) => file(path),
+            Self::ArchiveInS3(address) => address.last_part().to_owned(),
+            Self::SageMaker(name) => name.clone(),
+        }
+    }
+}
