@@ -16,12 +16,11 @@ use crate::domain::{LabelSet, ModelCard, Prediction, RgbImage, SampleUri, shorte
 use crate::image::decode::{DecodeLimits, decode};
 use crate::model::catalog::{Library, LibraryError, Model, labels_from_file, write_card};
 use crate::model::onnx::{Inspection, PresetTrial, TrialImage, labels_of, truth_of, undecided_resize};
-use crate::model::preprocess;
 use crate::model::recognize::{
     Basis, Finding, GraphSignature, Misfit, Overrules, Recognition, preset, presets, preview,
 };
-use crate::model::runtime;
 use crate::model::runtime::Loaded;
+use crate::model::{preprocess, runtime};
 use crate::project::export::write_image;
 use crate::sagemaker::jobs::quoted;
 use crate::tasks::{ProgressUnit, TaskControl};

@@ -12,11 +12,10 @@ use super::{Outcome, describe_latency, describe_refused};
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{Device, DeviceReport, ModelTask, RgbImage};
-use crate::model::Predictor;
 use crate::model::catalog::Library;
 use crate::model::onnx::{DeviceSurvey, LoadOptions, OnnxPredictor, survey};
-use crate::model::runtime;
 use crate::model::runtime::{InstalledPackage, Loaded, Place, RuntimeError, RuntimePackage, SearchStep};
+use crate::model::{Predictor, runtime};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]

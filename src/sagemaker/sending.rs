@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::aws::upload;
 use crate::aws::upload::plan::{PlannedState, UploadPlan, UploadReport, UploadStop};
 use crate::aws::upload::{DEFAULT_CONCURRENCY, Existing, LocalFiles, UploadOptions};
-use crate::aws::{Aws, AwsError, AwsErrorKind};
+use crate::aws::{Aws, AwsError, AwsErrorKind, upload};
 use crate::domain::{S3Access, S3Address, S3Place, Sample, SampleUri};
 use crate::tasks::TaskControl;
 

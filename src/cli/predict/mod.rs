@@ -25,10 +25,9 @@ use crate::domain::{
 };
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Page, ReadTwice, Source, for_task};
-use crate::model::AnyPredictor;
 use crate::model::catalog::{Library, LibraryError};
 use crate::model::onnx::{LoadOptions, OnnxPredictor};
-use crate::model::runtime;
+use crate::model::{AnyPredictor, runtime};
 use crate::predict::{PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_some};
 use crate::review::NothingFound;
 use crate::sagemaker::jobs::quoted;

@@ -21,9 +21,8 @@ use crate::cli::values::{parse_pair, variant};
 use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{DeviceChoice, Location, Sample, human_bytes, visible};
 use crate::image::decode::DecodeLimits;
-use crate::model::Predictor;
 use crate::model::onnx::{LoadOptions, OnnxPredictor};
-use crate::model::runtime;
+use crate::model::{Predictor, runtime};
 use crate::project::export::{Existing, ExportTarget};
 use crate::sagemaker::package::{ArchiveKind, Unpacked, fetch, package_model, unpack};
 use crate::sagemaker::rehearse::{

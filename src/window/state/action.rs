@@ -550,6 +550,13 @@ impl Action {
                     need(is_here, "This prediction was made remotely; only local predictions can be explained")
                 })
             }
+            _ => self.check_predicting(state),
+        }
+    }
+
+    /// The part of [`Self::check`] about predicting, judging and editing.
+    fn check_predicting(self, state: &State) -> Result<(), &'static str> {
+        match self {
             Self::PredictHere => {
                 need(state.inference.remote.is_some(), "Images are already predicted on this computer")
             }

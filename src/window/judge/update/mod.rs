@@ -76,7 +76,7 @@ pub(crate) fn on_event(state: &mut State, event: ReviewEvent, effects: &mut Queu
         ReviewEvent::Arranged { id, arrangement, suppressed } => {
             search::update::arranged(state, id, arrangement, suppressed, effects);
         }
-        ReviewEvent::Counted { id, statistics } => drop(state.arranging.take_statistics(id, statistics)),
+        ReviewEvent::Counted { id, statistics } => state.arranging.take_statistics(id, statistics),
         ReviewEvent::ArrangeFailed { id, reason } => search::update::failed(state, id, &reason),
     }
 }
