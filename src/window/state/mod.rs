@@ -1,6 +1,6 @@
-//! The state of the window, and the only code that changes it.
+//! The state of the window: plain data, which only `window::update` changes.
 //!
-//! [`update`] takes the state and a [`Message`] (a [`Command`] from the user or an [`Event`] from a task) and returns
+//! `update` takes the state and a [`Message`] (a [`Command`] from the user or an [`Event`] from a task) and returns
 //! the [`Effect`]s to run. It is pure: no files, no threads, no graphics, no pixels. Panels draw `&State`; `effects`
 //! runs the effects and reports events. Each event carries the id of its request; outdated ones are dropped by id,
 //! never by timing.
@@ -98,7 +98,7 @@ pub(crate) use crate::domain::{
 };
 use crate::review::{PredictionStatus, VerdictKind, verdict_of_image};
 
-/// Everything the window shows. Panels read it; only [`update`] changes it.
+/// Everything the window shows. Panels read it; only `update` changes it.
 #[derive(Default)]
 pub struct State {
     pub settings: Settings,
