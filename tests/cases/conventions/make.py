@@ -487,7 +487,7 @@ def mlperf_ssd():
     box = graph.op("Concat", *(graph.op("Div", edges[edge], graph.const(120.0)) for edge in ("x1", "y1", "x2", "y2")), axis=0)
     boxes = graph.op("Reshape", box, graph.const([1, 1, 4], np.int64))
     graph.op("Concat", boxes, graph.const([[[0.1, 0.2, 0.9, 0.8]]]), axis=1, outputs=["bboxes"])
-    score = graph.op("Reshape", mean, graph.const([1, 1], np.int64))
+    score = graph.op("Reshape", graph.op("Sigmoid", mean), graph.const([1, 1], np.int64))
     graph.op("Concat", score, graph.const([[0.25]]), axis=1, outputs=["scores"])
     label = graph.op("Cast", graph.op("Mul", score, graph.const(0.0)), to=I64)
     graph.op("Add", label, graph.const([[17, 84]], np.int64), outputs=["labels"])
