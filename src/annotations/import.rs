@@ -12,10 +12,9 @@ use crate::domain::{
     AnnotatedImage, Annotations, Detection, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask,
     PredictionStatus, Problem, RunKey, Sample, SampleId, TruthLabel, Utc, counted, leaves_image,
 };
+use crate::image::decode::{SizeError, image_size};
 use crate::image::source::{Files, FilesError, Source, SourceError, for_task};
 use crate::predict::SampleResult;
-use crate::sagemaker::outputs::{NoSize, image_size};
-use crate::sagemaker::predictor::card_of_remote;
 use crate::tasks::{Cancelled, TaskControl};
 
 /// The number of example names in a message.
@@ -181,7 +180,8 @@ impl ImportedRun {
         // Distinguishes what was written into the same file at different times.
         let written = written.map_or_else(String::new, |at| format!(" of {at}"));
         let origin = format!("predictions in {name}{written}, read as {}", found.format);
-        let card = card_of_remote(naming.model.unwrap_or_else(|| last_part(&name)), task, &[], &origin);
+        let card =
+            ModelCard::from_remote(naming.model.unwrap_or_else(|| last_part(&name)), task, Vec::new(), origin.clone());
         let keep = KeepRule { min_score: 0.0, ..KeepRule::default() };
         let key = RunKey::for_predictions(card.id.clone(), keep, InferenceLocation::Outputs { folder: name });
         let labels = classes.labels.clone();
@@ -314,7 +314,7 @@ impl ImportedRun {
             return Ok(Err(Problem::new(sample.uri.clone(), reason.clone())));
         }
         let size = match image_size(source, &sample.uri) {
-            Err(NoSize::Unread(SourceError::Unreachable(reason))) => return Err(ImportError::Unreachable(reason)),
+            Err(SizeError::Unread(SourceError::Unreachable(reason))) => return Err(ImportError::Unreachable(reason)),
             size => size.map_err(|error| error.to_string()),
         };
         let prediction = size.and_then(|size| self.classes.prediction(image, self.task, size));

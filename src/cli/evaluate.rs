@@ -3,7 +3,6 @@
 mod bounds;
 mod outputs;
 mod sides;
-mod sizes;
 mod text;
 
 use std::io::Write;

@@ -21,7 +21,6 @@ mod evaluate;
 mod export;
 mod import;
 mod inspect;
-mod model_source;
 mod models;
 mod out_file;
 mod place;

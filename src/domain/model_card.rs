@@ -95,6 +95,19 @@ impl ModelCard {
         }
     }
 
+    /// The card of a model that is known only by its responses. `id` is changed as necessary for a card; `origin`
+    /// describes the location of the model or its predictions.
+    pub fn from_remote(id: &str, task: ModelTask, assumed: Vec<String>, origin: String) -> Self {
+        let mut plain = id
+            .to_ascii_lowercase()
+            .replace(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_' | '.'), "-");
+        if plain.is_empty() {
+            "remote".clone_into(&mut plain);
+        }
+        let output = OutputConvention::for_predictions(task);
+        Self { origin, assumed, ..Self::for_predictions(plain, id.to_owned(), output) }
+    }
+
     /// Whether a model with this card and the same weights returns the same predictions, apart from class names.
     pub fn predicts_as(&self, other: &Self) -> bool {
         self.input == other.input && self.output == other.output
@@ -114,6 +127,22 @@ impl ModelCard {
         match &self.output {
             OutputConvention::Detection(output) => output.min_score_in_graph,
             OutputConvention::Classification(_) => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remote_model_card_round_trips() {
+        for task in [ModelTask::Classification, ModelTask::Detection] {
+            let card = ModelCard::from_remote("My Endpoint", task, Vec::new(), "endpoint".to_owned());
+            assert_eq!(card.id, "my-endpoint");
+            assert_eq!(card.task, task);
+            let text = serde_json::to_string(&card).unwrap();
+            assert_eq!(serde_json::from_str::<ModelCard>(&text).unwrap(), card);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::outputs::{OutputReader, OutputShape, ReadingChoice, Recognition};
-use super::predictor::{RemotePredictor, RequestEncoding, Transport, card_of_remote, send};
+use super::predictor::{RemotePredictor, RequestEncoding, Transport, send};
 use super::tf_serving::{TfServing, TfServingAddress};
 use crate::aws::{Aws, AwsError};
 use crate::domain::{InferenceLocation, LabelSet, ModelCard, RunKey};
@@ -109,8 +109,8 @@ impl RemoteClient {
             (Some((card, _)), _) => {
                 ModelCard { origin, assumed: card.assumed.into_iter().chain(assumed).collect(), ..card }
             }
-            (None, OutputShape::Spotcheck { model, task }) => card_of_remote(model, *task, &assumed, &origin),
-            (None, OutputShape::Mapped(_)) => card_of_remote(&self.id, shape.task(), &assumed, &origin),
+            (None, OutputShape::Spotcheck { model, task }) => ModelCard::from_remote(model, *task, assumed, origin),
+            (None, OutputShape::Mapped(_)) => ModelCard::from_remote(&self.id, shape.task(), assumed, origin),
         };
         let key = RunKey::for_predictions(card.id.clone(), choice.keep, self.made.clone());
         let predictor =

@@ -11,7 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use parking_lot::Mutex;
 
 use super::outputs::{LabelSource, OutputReader, OutputShape, Recognition, Unrecognized};
-use crate::domain::{KeepRule, LabelSet, LatencyMs, ModelCard, ModelTask, OutputConvention, Prediction};
+use crate::domain::{KeepRule, LabelSet, LatencyMs, Prediction};
 use crate::model::{EncodedImage, EncodedPredictor, PredictError};
 use crate::sagemaker::spec::remote_model::RequestForm;
 use crate::sagemaker::spec::transform::IMAGE_CONTENT_TYPE;
@@ -187,27 +187,6 @@ impl EncodedPredictor for RemotePredictor {
     }
 }
 
-/// The card of a model that is known only by its responses: id and task, without weights and input.
-///
-/// `id`: changed as necessary for a card. `origin`: where the model or its predictions are, as text.
-pub fn card_of_remote(id: &str, task: ModelTask, assumed: &[String], origin: &str) -> ModelCard {
-    let mut plain: String = id
-        .chars()
-        .map(|letter| match letter.to_ascii_lowercase() {
-            fit @ ('a'..='z' | '0'..='9' | '-' | '_' | '.') => fit,
-            _ => '-',
-        })
-        .collect();
-    if plain.is_empty() {
-        "remote".clone_into(&mut plain);
-    }
-    ModelCard {
-        origin: origin.to_owned(),
-        assumed: assumed.to_vec(),
-        ..ModelCard::for_predictions(plain, id.to_owned(), OutputConvention::for_predictions(task))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,16 +252,5 @@ mod tests {
         assert!(matches!(unknown, PredictError::OutOfReach(_)), "{unknown}");
         let failed = ask(r#"{"status":"failed","error":"no image"}"#, [4, 3]).unwrap_err();
         assert!(matches!(failed, PredictError::Failed(_)), "{failed}");
-    }
-
-    #[test]
-    fn remote_model_card_round_trips() {
-        for task in [ModelTask::Classification, ModelTask::Detection] {
-            let card = card_of_remote("My Endpoint", task, &[], "endpoint");
-            assert_eq!(card.id, "my-endpoint");
-            assert_eq!(card.task, task);
-            let text = serde_json::to_string(&card).unwrap();
-            assert_eq!(serde_json::from_str::<ModelCard>(&text).unwrap(), card);
-        }
     }
 }

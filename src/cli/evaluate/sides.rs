@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
-use super::{EvaluateArgs, sizes};
-use crate::annotations::matching::{Folders, MatchRules};
+use super::EvaluateArgs;
+use crate::annotations::matching::{Folders, ImageKey, ImageMatches, MatchRules};
 use crate::annotations::{self, AnnotationsError};
 use crate::aws::Aws;
 use crate::cli::export::{choose_run, find_run, open_project, stored_view};
@@ -21,6 +21,7 @@ use crate::evaluation::pipeline::{
     EvaluateError, FileSide, RunSide, TruthFrom, TruthScores, of_annotations, of_run, open_truth,
 };
 use crate::evaluation::{GroundTruth, NoTruth, Sides};
+use crate::image::decode::image_size;
 use crate::image::source::{Files, Source, for_task, stamp_on_disk};
 use crate::project::Project;
 use crate::sagemaker::jobs::quoted;
@@ -61,7 +62,7 @@ pub(crate) fn read(
         let truth = read_truth(args, dirs, control, names, || labels_of(&found.annotations.classes))?;
         let is_detection = truth.task == ModelTask::Detection;
         let of_images = listed.as_ref().filter(|_| is_detection);
-        let sizes = of_images.map(|listed| sizes::read(&truth, listed, folders, control)).transpose()?;
+        let sizes = of_images.map(|listed| image_sizes(&truth, listed, folders, control)).transpose()?;
         let notes = problem_notes(&found.annotations.problems);
         let min_score = args.min_score.unwrap_or(USUAL_MIN_SCORE);
         let side = FileSide { name: files.name(), found, min_score, sizes: sizes.as_deref() };
@@ -252,4 +253,53 @@ fn listing(source: &Path, s3: &S3Args, control: &TaskControl) -> anyhow::Result<
     let samples = for_task(&opened.source, control).pages().flat_map(|page| page.samples).collect();
     control.checkpoint()?;
     Ok((opened.source, samples))
+}
+
+/// Reads the headers of the ground-truth images. Images that the source does not have get no size.
+///
+/// # Errors
+/// Canceled, or the only source of an image's size cannot be read: without its boxes, the metrics would be wrong.
+fn image_sizes(
+    truth: &GroundTruth,
+    (source, samples): &Listing,
+    folders: Folders,
+    control: &TaskControl,
+) -> anyhow::Result<Vec<Option<[u32; 2]>>> {
+    let named: Vec<ImageKey<'_>> = samples.iter().map(|sample| ImageKey::named(&sample.name)).collect();
+    let matches = ImageMatches::between(&truth.keys(), &named, folders);
+    let sample = |index: usize| Some((index, &samples[matches.index(index)? as usize]));
+    let wanted: Vec<(usize, &Sample)> = (0..truth.images.len()).filter_map(sample).collect();
+    control.begin(ProgressUnit::Images);
+    control.set_total(Some(wanted.len() as u64));
+    control.set_step("reading image sizes");
+    let source = for_task(source, control);
+    let readers = source.useful_reads().max(1);
+    let read = |from: usize| {
+        let wanted = wanted.iter().skip(from).step_by(readers);
+        let wanted = wanted.take_while(|_| control.checkpoint().is_ok());
+        let sized = wanted.map(|(index, sample)| {
+            let size = image_size(&*source, &sample.uri);
+            control.add_done(1);
+            (*index, size)
+        });
+        sized.collect::<Vec<_>>()
+    };
+    let read = &read;
+    let read: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..readers).map(|from| scope.spawn(move || read(from))).collect();
+        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined.flat_map(|read| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    control.checkpoint()?;
+    let mut sizes = vec![None; truth.images.len()];
+    for (index, size) in read {
+        let image = &truth.images[index];
+        match size {
+            Ok(size) => sizes[index] = Some(size),
+            Err(error) if image.size.is_none() => bail!("Could not read the size of {}: {error}", image.name),
+            // The size in the annotations cannot be checked.
+            Err(_) => {}
+        }
+    }
+    Ok(sizes)
 }

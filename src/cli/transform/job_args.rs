@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 
 use super::package::{PackedHere, Packing};
 use crate::aws::Aws;
-use crate::cli::model_source::ModelSourceArgs;
 use crate::cli::place::{S3Args, is_stdin, parse_location};
 use crate::cli::progress::with_progress;
+use crate::cli::transform::model_source::ModelSourceArgs;
 use crate::cli::values::{parse_pair, parse_positive, variant};
 use crate::dirs::AppDirs;
 use crate::domain::{Location, S3Address, SampleUri};

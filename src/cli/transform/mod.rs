@@ -7,6 +7,7 @@ mod job_args;
 pub(crate) mod json;
 mod list;
 mod logs;
+pub(crate) mod model_source;
 mod named_job;
 mod named_truth;
 pub(crate) mod package;

@@ -3,7 +3,7 @@
 //!
 //! Pixels for models are decoded in full and bit for bit as in Pillow for JPEG, PNG, BMP, GIF and lossless WebP;
 //! thumbnails may take shortcuts. The format is detected from the first bytes, never from the file name. Knows nothing
-//! about files, folders or models. Everything here blocks and belongs on a worker thread.
+//! about folders or models. Everything here blocks and belongs on a worker thread.
 
 mod crop;
 mod details;
@@ -21,7 +21,7 @@ mod thumbnail;
 mod thumbnail_cache;
 
 pub use crop::crops;
-pub use details::{ImageDetails, details};
+pub use details::{ImageDetails, SizeError, details, image_size};
 pub use encode::{EncodeError, encode_jpeg, encode_png};
 pub use error::DecodeError;
 pub use format::Format;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::image_size::image_size;
 use super::join::Work;
 use super::json::Json;
 use super::named::IMAGE_FIELDS;
@@ -12,6 +11,7 @@ use super::reader::{LabelSource, OutputReader};
 use super::recognize::{OutputShape, Recognition, Unrecognized};
 use super::shown::{shown, shown_raw};
 use crate::domain::{KeepRule, LabelSet, Prediction, Sample};
+use crate::image::decode::image_size;
 use crate::image::source::{Source, for_task};
 use crate::sagemaker::spec::output_mapping::{ExampleResponse, OutputMapping, ResponseExamples};
 use crate::tasks::TaskControl;

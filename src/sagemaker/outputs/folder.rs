@@ -4,12 +4,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use super::OutputsError;
 use super::json::{MAX_RESPONSE_BYTES, too_long};
-use crate::aws::{Aws, AwsErrorKind};
-use crate::domain::{Location, S3Address};
+use crate::aws::{Aws, AwsError, AwsErrorKind};
+use crate::domain::{Location, Problem, S3Address};
 use crate::image::source::{FileEntry, Files, FilesError, Links};
-use crate::tasks::TaskControl;
+use crate::tasks::{Cancelled, TaskControl};
 
 /// Links can lead anywhere, and SageMaker writes none.
 const LINKS: Links = Links::Skip;
@@ -111,5 +110,60 @@ fn concerns_all(error: &FilesError) -> Option<bool> {
             Kind::Local | Kind::NotS3 => Some(false),
             kind => Some(kind.concerns_everything()),
         },
+    }
+}
+
+/// Why outputs cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputsError {
+    #[error("canceled")]
+    Cancelled(#[from] Cancelled),
+    #[error("could not list the output folder: {0}")]
+    Folder(FilesError),
+    #[error("{0}")]
+    Aws(AwsError),
+    #[error(
+        "No outputs in {0}: no file name ends in .out. A running job writes outputs one by one; a completed job \
+         without outputs found no input"
+    )]
+    NoOutput(String),
+    /// A job has ended without an output for any of the images.
+    #[error("None of the {} images has an output. {}", .0.len(), first_of(.0))]
+    AllFailed(Vec<Problem>),
+    #[error(
+        "none of the {outputs} outputs matches one of the {images} images: for example output {example} and image \
+        {image}. {}",
+        what_to_open(.example)
+    )]
+    NoImage { outputs: usize, images: usize, example: String, image: String },
+    #[error("could not read any of the first outputs; {example}: {reason}")]
+    Broken { example: String, reason: String },
+    #[error("{reason}")]
+    Unknown { example: String, reason: String },
+}
+
+fn first_of(problems: &[Problem]) -> String {
+    problems.first().map_or_else(String::new, Problem::to_string)
+}
+
+/// The advice if no output matches an image.
+fn what_to_open(example: &str) -> &'static str {
+    let input = example.strip_suffix(super::OUT).unwrap_or(example);
+    let input = input.to_ascii_lowercase();
+    if [".rec", ".recordio"].iter().any(|end| input.ends_with(end)) {
+        "Spotcheck does not read RecordIO files; write the images as files or TFRecord files, and send those"
+    } else {
+        "Open the input folder of the job"
+    }
+}
+
+impl From<FilesError> for OutputsError {
+    fn from(error: FilesError) -> Self {
+        match error {
+            FilesError::Cancelled(cancelled) => Self::Cancelled(cancelled),
+            FilesError::Aws(error) if error.kind == AwsErrorKind::Cancelled => Self::Cancelled(Cancelled),
+            FilesError::Aws(error) => Self::Aws(error),
+            error => Self::Folder(error),
+        }
     }
 }

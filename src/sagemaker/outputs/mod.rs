@@ -8,7 +8,6 @@
 mod csv_line;
 mod examples;
 mod folder;
-mod image_size;
 mod join;
 mod json;
 mod named;
@@ -24,11 +23,10 @@ mod seen;
 mod shown;
 
 pub use examples::ExampleReadings;
-pub use folder::OutputFolder;
-pub use image_size::{NoSize, image_size};
+pub use folder::{OutputFolder, OutputsError};
 pub use json::MAX_RESPONSE_BYTES;
 pub use of_job::{OutputsOrigin, OutputsPart, RetryPart};
-pub use open::{FoundOutputs, OutputRun, OutputsError, ReadingChoice};
+pub use open::{FoundOutputs, OutputRun, ReadingChoice};
 pub use read::{OutputSink, ReadOutcome};
 pub use reader::{LabelSource, OutputReader};
 pub use recognize::{OutputShape, Recognition, Unrecognized};

@@ -3,21 +3,20 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::folder::OutputFolder;
+use super::folder::{OutputFolder, OutputsError};
 use super::join::{Images, Joined, Work, Written, is_list, join};
 use super::json::Json;
 use super::of_job::{OutputsPart, RetryPart, Sent};
 use super::reader::{LabelSource, OutputReader};
 use super::recognize::{OutputShape, Recognition, Unrecognized};
 use super::responses::Responses;
-use crate::aws::{AwsError, AwsErrorKind};
 use crate::domain::{
     InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, OutputConvention, Problem, RunKey, Sample,
 };
-use crate::image::source::{FileEntry, FilesError};
+use crate::image::source::FileEntry;
 use crate::sagemaker::spec::output_mapping::OutputMapping;
 use crate::sagemaker::spec::transform::predicted_by_retry;
-use crate::tasks::{Cancelled, TaskControl};
+use crate::tasks::TaskControl;
 
 /// The number of outputs that are tried for detection.
 const LOOKED_AT: usize = 50;
@@ -25,61 +24,6 @@ const LOOKED_AT: usize = 50;
 const RAW_BYTES: u64 = 400;
 /// The number of example names in a message.
 pub(crate) const EXAMPLES: usize = 3;
-
-/// Why outputs cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OutputsError {
-    #[error("canceled")]
-    Cancelled(#[from] Cancelled),
-    #[error("could not list the output folder: {0}")]
-    Folder(FilesError),
-    #[error("{0}")]
-    Aws(AwsError),
-    #[error(
-        "No outputs in {0}: no file name ends in .out. A running job writes outputs one by one; a completed job \
-         without outputs found no input"
-    )]
-    NoOutput(String),
-    /// A job has ended without an output for any of the images.
-    #[error("None of the {} images has an output. {}", .0.len(), first_of(.0))]
-    AllFailed(Vec<Problem>),
-    #[error(
-        "none of the {outputs} outputs matches one of the {images} images: for example output {example} and image \
-        {image}. {}",
-        what_to_open(.example)
-    )]
-    NoImage { outputs: usize, images: usize, example: String, image: String },
-    #[error("could not read any of the first outputs; {example}: {reason}")]
-    Broken { example: String, reason: String },
-    #[error("{reason}")]
-    Unknown { example: String, reason: String },
-}
-
-fn first_of(problems: &[Problem]) -> String {
-    problems.first().map_or_else(String::new, Problem::to_string)
-}
-
-/// The advice if no output matches an image.
-fn what_to_open(example: &str) -> &'static str {
-    let input = example.strip_suffix(super::OUT).unwrap_or(example);
-    let input = input.to_ascii_lowercase();
-    if [".rec", ".recordio"].iter().any(|end| input.ends_with(end)) {
-        "Spotcheck does not read RecordIO files; write the images as files or TFRecord files, and send those"
-    } else {
-        "Open the input folder of the job"
-    }
-}
-
-impl From<FilesError> for OutputsError {
-    fn from(error: FilesError) -> Self {
-        match error {
-            FilesError::Cancelled(cancelled) => Self::Cancelled(cancelled),
-            FilesError::Aws(error) if error.kind == AwsErrorKind::Cancelled => Self::Cancelled(Cancelled),
-            FilesError::Aws(error) => Self::Aws(error),
-            error => Self::Folder(error),
-        }
-    }
-}
 
 #[derive(Debug, Clone, Default)]
 pub struct ReadingChoice {

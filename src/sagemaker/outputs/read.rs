@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::image_size::{NoSize, image_size};
 use super::join::Work;
 use super::json::Json;
 use super::named::Names;
@@ -16,6 +15,7 @@ use super::pending::PendingResults;
 use super::reader::{OutputReader, failure_in};
 use super::responses::{OneResponse, Responses};
 use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet, SampleUri, counted};
+use crate::image::decode::{SizeError, image_size};
 use crate::image::source::{Source, SourceError};
 use crate::predict::{ByteBudget, Gate, ResultSink, SampleResult};
 use crate::tasks::{TaskControl, panic_text};
@@ -498,7 +498,7 @@ impl Shared<'_> {
 
     fn size_of(&self, sample: &Sample) -> Result<[u32; 2], String> {
         image_size(self.source, &sample.uri).map_err(|error| {
-            if let NoSize::Unread(SourceError::Unreachable(reason)) = &error {
+            if let SizeError::Unread(SourceError::Unreachable(reason)) = &error {
                 self.unreachable.get_or_init(|| reason.clone());
             }
             error.to_string()

@@ -1,8 +1,8 @@
-//! Unpacks an archive without trusting anything in it.
+//! Downloads an archive, recognizes its content, and unpacks it without trusting anything in it.
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
@@ -10,8 +10,9 @@ use tar::EntryType;
 
 use super::PackageError;
 use super::onnx::{CARD_FILE, PackagedCard, WEIGHTS_FILE};
-use super::peek::content_named;
-use crate::domain::{KeepRule, human_bytes};
+use super::saved_model::is_graph_of_version;
+use crate::aws::S3;
+use crate::domain::{KeepRule, S3Address, human_bytes};
 use crate::model::catalog::{Model, check_card};
 use crate::sagemaker::spec::transform::ArchiveContent;
 use crate::tasks::{Cancelled, TaskControl};
@@ -28,7 +29,14 @@ const SPARE_BYTES: u64 = 512 << 20;
 /// The number of files and folders.
 const MAX_ENTRIES: usize = 10_000;
 /// The size of a name and everything else before a file's content, which is held in memory.
-pub(crate) const MAX_HEADER_BYTES: u64 = 1 << 20;
+const MAX_HEADER_BYTES: u64 = 1 << 20;
+
+/// The part of an archive that is searched: Spotcheck packs the decisive files first.
+const LOOKED_AT: u64 = 64 << 20;
+/// The unpacked size that is searched.
+const UNPACKED: u64 = 1 << 30;
+/// The bytes fetched per request and held in memory.
+const PART: u64 = 8 << 20;
 
 #[derive(Debug)]
 pub struct Unpacked {
@@ -59,7 +67,7 @@ pub fn unpack(archive: &Path, folder: &Path, control: &TaskControl) -> Result<Un
     let headers = Cell::new(MAX_HEADER_BYTES);
     let bounded = Bounded { inner: MultiGzDecoder::new(counted), left: &headers };
     let mut tar = tar::Archive::new(bounded);
-    let bound = Bound::of(metadata.len(), free_bytes(folder));
+    let bound = Bound::new(metadata.len(), free_bytes(folder));
     let mut unpacking = Unpacking { archive, folder, bytes_left: bound.bytes, bound };
     let damaged = |error: io::Error| match control.checkpoint() {
         Err(cancelled) => cancelled.into(),
@@ -89,14 +97,14 @@ struct Unpacking<'a> {
 }
 
 /// The size limit of an archive, and the reason for it.
-pub(crate) struct Bound {
-    pub(crate) bytes: u64,
+struct Bound {
+    bytes: u64,
     reason: String,
 }
 
 impl Bound {
     /// `free_bytes`: free disk space, if known.
-    pub(crate) fn of(archive_bytes: u64, free_bytes: Option<u64>) -> Self {
+    fn new(archive_bytes: u64, free_bytes: Option<u64>) -> Self {
         let of_ratio = archive_bytes.saturating_mul(MAX_RATIO).max(SMALL_BYTES);
         let of_disk = free_bytes.map_or(u64::MAX, |free| free.saturating_sub(SPARE_BYTES));
         let bytes = MAX_BYTES.min(of_ratio).min(of_disk);
@@ -115,14 +123,14 @@ impl Bound {
         Self { bytes, reason }
     }
 
-    pub(crate) fn exceeded(&self, archive: &Path) -> PackageError {
+    fn exceeded(&self, archive: &Path) -> PackageError {
         PackageError::TooLarge { limit_bytes: self.bytes, reason: self.reason.clone(), path: archive.to_owned() }
     }
 }
 
 /// The free space for users without administrator rights on the folder's disk; `None` if unknown.
 #[cfg(unix)]
-pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
+fn free_bytes(folder: &Path) -> Option<u64> {
     use std::os::unix::ffi::OsStrExt;
     let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
     // SAFETY: all zeros is a valid value, the path ends in a zero, and only `found` is written.
@@ -135,7 +143,7 @@ pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn free_bytes(_: &Path) -> Option<u64> {
+fn free_bytes(_: &Path) -> Option<u64> {
     None
 }
 
@@ -209,7 +217,7 @@ impl Unpacking<'_> {
                 read => read.map_err(&damaged)?,
             };
             self.bytes_left = self.bytes_left.checked_sub(read as u64).ok_or_else(|| self.too_large())?;
-            io::Write::write_all(&mut file, &chunk[..read]).map_err(|error| self.failed(error))?;
+            file.write_all(&chunk[..read]).map_err(|error| self.failed(error))?;
         }
     }
 
@@ -252,9 +260,9 @@ fn onnx_model(archive: &Path, folder: &Path) -> Result<ArchiveKind, PackageError
 }
 
 /// A reader that fails beyond its limit.
-pub(crate) struct Bounded<'b, R> {
-    pub(crate) inner: R,
-    pub(crate) left: &'b Cell<u64>,
+struct Bounded<'b, R> {
+    inner: R,
+    left: &'b Cell<u64>,
 }
 
 impl<R: Read> Read for Bounded<'_, R> {
@@ -282,6 +290,76 @@ impl Read for Counted<'_> {
     }
 }
 
+/// `None`: neither an archive by Spotcheck nor a `SavedModel`, as far as was searched, or not an archive.
+pub fn peek(archive: impl Read) -> Option<ArchiveContent> {
+    let left = Cell::new(0);
+    let mut tar = tar::Archive::new(Bounded { inner: MultiGzDecoder::new(archive.take(LOOKED_AT)), left: &left });
+    let mut entries = tar.entries().ok()?;
+    let (mut unpacked_left, mut last_bytes) = (UNPACKED, 0_u64);
+    for _ in 0..MAX_ENTRIES {
+        // The rest of the last file is skipped on the way to the next.
+        let allowed = last_bytes.saturating_add(MAX_HEADER_BYTES).min(unpacked_left);
+        left.set(allowed);
+        let entry = entries.next()?.ok()?;
+        unpacked_left -= allowed - left.get();
+        last_bytes = entry.size();
+        let path = entry.path().ok()?;
+        if let Some(content) = content_named(&path) {
+            return Some(content);
+        }
+    }
+    None
+}
+
+/// As [`peek`], for a file.
+///
+/// # Errors
+/// The file does not exist, or cannot be opened.
+pub fn peek_file(archive: &Path) -> io::Result<Option<ArchiveContent>> {
+    Ok(peek(File::open(archive)?))
+}
+
+/// The content of an archive with a file of this name, if the name is decisive.
+fn content_named(name: &Path) -> Option<ArchiveContent> {
+    let name = name.strip_prefix(".").unwrap_or(name);
+    if name == Path::new(CARD_FILE) {
+        return Some(ArchiveContent::Onnx);
+    }
+    is_graph_of_version(name).then_some(ArchiveContent::SavedModel)
+}
+
+/// Writes the object to `target`, which must not exist. Progress is in bytes.
+///
+/// # Errors
+/// It cannot be read, changes meanwhile, or is larger than a model can be or the disk has space for. What was written
+/// until then stays.
+pub fn fetch(s3: &S3, address: &S3Address, target: &Path, control: &TaskControl) -> Result<(), PackageError> {
+    let (bucket, key) = (&address.bucket, &address.prefix);
+    let object = s3.object(bucket, key, Some(control))?;
+    let size = object.size_bytes;
+    let bound = Bound::new(u64::MAX, target.parent().and_then(free_bytes));
+    if size > bound.bytes {
+        return Err(bound.exceeded(Path::new(&address.to_string())));
+    }
+    control.set_step("Fetching the archive");
+    control.set_total(Some(size));
+    let failed = |source: io::Error| PackageError::Unpack { folder: target.to_owned(), source };
+    let mut file = File::create_new(target).map_err(failed)?;
+    let mut done = 0;
+    while done < size {
+        let range = done..(done + PART).min(size);
+        let part = s3.read_range(bucket, key, range, object.etag.as_deref(), Some(control))?;
+        if part.is_empty() {
+            let path = address.to_string().into();
+            return Err(PackageError::Changed { path });
+        }
+        file.write_all(&part).map_err(failed)?;
+        done += part.len() as u64;
+        control.add_done(part.len() as u64);
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,7 +376,7 @@ mod tests {
             (2 * GIB, Some(3 * GIB), 3 * GIB - SPARE_BYTES, "3.0 GiB free"),
             (2 * GIB, Some(1), 0, "TMPDIR"),
         ] {
-            let bound = Bound::of(archive_bytes, free_bytes);
+            let bound = Bound::new(archive_bytes, free_bytes);
             assert_eq!(bound.bytes, expected, "{archive_bytes} {free_bytes:?}");
             assert!(bound.reason.contains(words), "{}", bound.reason);
         }
@@ -310,5 +388,34 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(free_bytes(folder.path()).unwrap() > 0);
         assert_eq!(free_bytes(&folder.path().join("missing")), None);
+    }
+
+    fn archive(names: &[&str]) -> Vec<u8> {
+        let zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut archive = tar::Builder::new(zipped);
+        for name in names {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(4);
+            archive.append_data(&mut header, name, &b"some"[..]).unwrap();
+        }
+        archive.into_inner().unwrap().finish().unwrap()
+    }
+
+    #[test]
+    fn archive_names_reveal_its_kind() {
+        for (names, expected) in [
+            (&["spotcheck-model.json", "model.onnx"][..], Some(ArchiveContent::Onnx)),
+            (&["code/inference.py", "./1/saved_model.pb"], Some(ArchiveContent::SavedModel)),
+            (&["export/Servo/17/saved_model.pb"], Some(ArchiveContent::SavedModel)),
+            (&["saved_model.pb", "latest/saved_model.pb"], None),
+            (&["model.pth", "code/inference.py"], None),
+            (&[], None),
+        ] {
+            assert_eq!(peek(&*archive(names)), expected, "{names:?}");
+        }
+        assert_eq!(peek(&b"no archive"[..]), None);
+        let whole = archive(&["spotcheck-model.json", "model.onnx"]);
+        let begin = &whole[..whole.len() - 10];
+        assert_eq!(peek(begin), Some(ArchiveContent::Onnx), "cut off");
     }
 }

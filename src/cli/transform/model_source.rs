@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::place::{S3Args, is_stdin, parse_location};
-use super::transform::package::{ARCHIVE, Packing};
-use super::values::parse_pair;
+use super::package::{ARCHIVE, Packing};
+use crate::cli::place::{S3Args, is_stdin, parse_location};
+use crate::cli::values::parse_pair;
 use crate::domain::{Location, S3Address};
 use crate::sagemaker::jobs::{NewArchive, NewModel};
 use crate::sagemaker::spec::transform::ArchiveContent;
