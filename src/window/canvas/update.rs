@@ -2,16 +2,14 @@
 
 use crate::domain::{ModelCard, ViewSettings};
 use crate::window::state::settings::THUMBNAIL_SIDES;
-use crate::window::state::{
-    Action, CanvasView, Effect, Listing, Loadable, NoticeOffer, Queue, State, ThemeChoice, ViewChange,
-};
+use crate::window::state::{Action, CanvasView, Listing, Loadable, NoticeOffer, State, ThemeChoice, ViewChange};
 use crate::window::{project, state};
 
 const THUMBNAIL_STEP: f32 = 24.0;
 const INTERFACE_STEP: f32 = 0.1;
 const LAST_PROBLEMS: usize = 20;
 
-pub(crate) fn change(state: &mut State, change: ViewChange, effects: &mut Queue<Effect>) {
+pub(crate) fn change(state: &mut State, change: ViewChange) {
     let Some(card) = state.viewed_card().cloned() else {
         return;
     };
@@ -36,34 +34,34 @@ pub(crate) fn change(state: &mut State, change: ViewChange, effects: &mut Queue<
         ViewChange::TopK(count) => view.top_k = count.max(1),
         ViewChange::MinClassScore(score) => view.min_class_score = score.clamp(0.0, 1.0),
     }
-    save_filters(state, &card, effects);
+    save_filters(state, &card);
 }
 
 /// Sets the minimum score of any model, on screen or not.
-pub(crate) fn set_min_score(state: &mut State, card: &ModelCard, score: f32, effects: &mut Queue<Effect>) {
+pub(crate) fn set_min_score(state: &mut State, card: &ModelCard, score: f32) {
     state.settings.view_of_mut(card).min_score = score.clamp(0.0, 1.0);
-    save_filters(state, card, effects);
+    save_filters(state, card);
 }
 
 /// Restores the filters before the last reset. Returns whether there are any.
-pub(crate) fn undo_reset(state: &mut State, effects: &mut Queue<Effect>) -> bool {
+pub(crate) fn undo_reset(state: &mut State) -> bool {
     let Some((card, view)) = state.reset_filters.take() else {
         return false;
     };
-    set_filters(state, &card, view, effects);
+    set_filters(state, &card, view);
     state.show_notice("Undone: reset filters");
     true
 }
 
-fn set_filters(state: &mut State, card: &ModelCard, view: ViewSettings, effects: &mut Queue<Effect>) {
+fn set_filters(state: &mut State, card: &ModelCard, view: ViewSettings) {
     state.settings.set_view(&card.id, view);
-    save_filters(state, card, effects);
+    save_filters(state, card);
 }
 
 /// Saves the live filters of a model in the project as well, so that they travel with it.
-fn save_filters(state: &mut State, card: &ModelCard, effects: &mut Queue<Effect>) {
+fn save_filters(state: &mut State, card: &ModelCard) {
     let view = state.settings.view_of(card).into_owned();
-    project::update::requests::save_view(state, ViewSettings::name_in_project(&card.id), &view, effects);
+    project::update::requests::save_view(state, ViewSettings::name_in_project(&card.id), &view);
 }
 
 /// Restores the last view of the project. Unreadable values from a newer version are left unchanged.
@@ -79,7 +77,7 @@ pub(crate) fn set_thumbnail_side(state: &mut State, side: f32) {
     state.settings.thumbnail_side = side.clamp(*THUMBNAIL_SIDES.start(), *THUMBNAIL_SIDES.end());
 }
 
-pub(crate) fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
+pub(crate) fn on_action(state: &mut State, action: Action) {
     let settings = &mut state.settings;
     match action {
         Action::LargeImage => state.large_image ^= true,
@@ -112,7 +110,7 @@ pub(crate) fn on_action(state: &mut State, action: Action, effects: &mut Queue<E
         Action::ResetView => {
             if let Some(card) = state.viewed_card().cloned() {
                 let before = state.view().into_owned();
-                set_filters(state, &card, ViewSettings::from_card(&card), effects);
+                set_filters(state, &card, ViewSettings::from_card(&card));
                 state.show_offer("Filters reset", NoticeOffer::Undo);
                 state.reset_filters = Some((card, before));
             }

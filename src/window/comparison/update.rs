@@ -7,28 +7,27 @@ use crate::evaluation::{Agreement, ClassMap, Comparison};
 use crate::review::{ClassChanges, Direction, Sort, SortBy, change_key, without_changes};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    CompareRequest, Compared, Comparing, Effect, Failure, Loadable, Queue, ReviewEffect, Run, Runs, State, TaskId,
-    TaskKind,
+    CompareRequest, Compared, Comparing, Failure, Loadable, ReviewEffect, Run, Runs, State, TaskId, TaskKind,
 };
 use crate::window::tasks::update::settle;
 use crate::window::{canvas, project, tasks};
 
 /// Compares the run on screen with the newest other one, or ends the comparison.
-pub(crate) fn toggle(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn toggle(state: &mut State) {
     if state.comparing.is_some() {
-        stop(state, effects);
+        stop(state);
         return;
     }
     let newest = state.comparable_runs().last().map(Run::id);
     if let Some(newest) = newest {
         state.settings.show_inspector = true;
-        start(state, newest, effects);
+        start(state, newest);
     }
 }
 
 /// Compares the run on screen with this one.
-pub(crate) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>) {
-    stop(state, effects);
+pub(crate) fn start(state: &mut State, right: RunId) {
+    stop(state);
     let (Some(left_run), Some(right_run)) = (state.run(), state.runs.get(right)) else {
         return;
     };
@@ -55,38 +54,38 @@ pub(crate) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>
         samples: state.samples.snapshot(),
         comparison: Box::new(Comparison::new(classes.clone(), left_view, right_view)),
     };
-    effects.push(ReviewEffect::Compare { request, ticket });
+    state.effects.push(ReviewEffect::Compare { request, ticket });
     state.comparing = Some(Comparing { left, right, status: Loadable::Loading(task), classes, views });
-    project::update::requests::load_runs_on_screen(state, effects);
-    project::update::requests::read_missing(state, effects);
+    project::update::requests::load_runs_on_screen(state);
+    project::update::requests::read_missing(state);
 }
 
 /// Compares the same runs again with the current filters.
-pub(crate) fn again(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn again(state: &mut State) {
     if let Some(right) = state.compared_run() {
-        start(state, right, effects);
+        start(state, right);
     }
 }
 
 /// Sets the minimum scores of the left and the right run.
-pub(crate) fn set_scores(state: &mut State, scores: [f32; 2], effects: &mut Queue<Effect>) {
+pub(crate) fn set_scores(state: &mut State, scores: [f32; 2]) {
     let Some(runs) = state.comparing.as_ref().map(|comparing| [comparing.left, comparing.right]) else {
         return;
     };
     for (run, score) in runs.into_iter().zip(scores) {
         if let Some(card) = state.runs.get(run).map(|run| run.info.card.clone()) {
-            canvas::update::set_min_score(state, &card, score, effects);
+            canvas::update::set_min_score(state, &card, score);
         }
     }
-    again(state, effects);
+    again(state);
 }
 
-pub(crate) fn stop(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn stop(state: &mut State) {
     let Some(comparing) = state.comparing.take() else {
         return;
     };
     state.comparison_number += 1;
-    tasks::update::cancel(state, comparing.status.task(), effects);
+    tasks::update::cancel(state, comparing.status.task());
     if state.arranging.sort().by == SortBy::Disagreement {
         state.arranging.set_sort(Sort::default());
     }
@@ -135,12 +134,12 @@ fn changes(runs: &Runs, [left, right]: [RunId; 2], agreement: &Agreement) -> Cla
 }
 
 /// Ends the comparison if another run is on screen or one was deleted. Called after every message.
-pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn follow(state: &mut State) {
     let Some(comparing) = &state.comparing else {
         return;
     };
     let is_current = state.run_id() == Some(comparing.left);
     if !is_current || state.runs.get(comparing.right).is_none() {
-        stop(state, effects);
+        stop(state);
     }
 }

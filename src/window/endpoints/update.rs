@@ -8,46 +8,46 @@ use crate::tasks::ProgressUnit;
 use crate::window::remote::update::ListOf;
 use crate::window::state::{
     DeletionCause, Effect, EndpointDeletion, EndpointDraft, EndpointId, EndpointPresence, EndpointsCommand,
-    EndpointsEffect, EndpointsEvent, Failure, Loadable, Overlay, Queue, State, TaskId, TaskKind, TaskOutcome,
+    EndpointsEffect, EndpointsEvent, Failure, Loadable, Overlay, State, TaskId, TaskKind, TaskOutcome,
 };
 use crate::window::tasks::update::{begin, cancel, end, settle};
 use crate::window::{endpoints, remote};
 
-pub(crate) fn on_command(state: &mut State, command: EndpointsCommand, effects: &mut Queue<Effect>) {
+pub(crate) fn on_command(state: &mut State, command: EndpointsCommand) {
     match command {
-        EndpointsCommand::Check(draft) => endpoints::form::update::check(state, *draft, effects),
-        EndpointsCommand::Deploy => endpoints::form::update::deploy(state, effects),
-        EndpointsCommand::List(query) => LIST.read(state, query, effects),
-        EndpointsCommand::ListMore => LIST.read_more(state, effects),
-        EndpointsCommand::Open(id) => open(state, &id, effects),
+        EndpointsCommand::Check(draft) => endpoints::form::update::check(state, *draft),
+        EndpointsCommand::Deploy => endpoints::form::update::deploy(state),
+        EndpointsCommand::List(query) => LIST.read(state, query),
+        EndpointsCommand::ListMore => LIST.read_more(state),
+        EndpointsCommand::Open(id) => open(state, &id),
         EndpointsCommand::Close => state.remote.endpoints.open = None,
-        EndpointsCommand::Watch(id) => watch(state, &id, effects),
+        EndpointsCommand::Watch(id) => watch(state, &id),
         EndpointsCommand::StopWatching(id) => {
-            stop_watching(state, &id, effects);
+            stop_watching(state, &id);
         }
-        EndpointsCommand::ReadLog(id) => read_log(state, &id, effects),
-        EndpointsCommand::ConfirmDeletion(id) => ask_to_delete(state, &id, effects),
+        EndpointsCommand::ReadLog(id) => read_log(state, &id),
+        EndpointsCommand::ConfirmDeletion(id) => ask_to_delete(state, &id),
         EndpointsCommand::Keep => state.remote.endpoints.confirming = None,
         EndpointsCommand::Delete(id) => {
-            delete(state, &id, DeletionCause::UserRequest, effects);
+            delete(state, &id, DeletionCause::UserRequest);
         }
         EndpointsCommand::SetDeletionTime(id, delete_at_ms) => {
-            set_end(state, id, delete_at_ms, effects);
+            set_end(state, id, delete_at_ms);
         }
     }
 }
 
-pub(crate) fn on_event(state: &mut State, event: EndpointsEvent, effects: &mut Queue<Effect>) {
+pub(crate) fn on_event(state: &mut State, event: EndpointsEvent) {
     match event {
         EndpointsEvent::RecordsRead { records, unreadable, due } => {
-            records_read(state, records, unreadable, &due, effects);
+            records_read(state, records, unreadable, &due);
         }
-        EndpointsEvent::Outdated => watch_deployed(state, effects),
+        EndpointsEvent::Outdated => watch_deployed(state),
         EndpointsEvent::Checked(task, result) => {
             remote::update::checked::<EndpointDraft>(state, task, result);
         }
         EndpointsEvent::Deployed(task, result) => {
-            endpoints::form::update::deployed(state, task, result, effects);
+            endpoints::form::update::deployed(state, task, result);
         }
         EndpointsEvent::Listed { task, is_first, result } => listed(state, task, is_first, result),
         EndpointsEvent::Seen { id, task, endpoint, config, usd_per_hour } => {
@@ -87,7 +87,7 @@ fn listed(state: &mut State, task: TaskId, is_first: bool, result: Result<(SageM
 }
 
 /// Shows the page of an endpoint, and polls the endpoint.
-pub(crate) fn open(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
+pub(crate) fn open(state: &mut State, id: &EndpointId) {
     state.overlay = Overlay::Endpoints;
     let endpoints = &mut state.remote.endpoints;
     endpoints.open = Some(id.clone());
@@ -95,24 +95,18 @@ pub(crate) fn open(state: &mut State, id: &EndpointId, effects: &mut Queue<Effec
         endpoints.confirming = None;
     }
     if endpoints.of(id).deleting.is_none() {
-        watch(state, id, effects);
+        watch(state, id);
     }
 }
 
 /// Asks for confirmation before the endpoint is deleted.
-fn ask_to_delete(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
+fn ask_to_delete(state: &mut State, id: &EndpointId) {
     state.remote.endpoints.confirming = Some(id.clone());
-    open(state, id, effects);
+    open(state, id);
 }
 
 /// Stores the records of this computer, and deletes the endpoints whose deletion time has passed.
-fn records_read(
-    state: &mut State,
-    records: Vec<EndpointRecord>,
-    unreadable: Vec<String>,
-    due: &[EndpointId],
-    effects: &mut Queue<Effect>,
-) {
+fn records_read(state: &mut State, records: Vec<EndpointRecord>, unreadable: Vec<String>, due: &[EndpointId]) {
     for problem in &unreadable {
         if !state.remote.endpoints.unreadable.contains(problem) {
             let text =
@@ -139,25 +133,25 @@ fn records_read(
         endpoint.record = Some(record);
     }
     for id in due {
-        delete(state, id, DeletionCause::TimeIsOver, effects);
+        delete(state, id, DeletionCause::TimeIsOver);
     }
     for id in new {
-        watch(state, &id, effects);
+        watch(state, &id);
     }
 }
 
 /// Polls the endpoints deployed from this computer again, because another program may have changed or deleted them.
-fn watch_deployed(state: &mut State, effects: &mut Queue<Effect>) {
+fn watch_deployed(state: &mut State) {
     let known = state.remote.endpoints.known.iter();
     let ours = known.filter(|endpoint| endpoint.is_at_our_cost() && endpoint.deleting.is_none());
     let ids: Vec<EndpointId> = ours.map(|endpoint| endpoint.id.clone()).collect();
     for id in ids {
-        watch(state, &id, effects);
+        watch(state, &id);
     }
 }
 
 /// Polls an endpoint until it no longer changes by itself.
-pub(crate) fn watch(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
+pub(crate) fn watch(state: &mut State, id: &EndpointId) {
     if state.remote.endpoints.of(id).watching.is_some() {
         return;
     }
@@ -166,11 +160,11 @@ pub(crate) fn watch(state: &mut State, id: &EndpointId, effects: &mut Queue<Effe
     let endpoint = state.remote.endpoints.of(id);
     endpoint.watching = Some(ticket.id);
     endpoint.failure = None;
-    effects.push(EndpointsEffect::Watch { id: endpoint.id.clone(), ticket });
+    state.effects.push(EndpointsEffect::Watch { id: endpoint.id.clone(), ticket });
 }
 
-fn stop_watching(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
-    cancel(state, state.remote.endpoints.get(id).and_then(|endpoint| endpoint.watching), effects);
+fn stop_watching(state: &mut State, id: &EndpointId) {
+    cancel(state, state.remote.endpoints.get(id).and_then(|endpoint| endpoint.watching));
 }
 
 /// `None` if no endpoint has this name, or no longer.
@@ -254,7 +248,7 @@ fn watch_ended(state: &mut State, id: &EndpointId, task: TaskId, result: Result<
 }
 
 /// Reads the end of its containers' log, which shows why one does not start.
-fn read_log(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
+fn read_log(state: &mut State, id: &EndpointId) {
     if state.remote.endpoints.of(id).log.is_loading() {
         return;
     }
@@ -262,23 +256,23 @@ fn read_log(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
     let endpoint = state.remote.endpoints.of(id);
     endpoint.log = Loadable::Loading(ticket.id);
-    effects.push(EndpointsEffect::ReadLog { id: endpoint.id.clone(), ticket });
+    state.effects.push(EndpointsEffect::ReadLog { id: endpoint.id.clone(), ticket });
 }
 
 /// Changes the time of the automatic deletion.
-fn set_end(state: &mut State, id: EndpointId, delete_at_ms: Option<i64>, effects: &mut Queue<Effect>) {
+fn set_end(state: &mut State, id: EndpointId, delete_at_ms: Option<i64>) {
     if let Some(endpoint) = state.remote.endpoints.get_mut(&id) {
         endpoint.undeleted = None;
     }
-    effects.push(EndpointsEffect::SetDeletionTime { id, delete_at_ms });
+    state.effects.push(EndpointsEffect::SetDeletionTime { id, delete_at_ms });
 }
 
 /// Deletes an endpoint with its configuration and its other resources.
-fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause, effects: &mut Queue<Effect>) {
+fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause) {
     if state.remote.endpoints.of(id).deleting.is_some() {
         return;
     }
-    stop_watching(state, id, effects);
+    stop_watching(state, id);
     let title = match cause {
         DeletionCause::UserRequest => format!("Delete the endpoint {}", id.name),
         DeletionCause::TimeIsOver => {
@@ -292,7 +286,7 @@ fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause, effects: &mu
     }
     let endpoint = endpoints.of(id);
     endpoint.deleting = Some(ticket.id);
-    effects.push(EndpointsEffect::Delete { id: endpoint.id.clone(), cause, ticket });
+    state.effects.push(EndpointsEffect::Delete { id: endpoint.id.clone(), cause, ticket });
 }
 
 fn deleted(

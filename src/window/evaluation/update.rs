@@ -10,9 +10,8 @@ use crate::domain::{RunId, counted};
 use crate::tasks::ProgressUnit;
 use crate::window::evaluation::state::EvaluationBasis;
 use crate::window::state::{
-    Effect, EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, Failure,
-    Listing, Loadable, OpenedTruth, Overlay, Queue, State, TaskId, TaskKind, TruthAt, TruthReading, TruthRequest,
-    TruthSource,
+    EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, Failure, Listing,
+    Loadable, OpenedTruth, Overlay, State, TaskId, TaskKind, TruthAt, TruthReading, TruthRequest, TruthSource,
 };
 use crate::window::update::images;
 use crate::window::{project, search, tasks};
@@ -34,11 +33,11 @@ struct Saved {
     corrections: Vec<(String, String)>,
 }
 
-pub(crate) fn on_command(state: &mut State, command: EvaluationCommand, effects: &mut Queue<Effect>) {
+pub(crate) fn on_command(state: &mut State, command: EvaluationCommand) {
     match command {
-        EvaluationCommand::OpenTruth { at, reading, class_map } => open(state, at, reading, class_map, effects),
-        EvaluationCommand::CloseTruth => close(state, effects),
-        EvaluationCommand::ReadTruthAs(reading) => read_as(state, reading, effects),
+        EvaluationCommand::OpenTruth { at, reading, class_map } => open(state, at, reading, class_map),
+        EvaluationCommand::CloseTruth => close(state),
+        EvaluationCommand::ReadTruthAs(reading) => read_as(state, reading),
         EvaluationCommand::EvaluateAgain => {
             let run = state.run_id();
             if let Some(evaluating) = &mut state.evaluating {
@@ -49,40 +48,34 @@ pub(crate) fn on_command(state: &mut State, command: EvaluationCommand, effects:
             }
         }
         EvaluationCommand::CorrectClass { from, to } => {
-            correct(state, |corrections| corrections.set(from, to), effects);
+            correct(state, |corrections| corrections.set(from, to));
         }
         EvaluationCommand::ClearCorrections => {
-            correct(state, |corrections| *corrections = ClassCorrections::default(), effects);
+            correct(state, |corrections| *corrections = ClassCorrections::default());
         }
         EvaluationCommand::ShowPanel(is_shown) => show_panel(state, is_shown),
         EvaluationCommand::ShowBoxes(query) => {
-            search::update::set_query(state, query, effects);
+            search::update::set_query(state, query);
             state.settings.show_images_panel = true;
             state.filmstrip.get_or_insert_default().class = None;
         }
     }
 }
 
-pub(crate) fn on_event(state: &mut State, event: EvaluationEvent, effects: &mut Queue<Effect>) {
+pub(crate) fn on_event(state: &mut State, event: EvaluationEvent) {
     match event {
-        EvaluationEvent::TruthOpened(task, result) => opened(state, task, result, effects),
+        EvaluationEvent::TruthOpened(task, result) => opened(state, task, result),
         EvaluationEvent::Measured { task, run, evaluated } => measured(state, task, run, *evaluated),
         EvaluationEvent::Evaluated { task, run, result } => ended(state, task, run, result),
     }
 }
 
-pub(crate) fn open(
-    state: &mut State,
-    at: TruthAt,
-    reading: TruthReading,
-    class_map: Option<PathBuf>,
-    effects: &mut Queue<Effect>,
-) {
+pub(crate) fn open(state: &mut State, at: TruthAt, reading: TruthReading, class_map: Option<PathBuf>) {
     if state.source.is_none() {
         state.show_notice("Open the images first, then their ground truth");
         return;
     }
-    stop(state, effects);
+    stop(state);
     let previous = state.evaluating.take().and_then(Evaluating::last_opened);
     // Corrections for another file may still apply, because they use names.
     let corrections = previous.as_ref().map(|before| before.corrections.clone()).unwrap_or_default();
@@ -92,18 +85,18 @@ pub(crate) fn open(
     if matches!(state.overlay, Overlay::OpenTruth | Overlay::OpenPredictions) {
         state.overlay = Overlay::None;
     }
-    save(state, effects);
+    save(state);
 }
 
-fn read_as(state: &mut State, reading: TruthReading, effects: &mut Queue<Effect>) {
-    stop(state, effects);
+fn read_as(state: &mut State, reading: TruthReading) {
+    stop(state);
     if let Some(evaluating) = &mut state.evaluating {
         evaluating.reading = reading;
         evaluating.is_due = true;
         for run in evaluating.runs.values_mut() {
             run.basis = None;
         }
-        save(state, effects);
+        save(state);
     }
 }
 
@@ -114,43 +107,43 @@ pub(crate) fn show_panel(state: &mut State, is_shown: bool) {
     }
 }
 
-fn close(state: &mut State, effects: &mut Queue<Effect>) {
-    stop(state, effects);
+fn close(state: &mut State) {
+    stop(state);
     state.evaluating = None;
     state.evaluation_number += 1;
     if state.arranging.sort().by.needs_truth() {
         state.arranging.set_sort(crate::review::Sort::default());
     }
-    save(state, effects);
+    save(state);
 }
 
 /// Cancels pending tasks.
-fn stop(state: &mut State, effects: &mut Queue<Effect>) {
+fn stop(state: &mut State) {
     let Some(evaluating) = &state.evaluating else {
         return;
     };
     let runs = evaluating.runs.values().filter_map(|run| run.status.task());
     let tasks: Vec<TaskId> = evaluating.truth.task().into_iter().chain(runs).collect();
     for task in tasks {
-        tasks::update::cancel(state, Some(task), effects);
+        tasks::update::cancel(state, Some(task));
     }
 }
 
 /// Resets everything for another source.
-pub(crate) fn source_changed(state: &mut State, effects: &mut Queue<Effect>) {
-    stop(state, effects);
+pub(crate) fn source_changed(state: &mut State) {
+    stop(state);
     state.evaluating = None;
     state.evaluation_number += 1;
 }
 
-fn correct(state: &mut State, change: impl FnOnce(&mut ClassCorrections), effects: &mut Queue<Effect>) {
+fn correct(state: &mut State, change: impl FnOnce(&mut ClassCorrections)) {
     if let Some(evaluating) = &mut state.evaluating {
         change(&mut evaluating.corrections);
-        save(state, effects);
+        save(state);
     }
 }
 
-fn save(state: &mut State, effects: &mut Queue<Effect>) {
+fn save(state: &mut State) {
     let rows = |corrections: &ClassCorrections| {
         corrections.rows().map(|(from, to)| (from.to_owned(), to.to_owned())).collect()
     };
@@ -159,7 +152,7 @@ fn save(state: &mut State, effects: &mut Queue<Effect>) {
         reading: state.evaluating.as_ref().map(|evaluating| evaluating.reading.clone()).unwrap_or_default(),
         corrections: state.evaluating.as_ref().map_or_else(Vec::new, |evaluating| rows(&evaluating.corrections)),
     };
-    project::update::requests::save_view(state, TRUTH.to_owned(), &saved, effects);
+    project::update::requests::save_view(state, TRUTH.to_owned(), &saved);
 }
 
 /// Restores the ground truth from the project; ignores other names.
@@ -176,13 +169,13 @@ pub(crate) fn restore(state: &mut State, name: &str, json: &str) {
 }
 
 /// Stores ground truth. Unusable parts are listed as problems.
-fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>, effects: &mut Queue<Effect>) {
+fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>) {
     if !tasks::update::settle(state, task, result, |state| Some(&mut state.evaluating.as_mut()?.truth)) {
         return;
     }
     state.evaluation_number += 1;
     let Some(opened) = state.opened_truth().cloned() else {
-        return_to_previous(state, effects);
+        return_to_previous(state);
         return;
     };
     if let Some(evaluating) = &mut state.evaluating {
@@ -193,7 +186,7 @@ fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>,
         }
         if evaluating.at != opened.at || !opened.corrections.is_empty() {
             evaluating.at = opened.at;
-            save(state, effects);
+            save(state);
         }
     }
     let name = &opened.truth.name;
@@ -230,7 +223,7 @@ fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>,
 }
 
 /// Restores the previous ground truth after one that could not be read.
-fn return_to_previous(state: &mut State, effects: &mut Queue<Effect>) {
+fn return_to_previous(state: &mut State) {
     let Some(failed) = state.evaluating.take_if(|evaluating| evaluating.previous.is_some()) else {
         return;
     };
@@ -239,7 +232,7 @@ fn return_to_previous(state: &mut State, effects: &mut Queue<Effect>) {
         state.report_problem(text);
     }
     state.evaluating = failed.previous.map(|previous| Evaluating { is_shown: failed.is_shown, ..*previous });
-    save(state, effects);
+    save(state);
 }
 
 fn measured(state: &mut State, task: TaskId, run: RunId, evaluated: EvaluatedRun) {
@@ -272,21 +265,21 @@ fn ended(state: &mut State, task: TaskId, run: RunId, result: Result<Box<Evaluat
 
 /// Reads the ground truth once the images are listed, and evaluates the current runs on screen. Called after every
 /// message.
-pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn follow(state: &mut State) {
     let Some(source) = &state.source else {
         return;
     };
     if state.evaluating.is_none() || source.listing == Listing::Running {
         return;
     }
-    read_truth(state, effects);
+    read_truth(state);
     let compared = state.compared_run();
     for run in state.run_id().into_iter().chain(compared) {
-        evaluate(state, run, effects);
+        evaluate(state, run);
     }
 }
 
-fn read_truth(state: &mut State, effects: &mut Queue<Effect>) {
+fn read_truth(state: &mut State) {
     let samples = state.samples.len();
     let is_of_others = state.opened_truth().is_some_and(|opened| opened.images.by_sample.len() != samples);
     let Some(evaluating) = &mut state.evaluating else {
@@ -307,7 +300,7 @@ fn read_truth(state: &mut State, effects: &mut Queue<Effect>) {
         evaluating.verdicts = state.judgments.marks().revision();
     }
     let request = TruthRequest { from, reading, class_map, samples: state.samples.snapshot() };
-    effects.push(EvaluationEffect::OpenTruth { request, ticket });
+    state.effects.push(EvaluationEffect::OpenTruth { request, ticket });
 }
 
 /// The source of ground truth; `None` if the judged run no longer exists.
@@ -324,13 +317,13 @@ fn truth_source(state: &State, at: &TruthAt) -> Option<TruthSource> {
 }
 
 /// Opens ground truth in the open folder or file itself: folders by class, or records with labels.
-pub(crate) fn open_source(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn open_source(state: &mut State) {
     if let Some(at) = state.location().cloned() {
-        open(state, TruthAt::Files(at), TruthReading::default(), None, effects);
+        open(state, TruthAt::Files(at), TruthReading::default(), None);
     }
 }
 
-fn evaluate(state: &mut State, run: RunId, effects: &mut Queue<Effect>) {
+fn evaluate(state: &mut State, run: RunId) {
     let is_changing =
         state.tasks.running().iter().any(|task| {
             matches!(&task.kind, TaskKind::Predict { .. } | TaskKind::ReadOutputs | TaskKind::LoadRun { .. })
@@ -373,7 +366,7 @@ fn evaluate(state: &mut State, run: RunId, effects: &mut Queue<Effect>) {
         of_run.classes = Arc::new(classes);
         of_run.unused = unused;
     }
-    effects.push(EvaluationEffect::Evaluate { request, ticket });
+    state.effects.push(EvaluationEffect::Evaluate { request, ticket });
 }
 
 /// Everything needed to evaluate a run; `None` without ground truth or predictions.

@@ -6,37 +6,37 @@ use crate::domain::Saliency;
 use crate::tasks::ProgressUnit;
 use crate::window::predict;
 use crate::window::state::{
-    Effect, ExplainRequest, Explanation, Failure, Question, Queue, ReviewEffect, State, TaskId, TaskKind, TaskOutcome,
+    Effect, ExplainRequest, Explanation, Failure, Question, ReviewEffect, State, TaskId, TaskKind, TaskOutcome,
     TaskSignal,
 };
 use crate::window::tasks::update::begin;
 
 /// Starts an explanation. The model is loaded first if needed.
-pub(crate) fn explain(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn explain(state: &mut State) {
     let (Some(question), Some(run)) = (state.question(), state.runs.current()) else {
         return;
     };
     if state.inference.is_ready_for(&run.info.key) {
-        start(state, question, effects);
+        start(state, question);
     } else {
         let run = run.id();
         state.shown.explanation = Explanation::Waiting(question);
-        predict::update::predict::load(state, run, effects);
+        predict::update::predict::load(state, run);
     }
-    cancel_forgotten(state, effects);
+    cancel_forgotten(state);
 }
 
 /// Starts a waiting explanation after the model was loaded.
-pub(crate) fn start_waiting(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn start_waiting(state: &mut State) {
     if let Explanation::Waiting(question) = &state.shown.explanation
         && let Some(run) = state.runs.current()
         && state.inference.is_ready_for(&run.info.key)
     {
-        start(state, question.clone(), effects);
+        start(state, question.clone());
     }
 }
 
-fn start(state: &mut State, question: Question, effects: &mut Queue<Effect>) {
+fn start(state: &mut State, question: Question) {
     let (Some(sample), Some(source), Some(run)) = (state.selection.shown(), &state.source, state.runs.current()) else {
         return;
     };
@@ -49,7 +49,7 @@ fn start(state: &mut State, question: Question, effects: &mut Queue<Effect>) {
     let (task, target) = (ticket.id, question.target);
     state.shown.explanation = Explanation::Running { task, question };
     let request = ExplainRequest { source, key, uri, target };
-    effects.push(ReviewEffect::Explain { request, ticket });
+    state.effects.push(ReviewEffect::Explain { request, ticket });
 }
 
 /// Ends a waiting explanation because the model could not be loaded.
@@ -81,16 +81,16 @@ pub(crate) fn explained(state: &mut State, task: TaskId, result: Result<Arc<Sali
 }
 
 /// Cancels explanations that are no longer shown.
-pub(crate) fn cancel_forgotten(state: &State, effects: &mut Queue<Effect>) {
+pub(crate) fn cancel_forgotten(state: &mut State) {
     let requested = state.shown.explanation.task();
     for task in state.tasks.running() {
         if task.kind == TaskKind::Explain && Some(task.id) != requested {
-            effects.push(Effect::Signal(task.control.clone(), TaskSignal::Cancel));
+            state.effects.push(Effect::Signal(task.control.clone(), TaskSignal::Cancel));
         }
     }
 }
 
-pub(crate) fn hide(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn hide(state: &mut State) {
     state.shown.explanation = Explanation::None;
-    cancel_forgotten(state, effects);
+    cancel_forgotten(state);
 }

@@ -9,13 +9,13 @@ use crate::review::Suppressed;
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest, ExportEffect, ExportEvaluationRequest,
-    ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, FileRequest, Loadable, Overlay, Queue,
-    RequestId, Run, State, TaskId, TaskKind, TaskOutcome,
+    ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, FileRequest, Loadable, Overlay, RequestId,
+    Run, State, TaskId, TaskKind, TaskOutcome,
 };
 use crate::window::update::images;
 use crate::window::{evaluation, tasks};
 
-pub(crate) fn on_command(state: &mut State, command: ExportCommand, effects: &mut Queue<Effect>) {
+pub(crate) fn on_command(state: &mut State, command: ExportCommand) {
     match command {
         ExportCommand::Set(options, scope) => {
             state.export.options = options;
@@ -23,24 +23,24 @@ pub(crate) fn on_command(state: &mut State, command: ExportCommand, effects: &mu
         }
         ExportCommand::SetComparisonFormat(format) => state.export.comparison = format,
         ExportCommand::SetEvaluationFormat(format) => state.export.evaluation = format,
-        ExportCommand::PickTarget => pick_target(state, effects),
+        ExportCommand::PickTarget => pick_target(state),
         ExportCommand::StartComparison { path, replaces } => {
-            confirm_comparison(state, path, replaces, effects);
+            confirm_comparison(state, path, replaces);
         }
         ExportCommand::StartEvaluation { path, replaces } => {
-            confirm_evaluation(state, path, replaces, effects);
+            confirm_evaluation(state, path, replaces);
         }
-        ExportCommand::Start { path, replaces } => confirm(state, path, replaces, effects),
+        ExportCommand::Start { path, replaces } => confirm(state, path, replaces),
         ExportCommand::Dismiss => state.exported = None,
     }
 }
 
-pub(crate) fn on_event(state: &mut State, event: ExportEvent, effects: &mut Queue<Effect>) {
+pub(crate) fn on_event(state: &mut State, event: ExportEvent) {
     match event {
         ExportEvent::BoxesCounted { id, counts } => {
             state.export_boxes.take(id, counts);
         }
-        ExportEvent::Ended(task, result) => ended(state, task, result, effects),
+        ExportEvent::Ended(task, result) => ended(state, task, result),
     }
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn show(state: &mut State, overlay: Overlay) {
 }
 
 /// Counts the boxes available for export if the counts do not match the state. Called after every message.
-pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn follow(state: &mut State) {
     if state.overlay != Overlay::Export {
         return;
     }
@@ -88,7 +88,7 @@ pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
         return;
     }
     let id = RequestId(state.ids.next());
-    effects.push(ExportEffect::CountBoxes {
+    state.effects.push(ExportEffect::CountBoxes {
         id,
         what: Box::new(BoxCountRequest {
             predictions: run.predictions.clone(),
@@ -106,7 +106,7 @@ pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
 }
 
 /// Starts an export. `replaces` allows replacing an existing file or folder.
-fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Queue<Effect>) {
+fn confirm(state: &mut State, mut path: PathBuf, replaces: bool) {
     let (Some(source), Some(run)) = (state.source.as_ref(), state.run()) else {
         return;
     };
@@ -138,7 +138,7 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Q
         truth,
         target: ExportFile { path, replaces },
     };
-    effects.push(ExportEffect::Start { request: Box::new(request), ticket });
+    state.effects.push(ExportEffect::Start { request: Box::new(request), ticket });
 }
 
 /// Adds the extension of the format, unless the path has one or the format is a folder.
@@ -150,15 +150,15 @@ fn add_extension(path: &mut PathBuf, extension: Option<&str>) {
     }
 }
 
-fn pick_target(state: &State, effects: &mut Queue<Effect>) {
+fn pick_target(state: &mut State) {
     let suggested = state.suggested_export();
     let name = suggested.file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
-    effects.push(Effect::PickFile(FileRequest::ExportTarget { name }));
+    state.effects.push(Effect::PickFile(FileRequest::ExportTarget { name }));
 }
 
 /// Exports the comparison with the current filters.
-fn confirm_comparison(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Queue<Effect>) {
+fn confirm_comparison(state: &mut State, mut path: PathBuf, replaces: bool) {
     let (Some(source), Some(comparing)) = (&state.source, &state.comparing) else {
         return;
     };
@@ -183,11 +183,11 @@ fn confirm_comparison(state: &mut State, mut path: PathBuf, replaces: bool, effe
         format,
         target: ExportFile { path, replaces },
     };
-    effects.push(ExportEffect::StartComparison { request, ticket });
+    state.effects.push(ExportEffect::StartComparison { request, ticket });
 }
 
 /// Exports the evaluation of the run on screen. It is measured again with the current filters.
-fn confirm_evaluation(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Queue<Effect>) {
+fn confirm_evaluation(state: &mut State, mut path: PathBuf, replaces: bool) {
     let Some(evaluation) = state.run_id().and_then(|run| evaluation::update::request(state, run)) else {
         return;
     };
@@ -197,10 +197,10 @@ fn confirm_evaluation(state: &mut State, mut path: PathBuf, replaces: bool, effe
     let ticket = tasks::update::begin(state, TaskKind::Export, ProgressUnit::Images, title);
     state.export.stage = Loadable::Loading(ticket.id);
     let request = ExportEvaluationRequest { evaluation, format, target: ExportFile { path, replaces } };
-    effects.push(ExportEffect::StartEvaluation { request: Box::new(request), ticket });
+    state.effects.push(ExportEffect::StartEvaluation { request: Box::new(request), ticket });
 }
 
-fn ended(state: &mut State, task: TaskId, result: Result<Exported, Failure>, effects: &mut Queue<Effect>) {
+fn ended(state: &mut State, task: TaskId, result: Result<Exported, Failure>) {
     let is_open = matches!(state.overlay, Overlay::Export | Overlay::ExportComparison | Overlay::ExportEvaluation);
     // Another dialog or export may have been opened meanwhile.
     let is_shown = is_open && state.export.stage == Loadable::Loading(task);
@@ -210,7 +210,7 @@ fn ended(state: &mut State, task: TaskId, result: Result<Exported, Failure>, eff
                 state.overlay = Overlay::None;
             }
             let outcome = TaskOutcome::Done(exported.summary.clone());
-            tasks::update::ended(state, task, outcome, Vec::new(), effects);
+            tasks::update::ended(state, task, outcome, Vec::new());
             state.exported = Some(exported);
         }
         Err(failure) => {
@@ -224,7 +224,7 @@ fn ended(state: &mut State, task: TaskId, result: Result<Exported, Failure>, eff
                 // The list of problems may be closed.
                 state.show_notice(message.clone());
             }
-            tasks::update::ended(state, task, failure.into(), Vec::new(), effects);
+            tasks::update::ended(state, task, failure.into(), Vec::new());
         }
     }
 }

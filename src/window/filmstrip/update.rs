@@ -4,9 +4,7 @@ use crate::domain::{ModelTask, SampleId};
 use crate::review::{ArrangeRequest, FilmBox, FilmFrame, FilmRequest, Suppressed};
 use crate::window::browse;
 use crate::window::filmstrip::state::FilmBasis;
-use crate::window::state::{
-    BoxToSelect, CropRequest, Derived, Effect, Filmstrip, Queue, RequestId, ReviewEffect, State,
-};
+use crate::window::state::{BoxToSelect, CropRequest, Derived, Filmstrip, RequestId, ReviewEffect, State};
 
 /// Opens or closes the strip.
 pub(crate) fn toggle(state: &mut State) {
@@ -24,7 +22,7 @@ pub(crate) fn open(state: &mut State, class: u32) {
 }
 
 /// Requests new frames if the current or pending ones do not match the state. Called after every message.
-pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn follow(state: &mut State) {
     let basis = basis(state);
     let awaits_overlaps = awaits_overlaps(state);
     let Some(strip) = &mut state.filmstrip else {
@@ -44,7 +42,7 @@ pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let images = ArrangeRequest { suppressed: hidden_overlaps(state).cloned(), ..state.arrange_request() };
     let id = RequestId(state.ids.next());
     let what = Box::new(FilmRequest { images, class: basis.class, order: basis.order });
-    effects.push(ReviewEffect::GatherFilmstrip { id, what });
+    state.effects.push(ReviewEffect::GatherFilmstrip { id, what });
     if let Some(strip) = &mut state.filmstrip {
         strip.frames.keep_if(|gathered| gathered.is_same_question(&basis));
         strip.frames.begin(id, basis);
@@ -81,7 +79,7 @@ fn basis(state: &State) -> Option<FilmBasis> {
     })
 }
 
-pub(crate) fn request_crops(state: &State, requested: &[FilmFrame], effects: &mut Queue<Effect>) {
+pub(crate) fn request_crops(state: &mut State, requested: &[FilmFrame]) {
     let (Some(source), Some(run)) = (&state.source, state.runs.current()) else {
         return;
     };
@@ -95,7 +93,7 @@ pub(crate) fn request_crops(state: &State, requested: &[FilmFrame], effects: &mu
             prediction: state.runs.prediction(run.id(), frame.sample).cloned(),
         })
     };
-    effects.push(ReviewEffect::MakeCrops {
+    state.effects.push(ReviewEffect::MakeCrops {
         source: source.id,
         run: run.id(),
         requested: requested.iter().filter_map(request).collect(),
@@ -103,9 +101,9 @@ pub(crate) fn request_crops(state: &State, requested: &[FilmFrame], effects: &mu
 }
 
 /// Shows an image with one of its boxes selected, once its prediction is available.
-pub(crate) fn show_box(state: &mut State, sample: SampleId, shows: FilmBox, effects: &mut Queue<Effect>) {
+pub(crate) fn show_box(state: &mut State, sample: SampleId, shows: FilmBox) {
     if state.selection.shown() != Some(sample) {
-        browse::update::show(state, sample, effects);
+        browse::update::show(state, sample);
     }
     if let FilmBox::Predicted(index) = shows {
         state.shown.box_to_select = Some(BoxToSelect::Index(index as usize));

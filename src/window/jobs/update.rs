@@ -10,49 +10,49 @@ use crate::tasks::ProgressUnit;
 use crate::window::remote::update::ListOf;
 use crate::window::state::{
     Effect, Failure, JobDraft, JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Loadable, Overlay,
-    Queue, State, TaskId, TaskKind, TaskOutcome, Ticket, WatchEnd,
+    State, TaskId, TaskKind, TaskOutcome, Ticket, WatchEnd,
 };
 use crate::window::tasks::update::{begin, cancel, end, settle};
 use crate::window::{jobs, remote};
 
-pub(crate) fn on_command(state: &mut State, command: JobsCommand, effects: &mut Queue<Effect>) {
+pub(crate) fn on_command(state: &mut State, command: JobsCommand) {
     match command {
-        JobsCommand::Check(draft) => jobs::form::update::check(state, *draft, effects),
-        JobsCommand::Rehearse(request) => jobs::form::update::rehearse(state, request, effects),
-        JobsCommand::Start => jobs::form::update::start(state, effects),
-        JobsCommand::KeepPrice(price) => effects.push(JobsEffect::KeepPrice(price)),
-        JobsCommand::ChangePrice(change) => effects.push(JobsEffect::ChangePrice(change)),
-        JobsCommand::List(query) => LIST.read(state, query, effects),
-        JobsCommand::ListMore => LIST.read_more(state, effects),
+        JobsCommand::Check(draft) => jobs::form::update::check(state, *draft),
+        JobsCommand::Rehearse(request) => jobs::form::update::rehearse(state, request),
+        JobsCommand::Start => jobs::form::update::start(state),
+        JobsCommand::KeepPrice(price) => state.effects.push(JobsEffect::KeepPrice(price)),
+        JobsCommand::ChangePrice(change) => state.effects.push(JobsEffect::ChangePrice(change)),
+        JobsCommand::List(query) => LIST.read(state, query),
+        JobsCommand::ListMore => LIST.read_more(state),
         JobsCommand::Close => state.remote.open = None,
-        JobsCommand::Open(id) => open(state, &id, effects),
-        JobsCommand::Watch(id) => watch(state, &id, effects),
-        JobsCommand::StopWatching(id) => stop_watching(state, &id, effects),
-        JobsCommand::Stop(id) => stop(state, &id, effects),
-        JobsCommand::FindOutcome(id) => find_outcome(state, &id, effects),
-        JobsCommand::PlanRetry(id, choice) => plan_retry(state, &id, choice, effects),
-        JobsCommand::StartRetry(id) => start_retry(state, &id, effects),
-        JobsCommand::DropRetry(id) => drop_retry(state, &id, effects),
-        JobsCommand::FindLeftovers(id) => find_leftovers(state, &id, effects),
-        JobsCommand::DeleteLeftovers(id) => delete_leftovers(state, &id, effects),
+        JobsCommand::Open(id) => open(state, &id),
+        JobsCommand::Watch(id) => watch(state, &id),
+        JobsCommand::StopWatching(id) => stop_watching(state, &id),
+        JobsCommand::Stop(id) => stop(state, &id),
+        JobsCommand::FindOutcome(id) => find_outcome(state, &id),
+        JobsCommand::PlanRetry(id, choice) => plan_retry(state, &id, choice),
+        JobsCommand::StartRetry(id) => start_retry(state, &id),
+        JobsCommand::DropRetry(id) => drop_retry(state, &id),
+        JobsCommand::FindLeftovers(id) => find_leftovers(state, &id),
+        JobsCommand::DeleteLeftovers(id) => delete_leftovers(state, &id),
     }
 }
 
-pub(crate) fn on_event(state: &mut State, event: JobsEvent, effects: &mut Queue<Effect>) {
+pub(crate) fn on_event(state: &mut State, event: JobsEvent) {
     match event {
-        JobsEvent::PricesRead { path, result } => prices_read(state, path, result, effects),
+        JobsEvent::PricesRead { path, result } => prices_read(state, path, result),
         JobsEvent::Checked(task, result) => remote::update::checked::<JobDraft>(state, task, result),
         JobsEvent::Rehearsed(task, result) => jobs::form::update::rehearsed(state, task, result),
-        JobsEvent::Started(task, result) => jobs::form::update::started(state, task, result, effects),
+        JobsEvent::Started(task, result) => jobs::form::update::started(state, task, result),
         JobsEvent::Listed { task, is_first, result } => drop(LIST.take(state, task, is_first, result)),
         JobsEvent::Seen { id, task, progress } => polled(state, &id, task, *progress),
         JobsEvent::Trouble { id, task, text } => trouble(state, &id, task, text),
         JobsEvent::WatchEnded { id, task, end: ending } => {
-            watch_ended(state, &id, task, ending, effects);
+            watch_ended(state, &id, task, ending);
         }
         JobsEvent::StopRequested(id, task, result) => {
             if ended(state, &id, task, result, |job| &mut job.stopping).is_some() {
-                watch(state, &id, effects);
+                watch(state, &id);
             }
         }
         JobsEvent::OutcomeFound(id, task, result) => {
@@ -63,13 +63,13 @@ pub(crate) fn on_event(state: &mut State, event: JobsEvent, effects: &mut Queue<
             settle(state, task, result, |state| Some(&mut state.remote.job_mut(&id)?.retry));
         }
         JobsEvent::RetryStarted(id, task, result) => {
-            retry_started(state, &id, task, result, effects);
+            retry_started(state, &id, task, result);
         }
         JobsEvent::LeftoversFound(id, task, result) => {
             settle(state, task, result, |state| Some(&mut state.remote.job_mut(&id)?.left));
         }
         JobsEvent::LeftoversDeleted(id, task, result) => {
-            leftovers_deleted(state, &id, task, result, effects);
+            leftovers_deleted(state, &id, task, result);
         }
     }
 }
@@ -83,17 +83,17 @@ pub(crate) const LIST: ListOf<TransformStatus, TransformSummary> = ListOf {
 };
 
 /// Shows the page of a job, and polls the job.
-fn open(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn open(state: &mut State, id: &JobId) {
     state.overlay = Overlay::Jobs;
     state.remote.open = Some(id.clone());
     let job = state.remote.job_of(id);
     if job.watching.is_none() && !job.is_over() {
-        watch(state, id, effects);
+        watch(state, id);
     }
     // A retry may have changed the outcome meanwhile.
     let known = job_outcome(state, id);
     if known.is_some_and(|outcome| outcome.retry_under_way().is_some()) {
-        find_outcome(state, id, effects);
+        find_outcome(state, id);
     }
 }
 
@@ -102,14 +102,14 @@ fn job_outcome<'s>(state: &'s State, id: &JobId) -> Option<&'s JobOutcome> {
 }
 
 /// Resumes watching the jobs that were watched when Spotcheck ended.
-pub(crate) fn watch_again(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn watch_again(state: &mut State) {
     for id in state.settings.watched_jobs.clone() {
-        watch(state, &id, effects);
+        watch(state, &id);
     }
 }
 
 /// Polls a job until it ends.
-pub(crate) fn watch(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+pub(crate) fn watch(state: &mut State, id: &JobId) {
     if state.remote.job_of(id).watching.is_some() {
         return;
     }
@@ -121,20 +121,20 @@ pub(crate) fn watch(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) 
     if !state.settings.watched_jobs.contains(id) {
         state.settings.watched_jobs.push(id.clone());
     }
-    effects.push(JobsEffect::Watch(id.clone(), ticket));
+    state.effects.push(JobsEffect::Watch(id.clone(), ticket));
 }
 
 /// Restarts polling a job, because the basis of its counts has changed.
-fn watch_anew(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
-    stop_watching(state, id, effects);
+fn watch_anew(state: &mut State, id: &JobId) {
+    stop_watching(state, id);
     state.remote.job_of(id).watching = None;
-    watch(state, id, effects);
+    watch(state, id);
 }
 
 /// Stops watching, now and after the next start.
-fn stop_watching(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn stop_watching(state: &mut State, id: &JobId) {
     forget_watching(state, id);
-    cancel(state, state.remote.job(id).and_then(|job| job.watching), effects);
+    cancel(state, state.remote.job(id).and_then(|job| job.watching));
 }
 
 fn forget_watching(state: &mut State, id: &JobId) {
@@ -167,7 +167,7 @@ fn trouble(state: &mut State, id: &JobId, task: TaskId, text: String) {
     }
 }
 
-fn watch_ended(state: &mut State, id: &JobId, task: TaskId, ending: WatchEnd, effects: &mut Queue<Effect>) {
+fn watch_ended(state: &mut State, id: &JobId, task: TaskId, ending: WatchEnd) {
     let failure = match &ending {
         WatchEnd::JobOver => None,
         WatchEnd::NoSuchJob(failure) | WatchEnd::Failed(failure) => Some(failure),
@@ -184,7 +184,7 @@ fn watch_ended(state: &mut State, id: &JobId, task: TaskId, ending: WatchEnd, ef
     match ending {
         WatchEnd::JobOver => {
             forget_watching(state, id);
-            job_ended(state, id, effects);
+            job_ended(state, id);
         }
         WatchEnd::Failed(Failure::Cancelled) => forget_watching(state, id),
         WatchEnd::NoSuchJob(failure) => {
@@ -197,7 +197,7 @@ fn watch_ended(state: &mut State, id: &JobId, task: TaskId, ending: WatchEnd, ef
 }
 
 /// Reports the end of a watched job, as a problem if outputs are missing, and lists its leftovers.
-fn job_ended(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn job_ended(state: &mut State, id: &JobId) {
     let Some(progress) = state.remote.job(id).and_then(|job| job.progress.as_ref()) else {
         return;
     };
@@ -208,17 +208,17 @@ fn job_ended(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
         Some(missing) if missing > 0 => {
             let text = format!("Job {name} {status}. Outputs: {outputs} found, {missing} missing");
             state.report_problem(text);
-            find_outcome(state, id, effects);
+            find_outcome(state, id);
         }
         _ => {
             state.show_notice(format!("Job {name} {status}. Outputs: {outputs}"));
             // Failed objects may have been uploaded again since, and would look as if they were newer.
             if has_failed {
-                find_outcome(state, id, effects);
+                find_outcome(state, id);
             }
         }
     }
-    find_leftovers(state, id, effects);
+    find_leftovers(state, id);
 }
 
 /// Starts a task for a known job: `note` stores its id with the job.
@@ -228,24 +228,16 @@ fn begin_for(
     title: String,
     note: impl FnOnce(&mut KnownJob, TaskId),
     effect: impl FnOnce(JobId, Ticket) -> JobsEffect,
-    effects: &mut Queue<Effect>,
 ) {
     if state.remote.job(id).is_some() {
         let ticket = begin(state, TaskKind::Jobs, ProgressUnit::Steps, title);
         note(state.remote.job_of(id), ticket.id);
-        effects.push(effect(id.clone(), ticket));
+        state.effects.push(effect(id.clone(), ticket));
     }
 }
 
-fn stop(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
-    begin_for(
-        state,
-        id,
-        format!("Stop the job {}", id.name),
-        |job, task| job.stopping = Some(task),
-        JobsEffect::Stop,
-        effects,
-    );
+fn stop(state: &mut State, id: &JobId) {
+    begin_for(state, id, format!("Stop the job {}", id.name), |job, task| job.stopping = Some(task), JobsEffect::Stop);
 }
 
 /// Ends a task whose id `note` is stored with the job, and stores its failure there.
@@ -263,19 +255,18 @@ fn ended<T>(
 }
 
 /// Lists the objects without an output, and the reasons.
-fn find_outcome(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn find_outcome(state: &mut State, id: &JobId) {
     begin_for(
         state,
         id,
         format!("Find failed images of the job {}", id.name),
         |job, task| job.outcome = Loadable::Loading(task),
         JobsEffect::FindOutcome,
-        effects,
     );
 }
 
 /// Plans a separate job for only the failed objects.
-fn plan_retry(state: &mut State, id: &JobId, choice: RetryChoice, effects: &mut Queue<Effect>) {
+fn plan_retry(state: &mut State, id: &JobId, choice: RetryChoice) {
     if job_outcome(state, id).is_none_or(|found| found.failed.is_empty()) {
         return;
     }
@@ -285,19 +276,18 @@ fn plan_retry(state: &mut State, id: &JobId, choice: RetryChoice, effects: &mut 
         format!("Plan a retry of the job {}", id.name),
         |job, task| job.retry = Loadable::Loading(task),
         |id, ticket| JobsEffect::PlanRetry { id, choice, ticket },
-        effects,
     );
 }
 
-fn drop_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn drop_retry(state: &mut State, id: &JobId) {
     if let Some(job) = state.remote.job_mut(id) {
         let dropped = std::mem::take(&mut job.retry);
-        cancel(state, dropped.task(), effects);
+        cancel(state, dropped.task());
     }
 }
 
 /// Starts the plan, unless the check predicts a failure.
-fn start_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn start_retry(state: &mut State, id: &JobId) {
     let Some(job) = state.remote.job(id) else {
         return;
     };
@@ -312,17 +302,10 @@ fn start_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
         format!("Retry failed images of the job {}", id.name),
         |job, task| job.retrying = Some(task),
         |id, ticket| JobsEffect::StartRetry { id, plan, ticket },
-        effects,
     );
 }
 
-fn retry_started(
-    state: &mut State,
-    id: &JobId,
-    task: TaskId,
-    result: Result<String, Failure>,
-    effects: &mut Queue<Effect>,
-) {
+fn retry_started(state: &mut State, id: &JobId, task: TaskId, result: Result<String, Failure>) {
     let Some(name) = ended(state, id, task, result, |job| &mut job.retrying) else {
         return;
     };
@@ -338,10 +321,10 @@ fn retry_started(
     if state.remote.open.as_ref() == Some(id) {
         state.remote.open = Some(next.clone());
     }
-    watch(state, &next, effects);
+    watch(state, &next);
 }
 
-fn find_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn find_leftovers(state: &mut State, id: &JobId) {
     begin_for(
         state,
         id,
@@ -351,11 +334,10 @@ fn find_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
             job.cleaned = None;
         },
         JobsEffect::FindLeftovers,
-        effects,
     );
 }
 
-fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+fn delete_leftovers(state: &mut State, id: &JobId) {
     let left = state.remote.job(id).and_then(|job| job.left.ready());
     let found = match left {
         Some(Leftovers::Recorded(found)) if !found.is_empty() => found.clone(),
@@ -367,17 +349,10 @@ fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) 
         format!("Clean up after the job {}", id.name),
         |job, task| job.cleaning = Some(task),
         |id, ticket| JobsEffect::DeleteLeftovers { id, found, ticket },
-        effects,
     );
 }
 
-fn leftovers_deleted(
-    state: &mut State,
-    id: &JobId,
-    task: TaskId,
-    result: Result<(String, Vec<Leftover>), Failure>,
-    effects: &mut Queue<Effect>,
-) {
+fn leftovers_deleted(state: &mut State, id: &JobId, task: TaskId, result: Result<(String, Vec<Leftover>), Failure>) {
     if let Ok((said, _)) = &result {
         drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
     }
@@ -390,11 +365,11 @@ fn leftovers_deleted(
     // A retry may need what was deleted.
     job.retry = Loadable::NotLoaded;
     if job.outcome.ready().is_some_and(|outcome| !outcome.failed.is_empty()) {
-        find_outcome(state, id, effects);
+        find_outcome(state, id);
     }
 }
 
-fn prices_read(state: &mut State, path: String, result: Result<PriceTable, String>, effects: &mut Queue<Effect>) {
+fn prices_read(state: &mut State, path: String, result: Result<PriceTable, String>) {
     let prices = &mut state.remote.prices;
     prices.path = path;
     let table = match result {
@@ -412,11 +387,11 @@ fn prices_read(state: &mut State, path: String, result: Result<PriceTable, Strin
     match state.overlay {
         Overlay::StartJob if !matches!(state.remote.job_form.check, Loadable::NotLoaded) => {
             let draft = state.remote.job_form.draft.clone();
-            jobs::form::update::check(state, draft, effects);
+            jobs::form::update::check(state, draft);
         }
         Overlay::Jobs => {
             if let Some(id) = state.remote.open.clone() {
-                watch_anew(state, &id, effects);
+                watch_anew(state, &id);
             }
         }
         _ => {}

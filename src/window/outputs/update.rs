@@ -8,30 +8,30 @@ use crate::tasks::ProgressUnit;
 use crate::window::state::{
     Action, Effect, FileRequest, FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OutputsAt, OutputsCommand,
     OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, PredictionsFrom,
-    Queue, Run, SourceId, State, TaskId, TaskKind, TaskOutcome, Ticket,
+    Run, SourceId, State, TaskId, TaskKind, TaskOutcome, Ticket,
 };
 use crate::window::tasks::update::begin;
 use crate::window::{comparison, outputs, predict, project, tasks};
 
-pub(crate) fn on_command(state: &mut State, command: OutputsCommand, effects: &mut Queue<Effect>) {
+pub(crate) fn on_command(state: &mut State, command: OutputsCommand) {
     match command {
-        OutputsCommand::Open(request) => open_outputs(state, *request, effects),
-        OutputsCommand::OpenPredictions(from) => open_predictions(state, from, effects),
-        OutputsCommand::Preview(at) => preview_outputs(state, *at, effects),
-        OutputsCommand::TryReading(request) => outputs::reading::update::try_it(state, *request, effects),
-        OutputsCommand::SaveMapping(request) => outputs::reading::update::save(state, *request, effects),
-        OutputsCommand::LoadMapping(path) => outputs::reading::update::load(state, path, effects),
-        OutputsCommand::DeleteMapping(path) => outputs::reading::update::delete(state, path, effects),
-        OutputsCommand::PickMapping => effects.push(Effect::PickFile(FileRequest::Mapping)),
+        OutputsCommand::Open(request) => open_outputs(state, *request),
+        OutputsCommand::OpenPredictions(from) => open_predictions(state, from),
+        OutputsCommand::Preview(at) => preview_outputs(state, *at),
+        OutputsCommand::TryReading(request) => outputs::reading::update::try_it(state, *request),
+        OutputsCommand::SaveMapping(request) => outputs::reading::update::save(state, *request),
+        OutputsCommand::LoadMapping(path) => outputs::reading::update::load(state, path),
+        OutputsCommand::DeleteMapping(path) => outputs::reading::update::delete(state, path),
+        OutputsCommand::PickMapping => state.effects.push(Effect::PickFile(FileRequest::Mapping)),
     }
 }
 
-pub(crate) fn on_event(state: &mut State, event: OutputsEvent, effects: &mut Queue<Effect>) {
+pub(crate) fn on_event(state: &mut State, event: OutputsEvent) {
     match event {
-        OutputsEvent::Found { source, run, found, .. } => outputs_found(state, source, run, *found, effects),
-        OutputsEvent::Labeled { source, run, labels } => labeled(state, source, run, *labels, effects),
-        OutputsEvent::Read { source, task, result } => outputs_read(state, source, task, result, effects),
-        OutputsEvent::Previewed { source, task, result } => outputs_previewed(state, source, task, result, effects),
+        OutputsEvent::Found { source, run, found, .. } => outputs_found(state, source, run, *found),
+        OutputsEvent::Labeled { source, run, labels } => labeled(state, source, run, *labels),
+        OutputsEvent::Read { source, task, result } => outputs_read(state, source, task, result),
+        OutputsEvent::Previewed { source, task, result } => outputs_previewed(state, source, task, result),
         OutputsEvent::Tried { question, trial } => {
             let reading = &mut state.remote.reading;
             if reading.question == question {
@@ -43,17 +43,17 @@ pub(crate) fn on_event(state: &mut State, event: OutputsEvent, effects: &mut Que
             state.remote.reading.problems = problems;
         }
         OutputsEvent::MappingSaved(result) => {
-            outputs::reading::update::saved(state, result.map(|saved| *saved), effects);
+            outputs::reading::update::saved(state, result.map(|saved| *saved));
         }
         OutputsEvent::MappingLoaded(result) => {
             outputs::reading::update::loaded(state, result.map(|loaded| *loaded));
         }
-        OutputsEvent::MappingDeleted(result) => outputs::reading::update::deleted(state, result, effects),
+        OutputsEvent::MappingDeleted(result) => outputs::reading::update::deleted(state, result),
     }
 }
 
 /// Handles opening or closing the dialog.
-pub(crate) fn outputs_dialog(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn outputs_dialog(state: &mut State) {
     state.remote.outputs.failure = None;
     if state.overlay == Overlay::OpenOutputs {
         let reading = &mut state.remote.reading;
@@ -61,12 +61,12 @@ pub(crate) fn outputs_dialog(state: &mut State, effects: &mut Queue<Effect>) {
         if reading.examples_of.is_some() {
             reading.forget_examples();
         }
-        effects.push(OutputsEffect::ListMappings);
+        state.effects.push(OutputsEffect::ListMappings);
     }
 }
 
 /// Previews the first predictions, to show how they are read before all of them are.
-fn preview_outputs(state: &mut State, at: OutputsAt, effects: &mut Queue<Effect>) {
+fn preview_outputs(state: &mut State, at: OutputsAt) {
     let (None, Some(open)) = (state.remote.outputs.task, &state.source) else {
         return;
     };
@@ -76,7 +76,7 @@ fn preview_outputs(state: &mut State, at: OutputsAt, effects: &mut Queue<Effect>
     state.remote.outputs.task = Some(ticket.id);
     state.remote.outputs.failure = None;
     let place = OutputsPlace { source, root, samples: state.samples.snapshot(), at };
-    effects.push(OutputsEffect::Preview { place, ticket });
+    state.effects.push(OutputsEffect::Preview { place, ticket });
 }
 
 fn outputs_previewed(
@@ -84,7 +84,6 @@ fn outputs_previewed(
     source: SourceId,
     task: TaskId,
     result: Result<Arc<ResponseExamples>, OutputsFailure>,
-    effects: &mut Queue<Effect>,
 ) {
     if state.remote.outputs.task == Some(task) {
         state.remote.outputs.task = None;
@@ -92,7 +91,7 @@ fn outputs_previewed(
     match result {
         Ok(examples) => {
             state.tasks.forget(task);
-            outputs::reading::update::set_examples(state, source, None, examples, effects);
+            outputs::reading::update::set_examples(state, source, None, examples);
         }
         Err(failure) => {
             drop(state.tasks.end(task, outcome_of(&failure)));
@@ -110,7 +109,7 @@ fn outcome_of(failure: &OutputsFailure) -> TaskOutcome {
     }
 }
 
-fn open_outputs(state: &mut State, request: OutputsRequest, effects: &mut Queue<Effect>) {
+fn open_outputs(state: &mut State, request: OutputsRequest) {
     if state.remote.outputs.task.is_some() {
         return;
     }
@@ -130,11 +129,11 @@ fn open_outputs(state: &mut State, request: OutputsRequest, effects: &mut Queue<
         known: known_runs(state),
         new_run: state.runs.new_id(),
     };
-    effects.push(OutputsEffect::Open { request, ticket });
+    state.effects.push(OutputsEffect::Open { request, ticket });
 }
 
 /// Opens predictions from another tool, if that is possible now.
-pub(crate) fn open_predictions(state: &mut State, from: PredictionsFrom, effects: &mut Queue<Effect>) {
+pub(crate) fn open_predictions(state: &mut State, from: PredictionsFrom) {
     let is_idle = state.remote.outputs.task.is_none();
     let busy = "Other predictions are still being read; wait, or cancel that task";
     let check = Action::OpenPredictions.check(state).and(if is_idle { Ok(()) } else { Err(busy) });
@@ -153,7 +152,7 @@ pub(crate) fn open_predictions(state: &mut State, from: PredictionsFrom, effects
         known: known_runs(state),
         new_run: state.runs.new_id(),
     };
-    effects.push(OutputsEffect::OpenPredictions { request, ticket });
+    state.effects.push(OutputsEffect::OpenPredictions { request, ticket });
 }
 
 fn begin_opening(state: &mut State, title: String) -> Ticket {
@@ -168,7 +167,7 @@ fn known_runs(state: &State) -> Vec<RunInfo> {
 }
 
 /// Shows the new run; its predictions follow.
-fn outputs_found(state: &mut State, source: SourceId, run: RunId, found: FoundRun, effects: &mut Queue<Effect>) {
+fn outputs_found(state: &mut State, source: SourceId, run: RunId, found: FoundRun) {
     if !state.is_open(source) {
         return;
     }
@@ -186,7 +185,7 @@ fn outputs_found(state: &mut State, source: SourceId, run: RunId, found: FoundRu
         }));
     }
     state.runs.switch_to(Some(run));
-    predict::update::predict::run_changed(state, effects);
+    predict::update::predict::run_changed(state);
     // The user who opened the outputs expects to see them.
     if matches!(state.overlay, Overlay::Jobs | Overlay::OpenOutputs | Overlay::OpenPredictions) {
         state.overlay = Overlay::None;
@@ -194,7 +193,7 @@ fn outputs_found(state: &mut State, source: SourceId, run: RunId, found: FoundRu
 }
 
 /// Stores the class names, which are discovered with the predictions.
-fn labeled(state: &mut State, source: SourceId, run: RunId, labels: LabelSet, effects: &mut Queue<Effect>) {
+fn labeled(state: &mut State, source: SourceId, run: RunId, labels: LabelSet) {
     let is_open = state.is_open(source);
     let Some(run) = state.runs.get_mut(run).filter(|_| is_open) else {
         return;
@@ -202,17 +201,11 @@ fn labeled(state: &mut State, source: SourceId, run: RunId, labels: LabelSet, ef
     run.info.labels = run.info.labels.with_more(&labels);
     let (id, is_in_project) = (run.id(), run.is_in_project);
     if is_in_project {
-        project::update::requests::save(state, vec![Change::SetRunLabels(id, labels)], effects);
+        project::update::requests::save(state, vec![Change::SetRunLabels(id, labels)]);
     }
 }
 
-fn outputs_read(
-    state: &mut State,
-    source: SourceId,
-    task: TaskId,
-    mut result: Result<OutputsEnd, OutputsFailure>,
-    effects: &mut Queue<Effect>,
-) {
+fn outputs_read(state: &mut State, source: SourceId, task: TaskId, mut result: Result<OutputsEnd, OutputsFailure>) {
     let is_wanted = state.remote.outputs.task == Some(task);
     let outcome = match &result {
         Ok(end) => end.outcome.clone(),
@@ -229,25 +222,25 @@ fn outputs_read(
         }
     }
     let notes = result.as_mut().map_or_else(|_| Vec::new(), |end| std::mem::take(&mut end.notes));
-    tasks::update::ended(state, task, outcome, notes, effects);
+    tasks::update::ended(state, task, outcome, notes);
     if is_wanted {
         state.remote.outputs.task = None;
         if let Err(OutputsFailure::Failed { examples: Some(examples), .. }) = &result {
-            outputs::reading::update::set_examples(state, source, None, Arc::clone(examples), effects);
+            outputs::reading::update::set_examples(state, source, None, Arc::clone(examples));
         }
         state.remote.outputs.failure = result.err();
         if state.remote.outputs.failure.is_some() && state.overlay == Overlay::Jobs {
             // The labels and the mapping can be chosen there.
             state.overlay = Overlay::OpenOutputs;
-            effects.push(OutputsEffect::ListMappings);
+            state.effects.push(OutputsEffect::ListMappings);
         }
     }
 }
 
 /// Compares the remote run with the local one, whichever of them is on screen.
-pub(crate) fn compare_with_local(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn compare_with_local(state: &mut State) {
     if let Some(other) = state.other_side() {
-        comparison::update::start(state, other, effects);
+        comparison::update::start(state, other);
     }
 }
 

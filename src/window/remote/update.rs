@@ -6,8 +6,8 @@ use crate::domain::{Credentials, ListPage, ListQuery, S3Access};
 use crate::tasks::ProgressUnit;
 use crate::window::s3;
 use crate::window::state::{
-    Draft, Effect, Failure, FormCheck, Loadable, ModelDraft, Overlay, Queue, RemoteList, S3Effect, State, TaskId,
-    TaskKind, TaskOutcome, Ticket,
+    Draft, Effect, Failure, FormCheck, Loadable, ModelDraft, Overlay, RemoteList, S3Effect, State, TaskId, TaskKind,
+    TaskOutcome, Ticket,
 };
 use crate::window::tasks::update::{begin, cancel, end, settle};
 
@@ -22,43 +22,43 @@ pub(crate) struct ListOf<S, T> {
 
 impl<S: Clone + PartialEq, T> ListOf<S, T> {
     /// Opens or closes the dialog. A list that was read before is read again; the first time, the user requests it.
-    pub(crate) fn toggle_dialog(&self, state: &mut State, effects: &mut Queue<Effect>) {
+    pub(crate) fn toggle_dialog(&self, state: &mut State) {
         if state.overlay == self.dialog {
             state.overlay = Overlay::None;
             return;
         }
         state.overlay = self.dialog;
-        effects.push(S3Effect::ReadSetup);
+        state.effects.push(S3Effect::ReadSetup);
         let read = (self.place)(state).requested.as_ref();
         if let Some(query) = read.map(|(_, query)| query.clone()) {
-            return self.read(state, query, effects);
+            return self.read(state, query);
         }
         let place = state.place();
         if let Some(access) = place.map(|place| place.access.clone()) {
-            s3::update::set_access(state, access, effects);
+            s3::update::set_access(state, access);
         }
     }
 
     /// Reads the list from the start; cancels a pending request.
-    pub(crate) fn read(&self, state: &mut State, query: ListQuery<S>, effects: &mut Queue<Effect>) {
+    pub(crate) fn read(&self, state: &mut State, query: ListQuery<S>) {
         let earlier = (self.place)(state).status.task();
-        cancel(state, earlier, effects);
+        cancel(state, earlier);
         let access = state.s3.access.clone();
         if access.credentials != Credentials::Anonymous {
-            s3::update::check_sign_in(state, &access, effects);
+            s3::update::check_sign_in(state, &access);
         }
         let query = ListQuery { page_token: None, ..query };
         (self.place)(state).begin_anew(access, query);
-        self.read_page(state, None, effects);
+        self.read_page(state, None);
     }
 
-    pub(crate) fn read_more(&self, state: &mut State, effects: &mut Queue<Effect>) {
+    pub(crate) fn read_more(&self, state: &mut State) {
         if let Some(next) = (self.place)(state).goes_on_at() {
-            self.read_page(state, Some(next), effects);
+            self.read_page(state, Some(next));
         }
     }
 
-    fn read_page(&self, state: &mut State, page_token: Option<String>, effects: &mut Queue<Effect>) {
+    fn read_page(&self, state: &mut State, page_token: Option<String>) {
         let Some((access, query)) = (self.place)(state).requested.clone() else {
             return;
         };
@@ -66,7 +66,7 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
         let (kind, title) = (self.kind.clone(), self.title.to_owned());
         let ticket = begin(state, kind, ProgressUnit::Steps, title);
         (self.place)(state).status = Loadable::Loading(ticket.id);
-        effects.push((self.effect)(access, query, ticket));
+        state.effects.push((self.effect)(access, query, ticket));
     }
 
     /// Stores a page. False if it is late.
@@ -83,34 +83,34 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
 }
 
 /// Opens the form with this draft, for the chosen model and with the access to the open images.
-pub(crate) fn open<D: Draft>(state: &mut State, mut draft: D, overlay: Overlay, effects: &mut Queue<Effect>) {
+pub(crate) fn open<D: Draft>(state: &mut State, mut draft: D, overlay: Overlay) {
     let place = state.place().cloned();
     if let Some(place) = place {
         if draft.base().is_empty() {
             *draft.base() = format!("s3://{}/spotcheck/", place.address.bucket);
         }
-        s3::update::set_access(state, place.access, effects);
+        s3::update::set_access(state, place.access);
     }
     *draft.model() = ModelDraft::of_library(state.models.chosen_id(), draft.model());
-    forget_check::<D>(state, effects);
+    forget_check::<D>(state);
     let serial = state.ids.next();
     let form = D::form(state);
     form.serial = serial;
     form.draft = draft;
     state.overlay = overlay;
-    effects.push(S3Effect::ReadSetup);
+    state.effects.push(S3Effect::ReadSetup);
     let access = state.s3.access.clone();
-    s3::update::check_sign_in(state, &access, effects);
+    s3::update::check_sign_in(state, &access);
 }
 
 /// Cancels the check; a start continues.
-pub(crate) fn forget_check<D: Draft>(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn forget_check<D: Draft>(state: &mut State) {
     let form = D::form(state);
     let forgotten = std::mem::take(&mut form.check);
     if !form.start.is_loading() {
         form.start = Loadable::NotLoaded;
     }
-    cancel(state, forgotten.task(), effects);
+    cancel(state, forgotten.task());
 }
 
 /// Stores the draft and what is missing in it, or starts to check `request`, which has this title.

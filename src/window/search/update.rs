@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::SampleId;
 use crate::review::{Arrangement, Query, Sort, SortBy, Suppressed};
 use crate::window::search::state::OnArrival;
-use crate::window::state::{Effect, Queue, RequestId, ReviewEffect, State};
+use crate::window::state::{RequestId, ReviewEffect, State};
 use crate::window::{browse, project};
 
 /// The name of the search and sort order in the project.
@@ -17,29 +17,29 @@ struct Search {
     sort: Sort,
 }
 
-pub(crate) fn set_query(state: &mut State, text: String, effects: &mut Queue<Effect>) {
+pub(crate) fn set_query(state: &mut State, text: String) {
     state.arranging.search_anew(text);
-    save_search(state, effects);
+    save_search(state);
 }
 
 /// Shows the first search result, now or when it is known.
-pub(crate) fn show_first_found(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn show_first_found(state: &mut State) {
     state.arranging.show_first();
     if state.basis().is_some_and(|basis| state.arranging.is_arranged(&basis)) {
-        arrived(state, effects);
+        arrived(state);
     }
 }
 
-pub(crate) fn set_sort(state: &mut State, sort: Sort, effects: &mut Queue<Effect>) {
+pub(crate) fn set_sort(state: &mut State, sort: Sort) {
     state.arranging.sort_anew(sort);
-    save_search(state, effects);
+    save_search(state);
 }
 
-fn save_search(state: &mut State, effects: &mut Queue<Effect>) {
+fn save_search(state: &mut State) {
     let search = Search { query: state.arranging.text().to_owned(), sort: state.arranging.sort() };
     // When the project is opened again, there is nothing to compare with.
     if search.sort.by != SortBy::Disagreement {
-        project::update::requests::save_view(state, SEARCH.to_owned(), &search, effects);
+        project::update::requests::save_view(state, SEARCH.to_owned(), &search);
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn focus_search(state: &mut State) {
 }
 
 /// Requests a new order if the current or pending one does not match the state. Called after every message.
-pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn follow(state: &mut State) {
     let order = state.order();
     if let Some(place) = state.selection.shown().and_then(|shown| order.place_of(shown)) {
         state.arranging.place = place;
@@ -74,7 +74,7 @@ pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
         return;
     };
     let id = RequestId(state.ids.next());
-    effects.push(ReviewEffect::Arrange {
+    state.effects.push(ReviewEffect::Arrange {
         id,
         pace,
         run: state.source_id().zip(state.run_id()),
@@ -83,13 +83,7 @@ pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     state.arranging.begin(id, basis);
 }
 
-pub(crate) fn arranged(
-    state: &mut State,
-    id: RequestId,
-    arrangement: Arrangement,
-    suppressed: Option<Suppressed>,
-    effects: &mut Queue<Effect>,
-) {
+pub(crate) fn arranged(state: &mut State, id: RequestId, arrangement: Arrangement, suppressed: Option<Suppressed>) {
     let before = state.order();
     let is_other_search = state.arranging.is_searching();
     if !state.arranging.take_arrangement(id, arrangement) {
@@ -100,7 +94,7 @@ pub(crate) fn arranged(
     if is_other_search {
         state.selection.keep_only(|sample| after.place_of(sample).is_some());
     }
-    if arrived(state, effects) {
+    if arrived(state) {
         return;
     }
     let shown = state.selection.shown();
@@ -114,11 +108,11 @@ pub(crate) fn arranged(
 }
 
 /// Runs the action for the current order. Returns whether it shows another image.
-fn arrived(state: &mut State, effects: &mut Queue<Effect>) -> bool {
+fn arrived(state: &mut State) -> bool {
     let is_first = state.arranging.take_arrival() == Some(OnArrival::ShowFirst);
     let first = state.order().at(0).filter(|_| is_first);
     if let Some(first) = first {
-        browse::update::show(state, first, effects);
+        browse::update::show(state, first);
     }
     first.is_some()
 }

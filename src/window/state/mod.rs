@@ -101,6 +101,8 @@ use crate::review::{PredictionStatus, VerdictKind, verdict_of_image};
 /// Everything the window shows. Panels read it; only `update` changes it.
 #[derive(Default)]
 pub struct State {
+    /// The effects that `update` emits, in order, until it returns them.
+    pub(crate) effects: Queue<Effect>,
     pub settings: Settings,
     pub source: Option<OpenSource>,
     pub project: Project,
@@ -143,7 +145,6 @@ pub struct State {
     pub mass_verdict: Option<Verdict>,
     /// Whether the last verdict was on a box: then the first box of the next image is selected, so that no key judges a
     /// whole image by surprise.
-    /// surprise.
     pub(crate) judges_boxes: bool,
     /// The field of the judging bar that should take the focus, and a number that distinguishes two requests.
     pub judge_focus: Option<(JudgeField, u64)>,

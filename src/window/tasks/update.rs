@@ -4,7 +4,7 @@ use crate::domain::RunId;
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::window::models;
 use crate::window::state::{
-    Effect, Failure, Loadable, ModelsEffect, Queue, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket,
+    Effect, Failure, Loadable, ModelsEffect, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket,
 };
 
 /// Adds a task to the running ones.
@@ -36,29 +36,29 @@ pub(crate) fn settle<T>(
     place(state).is_some_and(|place| place.settle(task, result))
 }
 
-pub(crate) fn signal(state: &State, task: TaskId, signal: TaskSignal, effects: &mut Queue<Effect>) {
+pub(crate) fn signal(state: &mut State, task: TaskId, signal: TaskSignal) {
     if let Some(entry) = state.tasks.get(task) {
-        effects.push(Effect::Signal(entry.control.clone(), signal));
+        state.effects.push(Effect::Signal(entry.control.clone(), signal));
     }
 }
 
 /// Cancels a task, if there is one.
-pub(crate) fn cancel(state: &State, task: Option<TaskId>, effects: &mut Queue<Effect>) {
+pub(crate) fn cancel(state: &mut State, task: Option<TaskId>) {
     if let Some(task) = task {
-        signal(state, task, TaskSignal::Cancel, effects);
+        signal(state, task, TaskSignal::Cancel);
     }
 }
 
-pub(crate) fn signal_all(state: &State, signal: TaskSignal, effects: &mut Queue<Effect>) {
+pub(crate) fn signal_all(state: &mut State, signal: TaskSignal) {
     let concerned = |task: &&TaskEntry| signal == TaskSignal::Cancel || task.can_pause();
     for task in state.tasks.running().iter().filter(concerned) {
-        effects.push(Effect::Signal(task.control.clone(), signal));
+        state.effects.push(Effect::Signal(task.control.clone(), signal));
     }
 }
 
 /// Cancels work on samples that are about to be dropped. Their ends are still awaited.
-pub(crate) fn cancel_work_on_samples(state: &State, effects: &mut Queue<Effect>) {
-    cancel_where(state, effects, |kind| {
+pub(crate) fn cancel_work_on_samples(state: &mut State) {
+    cancel_where(state, |kind| {
         matches!(
             kind,
             TaskKind::List
@@ -75,43 +75,37 @@ pub(crate) fn cancel_work_on_samples(state: &State, effects: &mut Queue<Effect>)
 }
 
 /// Cancels loading a model that is no longer chosen.
-pub(crate) fn cancel_preparation(state: &State, effects: &mut Queue<Effect>) {
-    cancel_where(state, effects, |kind| matches!(kind, TaskKind::Prepare | TaskKind::Connect));
+pub(crate) fn cancel_preparation(state: &mut State) {
+    cancel_where(state, |kind| matches!(kind, TaskKind::Prepare | TaskKind::Connect));
 }
 
 /// Cancels browsing before the tree of buckets is dropped.
-pub(crate) fn cancel_browsing(state: &State, effects: &mut Queue<Effect>) {
-    cancel_where(state, effects, |kind| matches!(kind, TaskKind::Browse));
+pub(crate) fn cancel_browsing(state: &mut State) {
+    cancel_where(state, |kind| matches!(kind, TaskKind::Browse));
 }
 
-pub(crate) fn cancel_planning(state: &State, effects: &mut Queue<Effect>) {
-    cancel_where(state, effects, |kind| matches!(kind, TaskKind::PlanUpload));
+pub(crate) fn cancel_planning(state: &mut State) {
+    cancel_where(state, |kind| matches!(kind, TaskKind::PlanUpload));
 }
 
 /// Cancels tasks of a run before its predictions are deleted.
-pub(crate) fn cancel_run(state: &State, doomed: RunId, effects: &mut Queue<Effect>) {
-    cancel_where(state, effects, |kind| {
+pub(crate) fn cancel_run(state: &mut State, doomed: RunId) {
+    cancel_where(state, |kind| {
         matches!(kind, TaskKind::Predict { run, .. } | TaskKind::RemotePrediction { run, .. }
                     | TaskKind::LoadRun { run } if *run == doomed)
     });
 }
 
-fn cancel_where(state: &State, effects: &mut Queue<Effect>, is_concerned: impl Fn(&TaskKind) -> bool) {
+fn cancel_where(state: &mut State, is_concerned: impl Fn(&TaskKind) -> bool) {
     for task in state.tasks.running() {
         if is_concerned(&task.kind) {
-            effects.push(Effect::Signal(task.control.clone(), TaskSignal::Cancel));
+            state.effects.push(Effect::Signal(task.control.clone(), TaskSignal::Cancel));
         }
     }
 }
 
 /// Ends a task, lists its failure and notes as problems, and starts what follows from it.
-pub(crate) fn ended(
-    state: &mut State,
-    task: TaskId,
-    outcome: TaskOutcome,
-    notes: Vec<String>,
-    effects: &mut Queue<Effect>,
-) {
+pub(crate) fn ended(state: &mut State, task: TaskId, outcome: TaskOutcome, notes: Vec<String>) {
     for note in notes {
         state.problems.add_general(note);
     }
@@ -133,10 +127,10 @@ pub(crate) fn ended(
                 state.settings.model = Some(model_id.clone());
                 state.models.choose(Some(model_id));
             }
-            effects.push(ModelsEffect::List);
+            state.effects.push(ModelsEffect::List);
         }
         // The newly installed runtime may be the one that the model uses next.
-        TaskKind::InstallRuntime(_) if is_done => models::update::runtime_changed(state, effects),
+        TaskKind::InstallRuntime(_) if is_done => models::update::runtime_changed(state),
         _ => {}
     }
 }

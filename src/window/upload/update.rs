@@ -11,39 +11,39 @@ use crate::aws::upload::plan::{UploadPlan, UploadReport, UploadStop};
 use crate::domain::{Location, S3Place, SampleUri};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    Effect, ExportScope, Failure, Loadable, Overlay, Queue, S3Effect, State, TaskId, TaskKind, TaskOutcome,
-    UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded,
+    ExportScope, Failure, Loadable, Overlay, S3Effect, State, TaskId, TaskKind, TaskOutcome, UploadCommand,
+    UploadEffect, UploadEvent, UploadPlanRequest, Uploaded,
 };
 
-pub(crate) fn on_command(state: &mut State, command: UploadCommand, effects: &mut Queue<Effect>) {
+pub(crate) fn on_command(state: &mut State, command: UploadCommand) {
     match command {
-        UploadCommand::Plan(target, scope) => plan(state, *target, scope, effects),
-        UploadCommand::Start { replaces } => start(state, replaces, effects),
-        UploadCommand::ForgetPlan => forget_plan(state, effects),
+        UploadCommand::Plan(target, scope) => plan(state, *target, scope),
+        UploadCommand::Start { replaces } => start(state, replaces),
+        UploadCommand::ForgetPlan => forget_plan(state),
         UploadCommand::Dismiss => state.uploaded = None,
     }
 }
 
-pub(crate) fn on_event(state: &mut State, event: UploadEvent, effects: &mut Queue<Effect>) {
+pub(crate) fn on_event(state: &mut State, event: UploadEvent) {
     match event {
         UploadEvent::Planned(task, result) => planned(state, task, result),
-        UploadEvent::Ended { task, target, result } => ended(state, task, target, result, effects),
+        UploadEvent::Ended { task, target, result } => ended(state, task, target, result),
     }
 }
 
-pub(crate) fn open(state: &mut State, effects: &mut Queue<Effect>) {
-    forget_plan(state, effects);
+pub(crate) fn open(state: &mut State) {
+    forget_plan(state);
     state.overlay = Overlay::Upload;
-    effects.push(S3Effect::ReadSetup);
+    state.effects.push(S3Effect::ReadSetup);
 }
 
-fn forget_plan(state: &mut State, effects: &mut Queue<Effect>) {
-    tasks::update::cancel_planning(state, effects);
+fn forget_plan(state: &mut State) {
+    tasks::update::cancel_planning(state);
     state.upload.plan = Loadable::NotLoaded;
 }
 
-fn plan(state: &mut State, target: S3Place, scope: ExportScope, effects: &mut Queue<Effect>) {
-    forget_plan(state, effects);
+fn plan(state: &mut State, target: S3Place, scope: ExportScope) {
+    forget_plan(state);
     let Some(source) = &state.source else {
         return;
     };
@@ -60,7 +60,7 @@ fn plan(state: &mut State, target: S3Place, scope: ExportScope, effects: &mut Qu
     let ticket = begin(state, TaskKind::PlanUpload, ProgressUnit::Bytes, title);
     state.upload.plan = Loadable::Loading(ticket.id);
     let request = UploadPlanRequest { root, samples, target };
-    effects.push(UploadEffect::Plan { request, ticket });
+    state.effects.push(UploadEffect::Plan { request, ticket });
 }
 
 fn planned(state: &mut State, task: TaskId, result: Result<UploadPlan, Failure>) {
@@ -75,27 +75,21 @@ fn planned(state: &mut State, task: TaskId, result: Result<UploadPlan, Failure>)
     settle(state, task, result, |state| Some(&mut state.upload.plan));
 }
 
-fn start(state: &mut State, replaces: bool, effects: &mut Queue<Effect>) {
+fn start(state: &mut State, replaces: bool) {
     let Loadable::Ready(plan) = std::mem::take(&mut state.upload.plan) else {
         return;
     };
     state.overlay = Overlay::None;
     let title = format!("Upload to {}", plan.target.address);
     let ticket = begin(state, TaskKind::Upload, ProgressUnit::Bytes, title);
-    effects.push(UploadEffect::Start { plan, replaces, ticket });
+    state.effects.push(UploadEffect::Start { plan, replaces, ticket });
 }
 
-fn ended(
-    state: &mut State,
-    task: TaskId,
-    target: S3Place,
-    result: Result<UploadReport, String>,
-    effects: &mut Queue<Effect>,
-) {
+fn ended(state: &mut State, task: TaskId, target: S3Place, result: Result<UploadReport, String>) {
     let report = match result {
         Ok(report) => report,
         Err(mistake) => {
-            tasks::update::ended(state, task, TaskOutcome::Failed(mistake), Vec::new(), effects);
+            tasks::update::ended(state, task, TaskOutcome::Failed(mistake), Vec::new());
             return;
         }
     };
@@ -126,6 +120,6 @@ fn ended(
     for problem in report.failures {
         state.problems.add(problem, None);
     }
-    tasks::update::ended(state, task, outcome, Vec::new(), effects);
+    tasks::update::ended(state, task, outcome, Vec::new());
     state.uploaded = Some(Uploaded { target, summary, notes });
 }

@@ -2,7 +2,7 @@
 
 use crate::domain::SampleId;
 use crate::window::browse;
-use crate::window::state::{Effect, Queue, State};
+use crate::window::state::State;
 
 /// The quality of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,25 +13,25 @@ enum Fit {
 
 /// Shows the first image on screen whose file name starts with `text`; otherwise one whose name contains it; otherwise,
 /// if it is a number, the image at that position. An empty text changes nothing.
-pub(crate) fn first(state: &mut State, text: &str, effects: &mut Queue<Effect>) {
+pub(crate) fn first(state: &mut State, text: &str) {
     let needle = text.trim().to_lowercase();
     let found = find(state, &needle, 0).or_else(|| at_place(state, &needle));
-    go(state, &needle, found, effects);
+    go(state, &needle, found);
 }
 
 /// Like [`first`], but shows the next match after the shown image; the first one follows the last.
-pub(crate) fn next(state: &mut State, text: &str, effects: &mut Queue<Effect>) {
+pub(crate) fn next(state: &mut State, text: &str) {
     let needle = text.trim().to_lowercase();
     let shown = state.shown_sample();
     let shown_place = shown.and_then(|shown| state.order().place_of(shown));
     let found = find(state, &needle, shown_place.map_or(0, |place| place + 1));
-    go(state, &needle, found, effects);
+    go(state, &needle, found);
 }
 
-fn go(state: &mut State, needle: &str, found: Option<SampleId>, effects: &mut Queue<Effect>) {
+fn go(state: &mut State, needle: &str, found: Option<SampleId>) {
     state.go_to_missed = found.is_none() && !needle.is_empty();
     if let Some(found) = found.filter(|found| state.shown_sample() != Some(*found)) {
-        browse::update::show(state, found, effects);
+        browse::update::show(state, found);
     }
 }
 

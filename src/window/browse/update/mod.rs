@@ -11,81 +11,81 @@ use crate::domain::{Location, Page, Problem, S3Link, S3Place, Sample, SampleId, 
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DrawnTruth, DroppedKind,
-    Effect, FilePick, FileRequest, ImportSubject, Listing, OpenSource, Overlay, PathQuestion, Queue, Shown, SourceId,
+    Effect, FilePick, FileRequest, ImportSubject, Listing, OpenSource, Overlay, PathQuestion, Shown, SourceId,
     SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
 };
 use crate::window::{evaluation, models, outputs, predict, project, s3, search, tasks};
 
-pub(crate) fn on_command(state: &mut State, command: BrowseCommand, effects: &mut Queue<Effect>) {
+pub(crate) fn on_command(state: &mut State, command: BrowseCommand) {
     match command {
-        BrowseCommand::OpenTyped(path) => open_typed(state, path, effects),
-        BrowseCommand::Open(path) => open_path(state, path, effects),
-        BrowseCommand::TypePath(path) => path_typed(state, path, effects),
+        BrowseCommand::OpenTyped(path) => open_typed(state, path),
+        BrowseCommand::Open(path) => open_path(state, path),
+        BrowseCommand::TypePath(path) => path_typed(state, path),
         BrowseCommand::CancelPath => state.path_question = None,
         BrowseCommand::OpenPlace(place) => {
             state.overlay = Overlay::None;
-            open_place(state, *place, effects);
+            open_place(state, *place);
         }
-        BrowseCommand::Drop(paths) => dropped(state, paths, effects),
-        BrowseCommand::PickAnnotations(kind) => effects.push(Effect::PickFile(FileRequest::Annotations(kind))),
+        BrowseCommand::Drop(paths) => dropped(state, paths),
+        BrowseCommand::PickAnnotations(kind) => state.effects.push(Effect::PickFile(FileRequest::Annotations(kind))),
         BrowseCommand::Show(sample) => {
             evaluation::update::show_panel(state, false);
-            show(state, sample, effects);
+            show(state, sample);
         }
-        BrowseCommand::ToggleSelected(sample) => toggle_selected(state, sample, effects),
-        BrowseCommand::ExtendSelection(sample) => extend_selection(state, sample, effects),
+        BrowseCommand::ToggleSelected(sample) => toggle_selected(state, sample),
+        BrowseCommand::ExtendSelection(sample) => extend_selection(state, sample),
         BrowseCommand::ClearSelection => state.selection.clear_to_shown(),
         BrowseCommand::Walk(step) => {
             evaluation::update::show_panel(state, false);
-            walk(state, step, effects);
+            walk(state, step);
         }
         BrowseCommand::LoadThumbnails { side, requested } => {
-            request_thumbnails(state, side, &requested, effects);
+            request_thumbnails(state, side, &requested);
         }
         BrowseCommand::SetCacheBytes(bytes) => {
             state.settings.cache_bytes = bytes;
-            effects.push(BrowseEffect::LimitCache(bytes));
+            state.effects.push(BrowseEffect::LimitCache(bytes));
         }
-        BrowseCommand::GoTo(text) => go_to::first(state, &text, effects),
-        BrowseCommand::GoToNext(text) => go_to::next(state, &text, effects),
-        BrowseCommand::MeasureCache => effects.push(BrowseEffect::MeasureCache),
-        BrowseCommand::ClearCache => effects.push(BrowseEffect::ClearCache),
-        BrowseCommand::Reveal(path) => effects.push(BrowseEffect::Reveal(path)),
-        BrowseCommand::LoadTiles(requested) => request_tiles(state, requested, effects),
+        BrowseCommand::GoTo(text) => go_to::first(state, &text),
+        BrowseCommand::GoToNext(text) => go_to::next(state, &text),
+        BrowseCommand::MeasureCache => state.effects.push(BrowseEffect::MeasureCache),
+        BrowseCommand::ClearCache => state.effects.push(BrowseEffect::ClearCache),
+        BrowseCommand::Reveal(path) => state.effects.push(BrowseEffect::Reveal(path)),
+        BrowseCommand::LoadTiles(requested) => request_tiles(state, requested),
         BrowseCommand::SetMaxMegapixels(max) => {
             state.settings.max_megapixels = max;
-            effects.push(BrowseEffect::LimitMegapixels(max));
+            state.effects.push(BrowseEffect::LimitMegapixels(max));
         }
         BrowseCommand::ForgetRecent(path) => state.settings.recent.retain(|known| *known != path),
         BrowseCommand::ForgetRecentPlace(place) => state.settings.forget_place(&place),
     }
 }
 
-pub(crate) fn on_event(state: &mut State, event: BrowseEvent, effects: &mut Queue<Effect>) {
+pub(crate) fn on_event(state: &mut State, event: BrowseEvent) {
     match event {
-        BrowseEvent::Opened { source, name, place } => opened(state, source, name, place, effects),
-        BrowseEvent::Listed { source, page } => listed(state, source, page, effects),
+        BrowseEvent::Opened { source, name, place } => opened(state, source, name, place),
+        BrowseEvent::Listed { source, page } => listed(state, source, page),
         BrowseEvent::ListingChanged { source, change } => {
-            watch::changed(state, source, change, effects);
+            watch::changed(state, source, change);
         }
         BrowseEvent::CacheMeasured(usage) => state.cache_usage = Some(usage),
-        BrowseEvent::ListedAgain { source, task, result } => watch::listed_again(state, source, task, result, effects),
-        BrowseEvent::ListingEnded { source, task, result } => listing_ended(state, source, task, result, effects),
+        BrowseEvent::ListedAgain { source, task, result } => watch::listed_again(state, source, task, result),
+        BrowseEvent::ListingEnded { source, task, result } => listing_ended(state, source, task, result),
         BrowseEvent::ThumbnailFailed { source, sample, version, reason } => {
             if state.samples.version(sample) == version {
                 unreadable(state, source, sample, reason);
             }
         }
-        BrowseEvent::Displayed { source, sample, result } => displayed(state, source, sample, result, effects),
-        BrowseEvent::FilesPicked(pick) => picked(state, pick, effects),
+        BrowseEvent::Displayed { source, sample, result } => displayed(state, source, sample, result),
+        BrowseEvent::FilesPicked(pick) => picked(state, pick),
         BrowseEvent::LookedAtDropped { source, task, paths, result } => {
-            looked_at_dropped(state, source, task, (paths, result), effects);
+            looked_at_dropped(state, source, task, (paths, result));
         }
     }
 }
 
-pub(crate) fn open_path(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
-    if s3::update::open_typed(state, &path, effects) {
+pub(crate) fn open_path(state: &mut State, path: PathBuf) {
+    if s3::update::open_typed(state, &path) {
         return;
     }
     let name = path.display().to_string();
@@ -94,49 +94,49 @@ pub(crate) fn open_path(state: &mut State, path: PathBuf, effects: &mut Queue<Ef
     } else {
         SourceSpec::Path(path.clone())
     };
-    open(state, spec, &name, effects);
+    open(state, spec, &name);
     if let Some(source) = &mut state.source {
         source.location = Some(Location::Path(path));
     }
 }
 
-pub(crate) fn open_place(state: &mut State, place: S3Place, effects: &mut Queue<Effect>) {
+pub(crate) fn open_place(state: &mut State, place: S3Place) {
     let name = place.address.to_string();
-    open(state, SourceSpec::S3(place.clone()), &name, effects);
-    s3::update::check_sign_in(state, &place.access, effects);
+    open(state, SourceSpec::S3(place.clone()), &name);
+    s3::update::check_sign_in(state, &place.access);
     if let Some(source) = &mut state.source {
         source.location = Some(Location::S3(Box::new(place)));
     }
 }
 
-pub(crate) fn open_samples(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn open_samples(state: &mut State) {
     let spec = SourceSpec::SampleImages;
-    open(state, spec, "Sample images", effects);
+    open(state, spec, "Sample images");
 }
 
 /// Opens anything that can be dropped on the window, or an address in S3.
-fn open_typed(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
+fn open_typed(state: &mut State, path: PathBuf) {
     if path.to_str().is_some_and(S3Link::is_address) {
-        open_path(state, path, effects);
+        open_path(state, path);
     } else {
-        dropped(state, vec![path], effects);
+        dropped(state, vec![path]);
     }
 }
 
 /// Opens what was dropped. While images are open, this may also be predictions or ground truth, depending on the
 /// content.
-fn dropped(state: &mut State, paths: Vec<PathBuf>, effects: &mut Queue<Effect>) {
+fn dropped(state: &mut State, paths: Vec<PathBuf>) {
     let is_told_by_name = |path: &PathBuf| has_extension(path, "onnx") || has_extension(path, "spotcheck");
     let source = state.source_id().filter(|_| !state.samples.is_empty());
     let (Some(source), false) = (source, paths.iter().any(is_told_by_name)) else {
-        return open_dropped(state, paths, effects);
+        return open_dropped(state, paths);
     };
     let title = match &paths[..] {
         [path] => format!("Open {}", path.display()),
         paths => format!("Open {} dropped paths", paths.len()),
     };
     let ticket = tasks::update::begin(state, TaskKind::LookAtDropped, ProgressUnit::Bytes, title);
-    effects.push(BrowseEffect::LookAtDropped { source, paths, ticket });
+    state.effects.push(BrowseEffect::LookAtDropped { source, paths, ticket });
 }
 
 fn looked_at_dropped(
@@ -144,7 +144,6 @@ fn looked_at_dropped(
     source: SourceId,
     task: TaskId,
     (mut paths, result): (Vec<PathBuf>, Result<DroppedKind, String>),
-    effects: &mut Queue<Effect>,
 ) {
     let is_cancelled = state.tasks.get(task).is_some_and(|task| task.control.is_cancelled());
     state.tasks.forget(task);
@@ -153,45 +152,45 @@ fn looked_at_dropped(
     }
     match (result, paths.pop()) {
         (Ok(DroppedKind::Predictions), Some(path)) => {
-            outputs::update::open_predictions(state, Location::Path(path).into(), effects);
+            outputs::update::open_predictions(state, Location::Path(path).into());
         }
         (Ok(DroppedKind::Truth), Some(path)) => {
             let at = TruthAt::Files(Location::Path(path));
-            evaluation::update::open(state, at, TruthReading::default(), None, effects);
+            evaluation::update::open(state, at, TruthReading::default(), None);
         }
         (Ok(DroppedKind::Images), last) => {
             paths.extend(last);
-            open_dropped(state, paths, effects);
+            open_dropped(state, paths);
         }
         (Err(reason), _) => state.report_problem(reason),
         (_, None) => {}
     }
 }
 
-fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: &mut Queue<Effect>) {
+fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>) {
     let is_model = |path: &PathBuf| has_extension(path, "onnx");
     if let Some(position) = paths.iter().position(is_model) {
-        models::add::update::open(state, ImportSubject::File(paths.swap_remove(position)), effects);
+        models::add::update::open(state, ImportSubject::File(paths.swap_remove(position)));
         return;
     }
     match paths.len() {
         0 => {}
-        1 => open_path(state, paths.remove(0), effects),
+        1 => open_path(state, paths.remove(0)),
         count => {
             let name = format!("{count} dropped paths");
-            open(state, SourceSpec::Paths(paths), &name, effects);
+            open(state, SourceSpec::Paths(paths), &name);
         }
     }
 }
 
 /// Opens the source again with the same settings.
-pub(crate) fn open_again(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn open_again(state: &mut State) {
     let Some(source) = &state.source else {
         return;
     };
     match source.location.clone() {
-        Some(Location::S3(place)) => open_place(state, *place, effects),
-        Some(Location::Path(path)) => open_path(state, path, effects),
+        Some(Location::S3(place)) => open_place(state, *place),
+        Some(Location::Path(path)) => open_path(state, path),
         None => state.show_notice("Open it again to retry"),
     }
 }
@@ -201,12 +200,12 @@ pub(crate) fn has_extension(path: &Path, requested: &str) -> bool {
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case(requested))
 }
 
-fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
+fn picked(state: &mut State, pick: FilePick) {
     match pick {
-        FilePick::Picked(FileRequest::Images, paths) => open_dropped(state, paths, effects),
+        FilePick::Picked(FileRequest::Images, paths) => open_dropped(state, paths),
         FilePick::Picked(request, mut paths) => {
             if let Some(path) = paths.pop() {
-                path_picked(state, request, path, effects);
+                path_picked(state, request, path);
             }
         }
         FilePick::Cancelled => {}
@@ -214,30 +213,30 @@ fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
     }
 }
 
-fn path_picked(state: &mut State, request: FileRequest, path: PathBuf, effects: &mut Queue<Effect>) {
+fn path_picked(state: &mut State, request: FileRequest, path: PathBuf) {
     match request {
-        FileRequest::Folder | FileRequest::Project | FileRequest::Images => open_path(state, path, effects),
-        FileRequest::Model => models::add::update::open(state, ImportSubject::File(path), effects),
+        FileRequest::Folder | FileRequest::Project | FileRequest::Images => open_path(state, path),
+        FileRequest::Model => models::add::update::open(state, ImportSubject::File(path)),
         FileRequest::Annotations(pick) => state.picked_annotations = Some((state.ids.next(), pick, path)),
-        FileRequest::Labels => models::add::update::labels_picked(state, path, effects),
-        FileRequest::Weights(id) => models::update::fetch_model(state, id, Some(path), effects),
-        FileRequest::Mapping => outputs::reading::update::load(state, path, effects),
-        FileRequest::ProjectTarget { .. } => project::update::save_as(state, path, effects),
-        FileRequest::MovedFolder => project::update::move_to(state, path, effects),
+        FileRequest::Labels => models::add::update::labels_picked(state, path),
+        FileRequest::Weights(id) => models::update::fetch_model(state, id, Some(path)),
+        FileRequest::Mapping => outputs::reading::update::load(state, path),
+        FileRequest::ProjectTarget { .. } => project::update::save_as(state, path),
+        FileRequest::MovedFolder => project::update::move_to(state, path),
         FileRequest::ExportTarget { .. } => state.export.picked = Some(path),
     }
 }
 
 /// Handles a path that was typed because no file dialog appeared.
-fn path_typed(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
+fn path_typed(state: &mut State, path: PathBuf) {
     if let Some(question) = state.path_question.take() {
-        path_picked(state, question.request, path, effects);
+        path_picked(state, question.request, path);
     }
 }
 
 /// Closes the open source: its tasks are canceled and its late predictions will be dropped.
-fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Queue<Effect>) {
-    tasks::update::cancel_work_on_samples(state, effects);
+fn open(state: &mut State, spec: SourceSpec, name: &str) {
+    tasks::update::cancel_work_on_samples(state);
     let id = SourceId(state.ids.next());
     state.source = Some(OpenSource {
         id,
@@ -256,7 +255,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Queue<Eff
     state.reset_filters = None;
     state.project.reopen();
     state.problems.clear();
-    evaluation::update::source_changed(state, effects);
+    evaluation::update::source_changed(state);
     state.remote.reading.forget_examples();
     state.shown = Shown::default();
     state.canvas = CanvasView::Fit;
@@ -264,10 +263,10 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Queue<Eff
     state.tasks.dismiss(|kind| matches!(kind, TaskKind::Fetch { .. }));
     let title = format!("List {name}");
     let ticket = tasks::update::begin(state, TaskKind::List, ProgressUnit::Images, title);
-    effects.push(BrowseEffect::Open { source: id, spec, ticket });
+    state.effects.push(BrowseEffect::Open { source: id, spec, ticket });
 }
 
-fn opened(state: &mut State, source: SourceId, name: String, place: Option<S3Place>, effects: &mut Queue<Effect>) {
+fn opened(state: &mut State, source: SourceId, name: String, place: Option<S3Place>) {
     let Some(open) = state.source.as_mut().filter(|open| open.id == source) else {
         return;
     };
@@ -277,7 +276,7 @@ fn opened(state: &mut State, source: SourceId, name: String, place: Option<S3Pla
         let access = place.access.clone();
         open.location = Some(Location::S3(Box::new(place)));
         // A project may have referred to it.
-        s3::update::check_sign_in(state, &access, effects);
+        s3::update::check_sign_in(state, &access);
         return;
     }
     if let Some(Location::Path(path)) = &mut open.location {
@@ -287,7 +286,7 @@ fn opened(state: &mut State, source: SourceId, name: String, place: Option<S3Pla
     open.name = name;
 }
 
-fn listed(state: &mut State, source: SourceId, page: Page, effects: &mut Queue<Effect>) {
+fn listed(state: &mut State, source: SourceId, page: Page) {
     if !state.is_open(source) {
         return;
     }
@@ -297,11 +296,11 @@ fn listed(state: &mut State, source: SourceId, page: Page, effects: &mut Queue<E
     if let Some(open) = &mut state.source {
         open.notes.extend(page.notes);
     }
-    append(state, page.samples, effects);
+    append(state, page.samples);
 }
 
 /// Adds samples. The very first one is shown immediately.
-pub(crate) fn append(state: &mut State, samples: Vec<Sample>, effects: &mut Queue<Effect>) {
+pub(crate) fn append(state: &mut State, samples: Vec<Sample>) {
     let is_first = state.samples.is_empty() && !samples.is_empty();
     let first_new = state.samples.len();
     state.samples.append(samples);
@@ -311,17 +310,11 @@ pub(crate) fn append(state: &mut State, samples: Vec<Sample>, effects: &mut Queu
         }
     }
     if is_first {
-        show(state, SampleId(0), effects);
+        show(state, SampleId(0));
     }
 }
 
-fn listing_ended(
-    state: &mut State,
-    source: SourceId,
-    task: TaskId,
-    result: Result<(), String>,
-    effects: &mut Queue<Effect>,
-) {
+fn listing_ended(state: &mut State, source: SourceId, task: TaskId, result: Result<(), String>) {
     match &result {
         Ok(()) => state.tasks.forget(task),
         Err(reason) => drop(state.tasks.end(task, TaskOutcome::Failed(reason.clone()))),
@@ -331,45 +324,45 @@ fn listing_ended(
             Ok(()) => Listing::Done,
             Err(reason) => Listing::Failed(reason),
         };
-        project::update::requests::load_runs_on_screen(state, effects);
+        project::update::requests::load_runs_on_screen(state);
     }
 }
 
-pub(crate) fn show(state: &mut State, sample: SampleId, effects: &mut Queue<Effect>) {
+pub(crate) fn show(state: &mut State, sample: SampleId) {
     if state.samples.get(sample).is_some() {
         state.selection.show(sample);
-        shown_changed(state, effects);
+        shown_changed(state);
     }
 }
 
-fn toggle_selected(state: &mut State, sample: SampleId, effects: &mut Queue<Effect>) {
+fn toggle_selected(state: &mut State, sample: SampleId) {
     if state.samples.get(sample).is_some() {
         let before = state.selection.shown();
         state.selection.toggle(sample);
         if state.selection.shown() != before {
-            shown_changed(state, effects);
+            shown_changed(state);
         }
     }
 }
 
-fn extend_selection(state: &mut State, sample: SampleId, effects: &mut Queue<Effect>) {
+fn extend_selection(state: &mut State, sample: SampleId) {
     if state.samples.get(sample).is_some() {
         let order = state.order();
         state.selection.extend_to(sample, &order);
-        shown_changed(state, effects);
+        shown_changed(state);
     }
 }
 
-pub(crate) fn select_all(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn select_all(state: &mut State) {
     let before = state.selection.shown();
     let order = state.order();
     state.selection.select_all(order.ids());
     if state.selection.shown() != before {
-        shown_changed(state, effects);
+        shown_changed(state);
     }
 }
 
-pub(crate) fn walk(state: &mut State, step: Step, effects: &mut Queue<Effect>) {
+pub(crate) fn walk(state: &mut State, step: Step) {
     let order = state.order();
     let shown = state.selection.shown();
     let (place, extends) = match step {
@@ -382,14 +375,14 @@ pub(crate) fn walk(state: &mut State, step: Step, effects: &mut Queue<Effect>) {
         return;
     };
     if extends {
-        extend_selection(state, target, effects);
+        extend_selection(state, target);
     } else if shown != Some(target) || !matches!(step, Step::By(_)) {
-        show(state, target, effects);
+        show(state, target);
     }
 }
 
 /// Decodes and predicts the newly shown image.
-pub(crate) fn shown_changed(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn shown_changed(state: &mut State) {
     state.canvas = CanvasView::Fit;
     state.canvas_requests.clear();
     state.shown = Shown::default();
@@ -401,18 +394,12 @@ pub(crate) fn shown_changed(state: &mut State, effects: &mut Queue<Effect>) {
     };
     state.shown.display = Display::Loading;
     state.shown.box_to_select = state.judges_boxes.then_some(BoxToSelect::First);
-    effects.push(BrowseEffect::Display { source: source.id, sample, uri: entry.uri.clone() });
-    shown::refresh(state, effects);
-    predict::update::predict::predict_shown_if_wanted(state, effects);
+    state.effects.push(BrowseEffect::Display { source: source.id, sample, uri: entry.uri.clone() });
+    shown::refresh(state);
+    predict::update::predict::predict_shown_if_wanted(state);
 }
 
-fn displayed(
-    state: &mut State,
-    source: SourceId,
-    sample: SampleId,
-    result: Result<DisplayInfo, String>,
-    effects: &mut Queue<Effect>,
-) {
+fn displayed(state: &mut State, source: SourceId, sample: SampleId, result: Result<DisplayInfo, String>) {
     if !state.is_open(source) {
         return;
     }
@@ -420,7 +407,7 @@ fn displayed(
         unreadable(state, source, sample, reason.clone());
     }
     if state.selection.shown() == Some(sample) {
-        read_neighbors_ahead(state, source, sample, effects);
+        read_neighbors_ahead(state, source, sample);
         state.shown.display = match result {
             Ok(info) => Display::Ready(info),
             Err(reason) => Display::Failed(reason),
@@ -430,7 +417,7 @@ fn displayed(
 }
 
 /// The next image comes first, because most users go forward.
-fn read_neighbors_ahead(state: &State, source: SourceId, sample: SampleId, effects: &mut Queue<Effect>) {
+fn read_neighbors_ahead(state: &mut State, source: SourceId, sample: SampleId) {
     let order = state.order();
     let Some(place) = order.place_of(sample) else {
         return;
@@ -438,7 +425,7 @@ fn read_neighbors_ahead(state: &State, source: SourceId, sample: SampleId, effec
     let places = [place.checked_add(1), place.checked_sub(1)];
     let samples =
         places.into_iter().flatten().filter_map(|place| state.samples.get(order.at(place)?).cloned()).collect();
-    effects.push(BrowseEffect::ReadAhead { source, samples });
+    state.effects.push(BrowseEffect::ReadAhead { source, samples });
 }
 
 fn unreadable(state: &mut State, source: SourceId, sample: SampleId, reason: String) {
@@ -455,7 +442,7 @@ fn unreadable(state: &mut State, source: SourceId, sample: SampleId, reason: Str
     }
 }
 
-fn request_thumbnails(state: &State, side: u32, requested: &[SampleId], effects: &mut Queue<Effect>) {
+fn request_thumbnails(state: &mut State, side: u32, requested: &[SampleId]) {
     let Some(source) = &state.source else {
         return;
     };
@@ -466,22 +453,22 @@ fn request_thumbnails(state: &State, side: u32, requested: &[SampleId], effects:
             entry: state.samples.get(sample)?.clone(),
         })
     };
-    effects.push(BrowseEffect::MakeThumbnails {
+    state.effects.push(BrowseEffect::MakeThumbnails {
         source: source.id,
         side,
         requested: requested.iter().filter_map(request).collect(),
     });
 }
 
-fn request_tiles(state: &State, requested: Vec<TileKey>, effects: &mut Queue<Effect>) {
+fn request_tiles(state: &mut State, requested: Vec<TileKey>) {
     if let (Some(sample), Some(source)) = (state.selection.shown(), &state.source) {
-        effects.push(BrowseEffect::MakeTiles { source: source.id, sample, requested });
+        state.effects.push(BrowseEffect::MakeTiles { source: source.id, sample, requested });
     }
 }
 
-pub(crate) fn copy_image(state: &State, effects: &mut Queue<Effect>) {
+pub(crate) fn copy_image(state: &mut State) {
     if let (Some(entry), Some(source)) = (shown_entry(state), &state.source) {
-        effects.push(BrowseEffect::CopyImage {
+        state.effects.push(BrowseEffect::CopyImage {
             source: source.id,
             uri: entry.uri.clone(),
             prediction: state.shown.prediction.as_deref().cloned(),
@@ -496,15 +483,17 @@ pub(crate) fn copy_image(state: &State, effects: &mut Queue<Effect>) {
     }
 }
 
-pub(crate) fn copy_path(state: &State, effects: &mut Queue<Effect>) {
+pub(crate) fn copy_path(state: &mut State) {
     if let Some(entry) = shown_entry(state) {
-        effects.push(Effect::CopyText { text: entry.uri.as_str().to_owned(), notice: "Copied the path".to_owned() });
+        state
+            .effects
+            .push(Effect::CopyText { text: entry.uri.as_str().to_owned(), notice: "Copied the path".to_owned() });
     }
 }
 
-pub(crate) fn reveal(state: &State, effects: &mut Queue<Effect>) {
+pub(crate) fn reveal(state: &mut State) {
     if let Some(entry) = shown_entry(state) {
-        effects.push(BrowseEffect::Reveal(entry.uri.clone()));
+        state.effects.push(BrowseEffect::Reveal(entry.uri.clone()));
     }
 }
 

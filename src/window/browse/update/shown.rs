@@ -1,14 +1,14 @@
 //! The prediction of the image on screen.
 
 use crate::domain::Prediction;
-use crate::window::state::{BoxToSelect, Display, Effect, Explanation, Queue, State};
+use crate::window::state::{BoxToSelect, Display, Explanation, State};
 use crate::window::{explain, project};
 
 /// Takes the prediction of the shown image from the current run, or reads it from the project.
-pub(crate) fn refresh(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn refresh(state: &mut State) {
     take(state);
-    explain::update::cancel_forgotten(state, effects);
-    project::update::requests::read_missing(state, effects);
+    explain::update::cancel_forgotten(state);
+    project::update::requests::read_missing(state);
 }
 
 /// Takes the prediction of the shown image if it is in memory.

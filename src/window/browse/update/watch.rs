@@ -4,18 +4,16 @@ use std::collections::HashSet;
 
 use crate::domain::{ListingChange, Sample, SampleId, SampleSet, SampleUri};
 use crate::tasks::ProgressUnit;
-use crate::window::state::{
-    BrowseEffect, Display, Effect, Listing, Queue, Relisting, SourceId, State, TaskId, TaskKind, TaskOutcome,
-};
+use crate::window::state::{BrowseEffect, Display, Listing, Relisting, SourceId, State, TaskId, TaskKind, TaskOutcome};
 use crate::window::update::images;
 use crate::window::{browse, tasks};
 
-pub(crate) fn changed(state: &mut State, source: SourceId, change: ListingChange, effects: &mut Queue<Effect>) {
+pub(crate) fn changed(state: &mut State, source: SourceId, change: ListingChange) {
     if !state.is_open(source) {
         return;
     }
     match change {
-        ListingChange::Seen(samples) => update_samples(state, samples, effects),
+        ListingChange::Seen(samples) => update_samples(state, samples),
         ListingChange::Gone(uris) => {
             let gone = uris.iter().flat_map(|uri| below(state, uri)).collect();
             vanished(state, gone);
@@ -25,7 +23,7 @@ pub(crate) fn changed(state: &mut State, source: SourceId, change: ListingChange
             let all = state.samples.ids();
             let gone = all.filter(|id| is_missing(state, *id, &present)).collect();
             vanished(state, gone);
-            update_samples(state, samples, effects);
+            update_samples(state, samples);
         }
         ListingChange::FileRelisted { file, page } => {
             for problem in page.problems {
@@ -35,7 +33,7 @@ pub(crate) fn changed(state: &mut State, source: SourceId, change: ListingChange
             let mut gone = below(state, &file);
             gone.retain(|id| is_missing(state, *id, &present));
             vanished(state, gone);
-            update_samples(state, page.samples, effects);
+            update_samples(state, page.samples);
         }
         ListingChange::Unwatched(reason) => unwatched(state, &reason),
         ListingChange::Unwatchable(reason) => {
@@ -47,26 +45,20 @@ pub(crate) fn changed(state: &mut State, source: SourceId, change: ListingChange
 }
 
 /// Lists the source again. If the listing failed, the source is reopened.
-pub(crate) fn reload(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn reload(state: &mut State) {
     let Some(source) = &state.source else {
         return;
     };
     if matches!(source.listing, Listing::Failed(_)) {
-        browse::update::open_again(state, effects);
+        browse::update::open_again(state);
         return;
     }
     let (id, title) = (source.id, format!("List {} again", source.name));
     let ticket = tasks::update::begin(state, TaskKind::List, ProgressUnit::Images, title);
-    effects.push(BrowseEffect::ListAgain { source: id, ticket });
+    state.effects.push(BrowseEffect::ListAgain { source: id, ticket });
 }
 
-pub(crate) fn listed_again(
-    state: &mut State,
-    source: SourceId,
-    task: TaskId,
-    result: Result<Relisting, String>,
-    effects: &mut Queue<Effect>,
-) {
+pub(crate) fn listed_again(state: &mut State, source: SourceId, task: TaskId, result: Result<Relisting, String>) {
     let relisting = match result {
         Ok(relisting) => {
             state.tasks.forget(task);
@@ -90,14 +82,14 @@ pub(crate) fn listed_again(
         state.show_notice("The images were listed again");
         vanished(state, gone);
     }
-    read_again(state, effects);
+    read_again(state);
 }
 
 /// Forgets read errors, because the files may be readable now.
-pub(crate) fn read_again(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn read_again(state: &mut State) {
     state.samples.forget_unreadable();
     if matches!(state.shown.display, Display::Failed(_)) {
-        browse::update::shown_changed(state, effects);
+        browse::update::shown_changed(state);
     }
 }
 
@@ -111,7 +103,7 @@ fn is_missing(state: &State, id: SampleId, present: &HashSet<&SampleUri>) -> boo
 }
 
 /// New files come last, so that no other one moves.
-fn update_samples(state: &mut State, samples: Vec<Sample>, effects: &mut Queue<Effect>) {
+fn update_samples(state: &mut State, samples: Vec<Sample>) {
     let mut new = Vec::new();
     let mut changed = SampleSet::default();
     let mut shown_changed = false;
@@ -132,10 +124,10 @@ fn update_samples(state: &mut State, samples: Vec<Sample>, effects: &mut Queue<E
     }
     state.problems.forget(&changed);
     if !new.is_empty() {
-        browse::update::append(state, new, effects);
+        browse::update::append(state, new);
     }
     if shown_changed {
-        browse::update::shown_changed(state, effects);
+        browse::update::shown_changed(state);
     }
 }
 

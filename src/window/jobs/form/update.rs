@@ -3,43 +3,43 @@
 use crate::sagemaker::spec::transform::TransformPlan;
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    Effect, ExportScope, Failure, JobDraft, JobId, JobRequest, JobsEffect, Loadable, Overlay, Queue, RehearsalOptions,
+    ExportScope, Failure, JobDraft, JobId, JobRequest, JobsEffect, Loadable, Overlay, RehearsalOptions,
     RehearsalReport, RehearsalRequest, State, TaskId, TaskKind, TaskOutcome,
 };
 use crate::window::tasks::update::{begin, cancel, settle};
 use crate::window::{jobs, remote};
 
-pub(crate) fn open_form(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn open_form(state: &mut State) {
     let mut draft = state.settings.job.clone();
     if state.selection.selected().len() > 1 {
         draft.scope = ExportScope::Selection;
     } else if state.arranging.is_filtered() {
         draft.scope = ExportScope::Filter;
     }
-    forget_rehearsal(state, effects);
-    effects.push(JobsEffect::ReadPrices);
-    remote::update::open(state, draft, Overlay::StartJob, effects);
+    forget_rehearsal(state);
+    state.effects.push(JobsEffect::ReadPrices);
+    remote::update::open(state, draft, Overlay::StartJob);
 }
 
-fn forget_rehearsal(state: &mut State, effects: &mut Queue<Effect>) {
+fn forget_rehearsal(state: &mut State) {
     let forgotten = std::mem::take(&mut state.remote.rehearsal);
-    cancel(state, forgotten.task(), effects);
+    cancel(state, forgotten.task());
 }
 
 /// Checks the form with this draft, and cancels the previous check.
-pub(crate) fn check(state: &mut State, draft: JobDraft, effects: &mut Queue<Effect>) {
-    remote::update::forget_check::<JobDraft>(state, effects);
-    forget_rehearsal(state, effects);
+pub(crate) fn check(state: &mut State, draft: JobDraft) {
+    remote::update::forget_check::<JobDraft>(state);
+    forget_rehearsal(state);
     let request = draft.request(state);
     let title = |request: &JobRequest| format!("Check the job {}", request.spec.job_name);
     let begun = remote::update::begin_check(state, draft, request, TaskKind::CheckJob, title);
     if let Some((request, ticket)) = begun {
-        effects.push(JobsEffect::Check { request: Box::new(request), ticket });
+        state.effects.push(JobsEffect::Check { request: Box::new(request), ticket });
     }
 }
 
 /// Tests the archive on this computer with some of the images, the way Batch Transform would run it.
-pub(crate) fn rehearse(state: &mut State, options: RehearsalOptions, effects: &mut Queue<Effect>) {
+pub(crate) fn rehearse(state: &mut State, options: RehearsalOptions) {
     if state.remote.rehearsal.is_loading() {
         return;
     }
@@ -55,7 +55,7 @@ pub(crate) fn rehearse(state: &mut State, options: RehearsalOptions, effects: &m
     let ticket = begin(state, TaskKind::Rehearse, ProgressUnit::Images, title);
     state.remote.rehearsal = Loadable::Loading(ticket.id);
     let request = RehearsalRequest { source, job, options, runtime_library: state.settings.runtime_library.clone() };
-    effects.push(JobsEffect::Rehearse { request: Box::new(request), ticket });
+    state.effects.push(JobsEffect::Rehearse { request: Box::new(request), ticket });
 }
 
 pub(crate) fn rehearsed(state: &mut State, task: TaskId, result: Result<Box<RehearsalReport>, Failure>) {
@@ -68,22 +68,22 @@ pub(crate) fn rehearsed(state: &mut State, task: TaskId, result: Result<Box<Rehe
 }
 
 /// Packs and uploads what was checked, and starts it.
-pub(crate) fn start(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn start(state: &mut State) {
     let title = |plan: &TransformPlan| format!("Start the job {}", plan.spec.job_name);
     if let Some((plan, ticket)) = remote::update::begin_start::<JobDraft>(state, TaskKind::StartJob, title) {
         state.settings.job = state.remote.job_form.draft.for_the_next();
-        effects.push(JobsEffect::Start { plan, ticket });
+        state.effects.push(JobsEffect::Start { plan, ticket });
     }
 }
 
 /// Replaces the form with the job's page.
-pub(crate) fn started(state: &mut State, task: TaskId, result: Result<JobId, Failure>, effects: &mut Queue<Effect>) {
+pub(crate) fn started(state: &mut State, task: TaskId, result: Result<JobId, Failure>) {
     let said = |id: &JobId| format!("Started the job {}", id.name);
     if let Some(id) = remote::update::started::<JobDraft, _>(state, task, result, said) {
         if state.overlay == Overlay::StartJob {
             state.overlay = Overlay::Jobs;
             state.remote.open = Some(id.clone());
         }
-        jobs::update::watch(state, &id, effects);
+        jobs::update::watch(state, &id);
     }
 }

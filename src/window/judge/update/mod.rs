@@ -2,14 +2,14 @@
 
 pub(crate) mod verdicts;
 
-use crate::window::state::{Effect, Queue, ReviewCommand, ReviewEvent, SLIDE_SECS, State};
+use crate::window::state::{ReviewCommand, ReviewEvent, SLIDE_SECS, State};
 use crate::window::{canvas, comparison, evaluation, explain, filmstrip, search};
 
-pub(crate) fn on_command(state: &mut State, command: ReviewCommand, effects: &mut Queue<Effect>) {
+pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
     match command {
-        ReviewCommand::SetQuery(text) => search::update::set_query(state, text, effects),
-        ReviewCommand::ShowFirstFound => search::update::show_first_found(state, effects),
-        ReviewCommand::SetSort(sort) => search::update::set_sort(state, sort, effects),
+        ReviewCommand::SetQuery(text) => search::update::set_query(state, text),
+        ReviewCommand::ShowFirstFound => search::update::show_first_found(state),
+        ReviewCommand::SetSort(sort) => search::update::set_sort(state, sort),
         ReviewCommand::SetCanvas(view) => {
             state.canvas = view;
             state.canvas_requests.clear();
@@ -17,7 +17,7 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand, effects: &mu
         ReviewCommand::SelectBox(selected) => verdicts::select_box(state, selected),
         ReviewCommand::ShowBox(sample, shows) => {
             evaluation::update::show_panel(state, false);
-            filmstrip::update::show_box(state, sample, shows, effects);
+            filmstrip::update::show_box(state, sample, shows);
         }
         ReviewCommand::OpenFilmstrip(class) => filmstrip::update::open(state, class),
         ReviewCommand::SetFilmClass(class) => {
@@ -30,17 +30,17 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand, effects: &mu
                 strip.order = order;
             }
         }
-        ReviewCommand::LoadCrops(requested) => filmstrip::update::request_crops(state, &requested, effects),
+        ReviewCommand::LoadCrops(requested) => filmstrip::update::request_crops(state, &requested),
         ReviewCommand::SelectClass(selected) => state.shown.selected_class = selected,
-        ReviewCommand::HideExplanation => explain::update::hide(state, effects),
+        ReviewCommand::HideExplanation => explain::update::hide(state),
         ReviewCommand::SetExplanationOpacity(opacity) => {
             state.settings.explanation_opacity = opacity.clamp(0.0, 1.0);
         }
-        ReviewCommand::Compare(run) => comparison::update::start(state, run, effects),
-        ReviewCommand::CompareAgain => comparison::update::again(state, effects),
-        ReviewCommand::SetComparedScores(scores) => comparison::update::set_scores(state, scores, effects),
+        ReviewCommand::Compare(run) => comparison::update::start(state, run),
+        ReviewCommand::CompareAgain => comparison::update::again(state),
+        ReviewCommand::SetComparedScores(scores) => comparison::update::set_scores(state, scores),
         ReviewCommand::SetCompareLayout(layout) => state.settings.compare_layout = layout,
-        ReviewCommand::StopComparing => comparison::update::stop(state, effects),
+        ReviewCommand::StopComparing => comparison::update::stop(state),
         ReviewCommand::Present(true) => canvas::update::present(state),
         ReviewCommand::Present(false) => state.presenting = None,
         ReviewCommand::PlaySlides(is_playing) => {
@@ -52,19 +52,19 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand, effects: &mu
             let (low, high) = (*SLIDE_SECS.start(), *SLIDE_SECS.end());
             state.settings.slide_secs = secs.clamp(low, high);
         }
-        ReviewCommand::SetVerdict(verdict) => verdicts::set_verdict(state, verdict.as_ref(), effects),
-        ReviewCommand::ConfirmMassVerdict => verdicts::confirm_mass_verdict(state, effects),
+        ReviewCommand::SetVerdict(verdict) => verdicts::set_verdict(state, verdict.as_ref()),
+        ReviewCommand::ConfirmMassVerdict => verdicts::confirm_mass_verdict(state),
         ReviewCommand::SetNote { samples, text } => {
-            verdicts::set_note(state, &samples, &text, effects);
+            verdicts::set_note(state, &samples, &text);
         }
-        ReviewCommand::AddTag(tag) => verdicts::add_tag(state, &tag, effects),
-        ReviewCommand::RemoveTag(tag) => verdicts::remove_tag(state, &tag, effects),
-        ReviewCommand::ChangeView(change) => canvas::update::change(state, change, effects),
+        ReviewCommand::AddTag(tag) => verdicts::add_tag(state, &tag),
+        ReviewCommand::RemoveTag(tag) => verdicts::remove_tag(state, &tag),
+        ReviewCommand::ChangeView(change) => canvas::update::change(state, change),
         ReviewCommand::SetThumbnailSide(side) => canvas::update::set_thumbnail_side(state, side),
     }
 }
 
-pub(crate) fn on_event(state: &mut State, event: ReviewEvent, effects: &mut Queue<Effect>) {
+pub(crate) fn on_event(state: &mut State, event: ReviewEvent) {
     match event {
         ReviewEvent::Compared(task, result) => comparison::update::compared(state, task, result),
         ReviewEvent::FilmstripGathered { id, frames } => {
@@ -74,7 +74,7 @@ pub(crate) fn on_event(state: &mut State, event: ReviewEvent, effects: &mut Queu
         }
         ReviewEvent::Explained(task, result) => explain::update::explained(state, task, result),
         ReviewEvent::Arranged { id, arrangement, suppressed } => {
-            search::update::arranged(state, id, arrangement, suppressed, effects);
+            search::update::arranged(state, id, arrangement, suppressed);
         }
         ReviewEvent::Counted { id, statistics } => state.arranging.take_statistics(id, statistics),
         ReviewEvent::ArrangeFailed { id, reason } => search::update::failed(state, id, &reason),

@@ -3,7 +3,7 @@
 use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
 use crate::review::{PredictionStatus, next_less_certain};
 use crate::window::judge::state::judgments::{EditOutcome, Mark, in_order};
-use crate::window::state::{Effect, JudgeField, NoticeOffer, Overlay, Queue, Run, State, Step};
+use crate::window::state::{JudgeField, NoticeOffer, Overlay, Run, State, Step};
 use crate::window::update::images;
 use crate::window::{browse, canvas, project};
 
@@ -11,7 +11,7 @@ use crate::window::{browse, canvas, project};
 const MOST_AT_ONCE: usize = 20;
 
 /// Sets a verdict on the selected box, or else on every selected image; `None` clears it.
-pub(crate) fn set_verdict(state: &mut State, verdict: Option<&Verdict>, effects: &mut Queue<Effect>) {
+pub(crate) fn set_verdict(state: &mut State, verdict: Option<&Verdict>) {
     if state.overlay == Overlay::WrongClass {
         state.overlay = Overlay::None;
     }
@@ -28,7 +28,7 @@ pub(crate) fn set_verdict(state: &mut State, verdict: Option<&Verdict>, effects:
         state.overlay = Overlay::MassVerdict;
         return;
     }
-    judge(state, verdict, effects);
+    judge(state, verdict);
 }
 
 /// After verdicts on boxes, the first key on an image without a selected box only announces what the next one will
@@ -53,15 +53,15 @@ pub(crate) fn select_box(state: &mut State, selected: Option<usize>) {
 }
 
 /// Judges many images after the user's confirmation.
-pub(crate) fn confirm_mass_verdict(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn confirm_mass_verdict(state: &mut State) {
     if state.overlay == Overlay::MassVerdict {
         state.overlay = Overlay::None;
         let verdict = state.mass_verdict.take();
-        judge(state, verdict.as_ref(), effects);
+        judge(state, verdict.as_ref());
     }
 }
 
-fn judge(state: &mut State, verdict: Option<&Verdict>, effects: &mut Queue<Effect>) {
+fn judge(state: &mut State, verdict: Option<&Verdict>) {
     let judged = judged_box(state);
     state.judges_boxes = judged.is_some();
     let was_judged = judged.is_some_and(|(sample, _, box_index)| {
@@ -78,16 +78,16 @@ fn judge(state: &mut State, verdict: Option<&Verdict>, effects: &mut Queue<Effec
         let label = verdict_label(verdict, &what);
         (label, image_marks(state, verdict))
     };
-    edit(state, label, marks, effects);
+    edit(state, label, marks);
     if verdict.is_none() || !state.settings.next_after_verdict {
         return;
     }
     match judged {
         Some((sample, _, box_index)) => {
-            go_on_from_box(state, sample, box_index, was_judged, effects);
+            go_on_from_box(state, sample, box_index, was_judged);
         }
         None if state.selection.selected().len() == 1 => {
-            browse::update::walk(state, Step::By(1), effects);
+            browse::update::walk(state, Step::By(1));
         }
         None => {}
     }
@@ -111,13 +111,13 @@ fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)
 }
 
 /// Clears every verdict on a run's prediction for this image.
-pub(crate) fn take_back_prediction(state: &mut State, run: RunId, sample: SampleId, effects: &mut Queue<Effect>) {
+pub(crate) fn take_back_prediction(state: &mut State, run: RunId, sample: SampleId) {
     let name = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
     let label = format!("clear the verdicts on {name}");
     let targets = state.judgments.verdicts_on_prediction(run, sample);
     let marks = targets.map(|target| (sample, Mark::Verdict(target, None)));
     let marks = marks.collect();
-    edit(state, label, marks, effects);
+    edit(state, label, marks);
 }
 
 /// The box that a verdict would apply to, if any.
@@ -133,7 +133,7 @@ fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
 
 /// Advances to the next box without a verdict, and from the last box of an image to the next image; after a changed
 /// verdict, to the next box in the list.
-fn go_on_from_box(state: &mut State, sample: SampleId, judged: u32, was_judged: bool, effects: &mut Queue<Effect>) {
+fn go_on_from_box(state: &mut State, sample: SampleId, judged: u32, was_judged: bool) {
     let visible = state.shown_boxes();
     let place = visible.iter().position(|&index| index == judged as usize);
     let (before, after) = visible.split_at(place.map_or(0, |place| place + 1));
@@ -142,20 +142,20 @@ fn go_on_from_box(state: &mut State, sample: SampleId, judged: u32, was_judged: 
     match next {
         Some(&next) => select_box(state, Some(next)),
         None if was_judged => {}
-        None => browse::update::walk(state, Step::By(1), effects),
+        None => browse::update::walk(state, Step::By(1)),
     }
 }
 
-pub(crate) fn set_note(state: &mut State, samples: &SampleSet, text: &str, effects: &mut Queue<Effect>) {
+pub(crate) fn set_note(state: &mut State, samples: &SampleSet, text: &str) {
     let text = text.trim();
     let what = images_name(state, samples);
     let label =
         if text.is_empty() { format!("remove the note from {what}") } else { format!("write a note on {what}") };
     let marks = samples.iter().map(|sample| (sample, Mark::Note(text.to_owned())));
-    edit(state, label, marks.collect(), effects);
+    edit(state, label, marks.collect());
 }
 
-pub(crate) fn add_tag(state: &mut State, tag: &str, effects: &mut Queue<Effect>) {
+pub(crate) fn add_tag(state: &mut State, tag: &str) {
     let tag = tag.trim();
     if tag.is_empty() {
         return;
@@ -165,36 +165,36 @@ pub(crate) fn add_tag(state: &mut State, tag: &str, effects: &mut Queue<Effect>)
         let tags = tags.iter().cloned().chain(std::iter::once(tag.to_owned()));
         in_order(tags.collect())
     };
-    edit_tags(state, label, with_tag, effects);
+    edit_tags(state, label, with_tag);
 }
 
-pub(crate) fn remove_tag(state: &mut State, tag: &str, effects: &mut Queue<Effect>) {
+pub(crate) fn remove_tag(state: &mut State, tag: &str) {
     let label = format!("remove the tag “{tag}” from {}", selected_name(state));
     let without_tag = |tags: &[String]| {
         let tags = tags.iter().filter(|other| *other != tag);
         tags.cloned().collect()
     };
-    edit_tags(state, label, without_tag, effects);
+    edit_tags(state, label, without_tag);
 }
 
-fn edit_tags(state: &mut State, label: String, change: impl Fn(&[String]) -> Vec<String>, effects: &mut Queue<Effect>) {
+fn edit_tags(state: &mut State, label: String, change: impl Fn(&[String]) -> Vec<String>) {
     let selected = state.selection.selected().iter();
     let marks = selected.map(|sample| {
         let tags = change(state.judgments.tags(sample));
         (sample, Mark::Tags(tags))
     });
     let marks = marks.collect();
-    edit(state, label, marks, effects);
+    edit(state, label, marks);
 }
 
-fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>, effects: &mut Queue<Effect>) {
+fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>) {
     if let Err(reason) = can_judge(state) {
         state.show_notice(reason);
         return;
     }
     if let Some(outcome) = state.judgments.edit(label, marks) {
         state.reset_filters = None;
-        save(state, &outcome, effects);
+        save(state, &outcome);
         // An older notice may offer to undo an edit that is no longer the last one.
         state.notice.take_if(|notice| notice.offer == Some(NoticeOffer::Undo));
         if outcome.samples().len() > 1 {
@@ -203,36 +203,36 @@ fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>, effects:
     }
 }
 
-pub(crate) fn undo(state: &mut State, effects: &mut Queue<Effect>) {
-    if canvas::update::undo_reset(state, effects) {
+pub(crate) fn undo(state: &mut State) {
+    if canvas::update::undo_reset(state) {
         return;
     }
     if let Some(outcome) = state.judgments.undo() {
-        notify_and_show(state, "Undone", &outcome, effects);
-        save(state, &outcome, effects);
+        notify_and_show(state, "Undone", &outcome);
+        save(state, &outcome);
     }
 }
 
-pub(crate) fn redo(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn redo(state: &mut State) {
     if let Some(outcome) = state.judgments.redo() {
-        notify_and_show(state, "Redone", &outcome, effects);
-        save(state, &outcome, effects);
+        notify_and_show(state, "Redone", &outcome);
+        save(state, &outcome);
     }
 }
 
 /// Reports a change and makes it visible: a single image is shown even if it does not match the search.
-fn notify_and_show(state: &mut State, what: &str, outcome: &EditOutcome, effects: &mut Queue<Effect>) {
+fn notify_and_show(state: &mut State, what: &str, outcome: &EditOutcome) {
     state.show_notice(format!("{what}: {}", outcome.label));
     let samples = outcome.samples();
     let single = samples.iter().next().filter(|_| samples.len() == 1);
     if let Some(sample) = single
         && state.shown_sample() != Some(sample)
     {
-        browse::update::show(state, sample, effects);
+        browse::update::show(state, sample);
     }
 }
 
-fn save(state: &mut State, outcome: &EditOutcome, effects: &mut Queue<Effect>) {
+fn save(state: &mut State, outcome: &EditOutcome) {
     let change = |(sample, mark): &(SampleId, Mark)| {
         let sample = state.samples.get(*sample)?.uri.clone();
         Some(match mark.clone() {
@@ -242,12 +242,12 @@ fn save(state: &mut State, outcome: &EditOutcome, effects: &mut Queue<Effect>) {
         })
     };
     let changes: Vec<Change> = outcome.marks.iter().filter_map(change).collect();
-    let ticket = project::update::requests::save(state, changes, effects);
+    let ticket = project::update::requests::save(state, changes);
     state.judgments.begin_saving(ticket, &outcome.samples());
 }
 
 /// Shows the next unjudged image in the order on screen, from the shown one and around the end.
-pub(crate) fn next_unjudged(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn next_unjudged(state: &mut State) {
     let order = state.order();
     let shown = state.shown_sample().and_then(|id| order.place_of(id));
     let first = shown.map_or(0, |place| place + 1);
@@ -255,12 +255,12 @@ pub(crate) fn next_unjudged(state: &mut State, effects: &mut Queue<Effect>) {
     let found = (0..count)
         .filter_map(|step| order.at((first + step) % count))
         .find(|&sample| state.verdict_of(sample).is_none());
-    go_to(state, found, effects);
+    go_to(state, found);
 }
 
 /// Among the images on screen with a prediction and no verdict, shows the one with the next higher uncertainty rank
 /// after the shown one; restarts with the least certain.
-pub(crate) fn next_uncertain(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn next_uncertain(state: &mut State) {
     let Some(run) = state.run() else {
         state.show_notice("Choose a model first");
         return;
@@ -268,15 +268,15 @@ pub(crate) fn next_uncertain(state: &mut State, effects: &mut Queue<Effect>) {
     let order = state.order();
     let unjudged = order.ids().filter(|&id| state.verdict_of(id).is_none());
     let found = next_less_certain(&run.predictions, &state.view(), unjudged, state.shown_sample());
-    go_to(state, found, effects);
+    go_to(state, found);
 }
 
-fn go_to(state: &mut State, found: Option<SampleId>, effects: &mut Queue<Effect>) {
+fn go_to(state: &mut State, found: Option<SampleId>) {
     match found {
         Some(sample) if state.shown_sample() == Some(sample) => {
             state.show_notice("This is the last image without a verdict");
         }
-        Some(sample) => browse::update::show(state, sample, effects),
+        Some(sample) => browse::update::show(state, sample),
         None => state.show_notice("All images have a verdict"),
     }
 }

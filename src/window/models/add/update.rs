@@ -7,8 +7,8 @@ use crate::domain::ModelCard;
 use crate::tasks::ProgressUnit;
 use crate::window::models;
 use crate::window::state::{
-    Effect, Failure, Import, ImportForm, ImportId, ImportStart, ImportStatus, ImportSubject, ImportTrial, LabelChoice,
-    Loadable, ModelsEffect, PresetTable, PresetsRequest, Queue, RecognizeRequest, SaveRequest, State, TaskId, TaskKind,
+    Failure, Import, ImportForm, ImportId, ImportStart, ImportStatus, ImportSubject, ImportTrial, LabelChoice,
+    Loadable, ModelsEffect, PresetTable, PresetsRequest, RecognizeRequest, SaveRequest, State, TaskId, TaskKind,
     TrialRequest,
 };
 use crate::window::tasks::update::{begin, cancel, settle};
@@ -16,24 +16,24 @@ use crate::window::tasks::update::{begin, cancel, settle};
 /// The number of images for comparing common ways to prepare images.
 const PRESET_IMAGES: usize = 12;
 
-pub(crate) fn open(state: &mut State, subject: ImportSubject, effects: &mut Queue<Effect>) {
-    recognize(state, subject, 0, effects);
+pub(crate) fn open(state: &mut State, subject: ImportSubject) {
+    recognize(state, subject, 0);
 }
 
 /// Restarts the form with another reading of the outputs.
-pub(crate) fn choose_reading(state: &mut State, reading: usize, effects: &mut Queue<Effect>) {
-    close_presets(state, effects);
+pub(crate) fn choose_reading(state: &mut State, reading: usize) {
+    close_presets(state);
     if open_form(state).is_some()
         && let Some(import) = &state.import
     {
-        recognize(state, import.subject.clone(), reading, effects);
+        recognize(state, import.subject.clone(), reading);
     }
 }
 
-fn recognize(state: &mut State, subject: ImportSubject, reading: usize, effects: &mut Queue<Effect>) {
+fn recognize(state: &mut State, subject: ImportSubject, reading: usize) {
     let id = ImportId(state.ids.next());
     state.import = Some(Import { id, subject: subject.clone(), status: ImportStatus::Recognizing });
-    effects.push(ModelsEffect::Recognize(RecognizeRequest {
+    state.effects.push(ModelsEffect::Recognize(RecognizeRequest {
         import: id,
         subject,
         reading,
@@ -41,25 +41,20 @@ fn recognize(state: &mut State, subject: ImportSubject, reading: usize, effects:
     }));
 }
 
-pub(crate) fn close(state: &mut State, effects: &mut Queue<Effect>) {
-    close_presets(state, effects);
+pub(crate) fn close(state: &mut State) {
+    close_presets(state);
     state.import = None;
-    effects.push(ModelsEffect::CloseImport);
+    state.effects.push(ModelsEffect::CloseImport);
 }
 
-pub(crate) fn recognized(
-    state: &mut State,
-    id: ImportId,
-    result: Result<Box<ImportStart>, String>,
-    effects: &mut Queue<Effect>,
-) {
+pub(crate) fn recognized(state: &mut State, id: ImportId, result: Result<Box<ImportStart>, String>) {
     let Some(import) = state.import.as_mut().filter(|import| import.id == id) else {
         return;
     };
     match result {
         Ok(start) => {
             import.status = ImportStatus::Form(Box::new(ImportForm::new(*start)));
-            try_out(state, effects);
+            try_out(state);
         }
         Err(reason) => import.status = ImportStatus::Refused(reason),
     }
@@ -73,20 +68,20 @@ fn open_form(state: &mut State) -> Option<&mut ImportForm> {
     }
 }
 
-pub(crate) fn change(state: &mut State, card: ModelCard, labels: LabelChoice, effects: &mut Queue<Effect>) {
+pub(crate) fn change(state: &mut State, card: ModelCard, labels: LabelChoice) {
     let Some(form) = open_form(state) else {
         return;
     };
     form.failure = None;
     if form.card != card || form.labels != labels {
         (form.card, form.labels) = (card, labels);
-        close_presets(state, effects);
-        try_out(state, effects);
+        close_presets(state);
+        try_out(state);
     }
 }
 
 /// Runs the model with common ways to prepare images, on the current image and the first ones on screen.
-pub(crate) fn find_preprocessing(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn find_preprocessing(state: &mut State) {
     let shown = state.selection.shown();
     let others = state.order().ids().take(PRESET_IMAGES).filter(|sample| Some(*sample) != shown);
     let images = shown.into_iter().chain(others).take(PRESET_IMAGES);
@@ -102,7 +97,7 @@ pub(crate) fn find_preprocessing(state: &mut State, effects: &mut Queue<Effect>)
         form.presets = Loadable::Loading(ticket.id);
     }
     let request = PresetsRequest { source, card, labels, images, ticket };
-    effects.push(ModelsEffect::TryPresets(Box::new(request)));
+    state.effects.push(ModelsEffect::TryPresets(Box::new(request)));
 }
 
 pub(crate) fn presets_tried(state: &mut State, task: TaskId, result: Result<Arc<PresetTable>, Failure>) {
@@ -110,22 +105,22 @@ pub(crate) fn presets_tried(state: &mut State, task: TaskId, result: Result<Arc<
 }
 
 /// Closes the comparison, and cancels it if it is pending.
-pub(crate) fn close_presets(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn close_presets(state: &mut State) {
     if let Some(form) = open_form(state) {
         let closed = std::mem::take(&mut form.presets);
-        cancel(state, closed.task(), effects);
+        cancel(state, closed.task());
     }
 }
 
-pub(crate) fn labels_picked(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
+pub(crate) fn labels_picked(state: &mut State, path: PathBuf) {
     if let Some(form) = open_form(state) {
         let card = form.card.clone();
-        change(state, card, LabelChoice::File(path), effects);
+        change(state, card, LabelChoice::File(path));
     }
 }
 
 /// Runs the model with the current card; results of earlier cards are dropped.
-fn try_out(state: &mut State, effects: &mut Queue<Effect>) {
+fn try_out(state: &mut State) {
     let id = ImportId(state.ids.next());
     let shown = state.selection.shown();
     let image = shown.and_then(|sample| {
@@ -141,7 +136,7 @@ fn try_out(state: &mut State, effects: &mut Queue<Effect>) {
     import.id = id;
     form.is_trying = true;
     let (card, labels) = (form.card.clone(), form.labels.clone());
-    effects.push(ModelsEffect::TryCard(Box::new(TrialRequest { import: id, card, labels, image })));
+    state.effects.push(ModelsEffect::TryCard(Box::new(TrialRequest { import: id, card, labels, image })));
 }
 
 pub(crate) fn tried(state: &mut State, id: ImportId, trial: Box<ImportTrial>) {
@@ -153,7 +148,7 @@ pub(crate) fn tried(state: &mut State, id: ImportId, trial: Box<ImportTrial>) {
     }
 }
 
-pub(crate) fn confirm(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn confirm(state: &mut State) {
     let Some(import) = &mut state.import else {
         return;
     };
@@ -165,26 +160,26 @@ pub(crate) fn confirm(state: &mut State, effects: &mut Queue<Effect>) {
         form.failure = None;
         let card = ModelCard { assumed: form.assumed(), ..form.card.clone() };
         let (subject, labels) = (import.subject.clone(), form.labels.clone());
-        effects.push(ModelsEffect::Save(Box::new(SaveRequest { import: import.id, subject, card, labels })));
+        state.effects.push(ModelsEffect::Save(Box::new(SaveRequest { import: import.id, subject, card, labels })));
     }
 }
 
-pub(crate) fn saved(state: &mut State, id: ImportId, result: Result<String, String>, effects: &mut Queue<Effect>) {
-    effects.push(ModelsEffect::List);
+pub(crate) fn saved(state: &mut State, id: ImportId, result: Result<String, String>) {
+    state.effects.push(ModelsEffect::List);
     let Some(import) = state.import.as_mut().filter(|import| import.id == id) else {
         return;
     };
     match (result, &mut import.status) {
         (Ok(model_id), _) => {
             let is_new = matches!(import.subject, ImportSubject::File(_));
-            close(state, effects);
+            close(state);
             if is_new {
                 state.show_notice(format!("Added the model {model_id}"));
                 state.settings.model = Some(model_id.clone());
                 state.models.choose(Some(model_id));
             } else {
                 state.show_notice(format!("Saved the model {model_id}; new predictions go to a new run"));
-                models::update::card_changed(state, &model_id, effects);
+                models::update::card_changed(state, &model_id);
             }
         }
         (Err(reason), ImportStatus::Form(form)) => {

@@ -8,63 +8,63 @@ use std::sync::Arc;
 use crate::domain::{Change, DeviceReport, Problem, RunId, RunKey, SampleId, SamplePrediction};
 use crate::review::PredictionStatus;
 use crate::window::state::{
-    Effect, EngineFailure, InferenceCommand, InferenceEvent, Loadable, NewPrediction, Offer, Queue, SourceId, State,
-    TaskId, TaskOutcome,
+    EngineFailure, InferenceCommand, InferenceEvent, Loadable, NewPrediction, Offer, SourceId, State, TaskId,
+    TaskOutcome,
 };
 use crate::window::{browse, explain, models, project, remote_inference};
 
-pub(crate) fn on_command(state: &mut State, command: InferenceCommand, effects: &mut Queue<Effect>) {
+pub(crate) fn on_command(state: &mut State, command: InferenceCommand) {
     match command {
         InferenceCommand::PredictAt(model) => {
-            predict::predict_at(state, model.map(|model| *model), effects);
+            predict::predict_at(state, model.map(|model| *model));
         }
         InferenceCommand::EditRemoteModel(model) => {
-            remote_inference::update::form::edit(state, *model, effects);
+            remote_inference::update::form::edit(state, *model);
         }
         InferenceCommand::CheckRemoteModel(model) => {
-            remote_inference::update::form::check(state, *model, effects);
+            remote_inference::update::form::check(state, *model);
         }
         InferenceCommand::ForgetRemoteModel(model) => {
             let recent = &mut state.settings.recent_remote_models;
             recent.retain(|known| *known != *model);
         }
-        InferenceCommand::ShowResponse(model) => remote_inference::update::form::show_response(state, *model, effects),
+        InferenceCommand::ShowResponse(model) => remote_inference::update::form::show_response(state, *model),
         InferenceCommand::ChooseDevice(device) => {
             state.settings.device = device;
-            models::update::settings_changed(state, effects);
+            models::update::settings_changed(state);
         }
         InferenceCommand::SetBatch(batch) => {
             state.settings.batch = batch;
-            models::update::settings_changed(state, effects);
+            models::update::settings_changed(state);
         }
         InferenceCommand::SetThreads(threads) => {
             state.settings.threads = threads;
-            models::update::settings_changed(state, effects);
+            models::update::settings_changed(state);
         }
         InferenceCommand::SetRuntimeLibrary(path) => {
             state.settings.runtime_library = path;
-            models::update::runtime_changed(state, effects);
+            models::update::runtime_changed(state);
         }
-        InferenceCommand::InstallRuntime(kind) => models::update::install_runtime(state, kind, effects),
+        InferenceCommand::InstallRuntime(kind) => models::update::install_runtime(state, kind),
         InferenceCommand::SetPredictOnOpen(enabled) => {
             state.settings.predict_on_open = enabled;
-            predict::predict_shown_if_wanted(state, effects);
+            predict::predict_shown_if_wanted(state);
         }
-        InferenceCommand::TryAgain => try_again(state, effects),
+        InferenceCommand::TryAgain => try_again(state),
     }
 }
 
-pub(crate) fn on_event(state: &mut State, event: InferenceEvent, effects: &mut Queue<Effect>) {
+pub(crate) fn on_event(state: &mut State, event: InferenceEvent) {
     match event {
-        InferenceEvent::Ready { task, report, restart_to_use } => ready(state, task, report, restart_to_use, effects),
+        InferenceEvent::Ready { task, report, restart_to_use } => ready(state, task, report, restart_to_use),
         InferenceEvent::Failed { task, message, offer } => failed(state, task, message, offer),
         InferenceEvent::Cancelled { task } => cancelled(state, task),
         InferenceEvent::Connected { source, task, at_ms, result } => {
             let result = result.map(|found| *found);
-            remote_inference::update::connected(state, source, task, at_ms, result, effects);
+            remote_inference::update::connected(state, source, task, at_ms, result);
         }
         InferenceEvent::RemotePredicted(prediction) => {
-            remote_inference::update::predicted(state, *prediction, effects);
+            remote_inference::update::predicted(state, *prediction);
         }
         InferenceEvent::RemoteLatency { key, latency } => remote_inference::update::measured(state, &key, latency),
         InferenceEvent::RemoteModelChecked(task, result) => {
@@ -76,21 +76,15 @@ pub(crate) fn on_event(state: &mut State, event: InferenceEvent, effects: &mut Q
             source_unreachable(state, source, run, sample, message);
         }
         InferenceEvent::Predicted { source, run, at_ms, predictions } => {
-            predicted(state, source, run, at_ms, predictions, effects);
+            predicted(state, source, run, at_ms, predictions);
         }
         InferenceEvent::ResponseShown { source, task, of, result } => {
-            remote_inference::update::form::response_shown(state, source, task, *of, result, effects);
+            remote_inference::update::form::response_shown(state, source, task, *of, result);
         }
     }
 }
 
-fn ready(
-    state: &mut State,
-    task: TaskId,
-    report: Box<DeviceReport>,
-    restart_to_use: Option<String>,
-    effects: &mut Queue<Effect>,
-) {
+fn ready(state: &mut State, task: TaskId, report: Box<DeviceReport>, restart_to_use: Option<String>) {
     state.tasks.forget(task);
     let local = &mut state.inference.local;
     if !local.status.is_by(task) {
@@ -98,10 +92,10 @@ fn ready(
     }
     local.status = Loadable::Ready(report);
     local.restart_to_use = restart_to_use;
-    explain::update::start_waiting(state, effects);
+    explain::update::start_waiting(state);
     if predict::is_ready(state) && predict::begin_run(state).is_some() {
-        predict::predict_shown_if_wanted(state, effects);
-        predict::start_queued(state, effects);
+        predict::predict_shown_if_wanted(state);
+        predict::start_queued(state);
     }
 }
 
@@ -154,9 +148,9 @@ fn source_unreachable(state: &mut State, source: SourceId, run: RunId, sample: S
     }
 }
 
-pub(crate) fn try_again(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn try_again(state: &mut State) {
     state.inference.reset();
-    predict::request_shown(state, effects);
+    predict::request_shown(state);
 }
 
 fn reported(state: &mut State, key: &RunKey, report: Box<DeviceReport>) {
@@ -171,7 +165,6 @@ pub(crate) fn predicted(
     run_id: RunId,
     at_ms: i64,
     predictions: Vec<NewPrediction>,
-    effects: &mut Queue<Effect>,
 ) {
     if !state.is_open(source) {
         return;
@@ -198,7 +191,7 @@ pub(crate) fn predicted(
         })
     };
     changes.push(Change::Predictions { run: run_id, predictions: predictions.iter().filter_map(with_uri).collect() });
-    let ticket = project::update::requests::save(state, changes, effects);
+    let ticket = project::update::requests::save(state, changes);
     let mut shown_has_prediction = false;
     for prediction in predictions {
         let is_outdated = !is_of_file(state, &prediction);
@@ -216,7 +209,7 @@ pub(crate) fn predicted(
         }
     }
     if shown_has_prediction {
-        browse::update::shown::refresh(state, effects);
+        browse::update::shown::refresh(state);
     }
 }
 

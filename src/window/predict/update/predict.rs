@@ -5,45 +5,45 @@ use crate::review::PredictionStatus;
 use crate::sagemaker::spec::remote_model::RemoteModel;
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    Action, Effect, ImageRequest, ImagesRequest, InferenceEffect, Loadable, Overlay, PrepareRequest, Queue,
-    QueuedImages, Run, State, TaskKind,
+    Action, ImageRequest, ImagesRequest, InferenceEffect, Loadable, Overlay, PrepareRequest, QueuedImages, Run, State,
+    TaskKind,
 };
 use crate::window::tasks::update::begin;
 use crate::window::update::images;
 use crate::window::{browse, judge, project, remote_inference, tasks};
 
 /// Predicts with this remote model from now on; `None` predicts on this computer.
-pub(crate) fn predict_at(state: &mut State, model: Option<RemoteModel>, effects: &mut Queue<Effect>) {
+pub(crate) fn predict_at(state: &mut State, model: Option<RemoteModel>) {
     state.overlay = Overlay::None;
     let is_other = state.inference.remote_model() != model.as_ref();
     if is_other || state.inference.failure().is_some() {
-        tasks::update::cancel_preparation(state, effects);
+        tasks::update::cancel_preparation(state);
         state.inference.switch_to(model);
     }
-    go_to_active_run(state, effects);
+    go_to_active_run(state);
 }
 
 /// Switches back to local predictions; the run on screen stays.
-pub(crate) fn switch_to_local(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn switch_to_local(state: &mut State) {
     if state.inference.remote.is_some() {
-        tasks::update::cancel_preparation(state, effects);
+        tasks::update::cancel_preparation(state);
         state.inference.switch_to(None);
     }
 }
 
 /// Shows the run that predictions go to now, which may be a different one.
-pub(crate) fn go_to_active_run(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn go_to_active_run(state: &mut State) {
     let run = active_run(state);
     state.runs.switch_to(run);
-    run_changed(state, effects);
+    run_changed(state);
 }
 
 /// Updates everything that depends on the run on screen.
-pub(crate) fn run_changed(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn run_changed(state: &mut State) {
     state.shown.selected_box = None;
-    project::update::requests::load_runs_on_screen(state, effects);
-    browse::update::shown::refresh(state, effects);
-    predict_shown_if_wanted(state, effects);
+    project::update::requests::load_runs_on_screen(state);
+    browse::update::shown::refresh(state);
+    predict_shown_if_wanted(state);
 }
 
 /// Resets runs, which belong to a source. The model stays loaded: [`begin_run`] starts its run over the new source.
@@ -128,16 +128,16 @@ pub(crate) fn begin_kept_run(state: &mut State) -> Option<RunId> {
 }
 
 /// Predicts an image when it is opened, unless it has a prediction or predicting would only fail again.
-pub(crate) fn predict_shown_if_wanted(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn predict_shown_if_wanted(state: &mut State) {
     // While the run is being read, `project::update::requests::read_missing` requests this one prediction from the project
     // first.
     if state.run().is_none_or(Run::is_loaded) {
-        predict_shown_if_missing(state, effects);
+        predict_shown_if_missing(state);
     }
 }
 
 /// Predicts the shown image unless the run has a prediction for it.
-pub(crate) fn predict_shown_if_missing(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn predict_shown_if_missing(state: &mut State) {
     let is_wanted = state.settings.predict_on_open && state.project.is_writable();
     let shown = state.selection.shown().filter(|_| is_wanted);
     let Some(sample) = shown.filter(|shown| !state.inference.has_failed_for(*shown)) else {
@@ -147,7 +147,7 @@ pub(crate) fn predict_shown_if_missing(state: &mut State, effects: &mut Queue<Ef
         !has_prediction(run, sample) && !state.keeps_prediction(run.id(), sample) && active_run(state) == Some(run.id())
     });
     if is_missing {
-        request_shown(state, effects);
+        request_shown(state);
     }
 }
 
@@ -156,7 +156,7 @@ fn has_prediction(run: &Run, sample: SampleId) -> bool {
 }
 
 /// Predicts the shown image on request, even if it has a prediction, unless that was judged.
-pub(crate) fn predict_shown(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn predict_shown(state: &mut State) {
     let Some(sample) = sample_to_request(state) else {
         return;
     };
@@ -176,24 +176,24 @@ pub(crate) fn predict_shown(state: &mut State, effects: &mut Queue<Effect>) {
             state.inference.queued = Some(QueuedImages::only(sample));
         }
     }
-    predict_or_prepare(state, run, is_ready, sample, effects);
+    predict_or_prepare(state, run, is_ready, sample);
 }
 
 /// Clears the verdicts on the shown image's prediction, so that it can be replaced, and requests a new one.
-pub(crate) fn predict_anew(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn predict_anew(state: &mut State) {
     let run = begin_kept_run(state).or_else(|| active_run(state));
     if let (Some(run), Some(sample)) = (run, state.selection.shown()) {
-        judge::update::verdicts::take_back_prediction(state, run, sample, effects);
-        predict_shown(state, effects);
+        judge::update::verdicts::take_back_prediction(state, run, sample);
+        predict_shown(state);
     }
 }
 
 /// Requests a prediction of the shown image, or prepares the model first.
-pub(crate) fn request_shown(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn request_shown(state: &mut State) {
     if let Some(sample) = sample_to_request(state) {
         let run = begin_run(state);
         let is_ready = is_ready(state);
-        predict_or_prepare(state, run, is_ready, sample, effects);
+        predict_or_prepare(state, run, is_ready, sample);
     }
 }
 
@@ -207,49 +207,43 @@ fn sample_to_request(state: &mut State) -> Option<SampleId> {
     None
 }
 
-fn predict_or_prepare(
-    state: &mut State,
-    run: Option<RunId>,
-    is_ready: bool,
-    sample: SampleId,
-    effects: &mut Queue<Effect>,
-) {
+fn predict_or_prepare(state: &mut State, run: Option<RunId>, is_ready: bool, sample: SampleId) {
     match run {
-        Some(run) if is_ready => predict_one(state, run, sample, effects),
-        run => prepare(state, run, effects),
+        Some(run) if is_ready => predict_one(state, run, sample),
+        run => prepare(state, run),
     }
 }
 
-pub(crate) fn predict_selection(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn predict_selection(state: &mut State) {
     let samples = state.selection.selected().clone();
-    predict_many(state, QueuedImages::These(samples), effects);
+    predict_many(state, QueuedImages::These(samples));
 }
 
-pub(crate) fn predict_all(state: &mut State, effects: &mut Queue<Effect>) {
-    predict_many(state, QueuedImages::Unpredicted, effects);
+pub(crate) fn predict_all(state: &mut State) {
+    predict_many(state, QueuedImages::Unpredicted);
 }
 
-pub(crate) fn predict_filtered(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn predict_filtered(state: &mut State) {
     let samples = state.order().ids().collect();
-    predict_many(state, QueuedImages::UnpredictedOf(samples), effects);
+    predict_many(state, QueuedImages::UnpredictedOf(samples));
 }
 
-fn predict_many(state: &mut State, images: QueuedImages, effects: &mut Queue<Effect>) {
+fn predict_many(state: &mut State, images: QueuedImages) {
     state.inference.queued = Some(images);
-    prepare_queued(state, effects);
+    prepare_queued(state);
 }
 
 /// Prepares what the queued images need: the project, the model and the existing predictions.
-pub(crate) fn prepare_queued(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn prepare_queued(state: &mut State) {
     if state.inference.queued.is_none() || !state.project.is_writable() {
         return;
     }
     let run = begin_kept_run(state);
-    project::update::requests::load_runs_on_screen(state, effects);
+    project::update::requests::load_runs_on_screen(state);
     if is_ready(state) {
-        start_queued(state, effects);
+        start_queued(state);
     } else {
-        prepare(state, run, effects);
+        prepare(state, run);
     }
 }
 
@@ -264,7 +258,7 @@ pub(crate) fn queued_samples(state: &State, run: Option<&Run>) -> Option<SampleS
 }
 
 /// Predicts the queued images, once the model is ready and the existing predictions are known.
-pub(crate) fn start_queued(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn start_queued(state: &mut State) {
     let active = active_run(state);
     let current = state.runs.current();
     let Some(run) = current.filter(|run| Some(run.id()) == active && run.is_loaded()) else {
@@ -284,11 +278,11 @@ pub(crate) fn start_queued(state: &mut State, effects: &mut Queue<Effect>) {
         count => state.show_notice(format!("{} have verdicts, so their predictions are kept", images(count))),
     }
     if !samples.is_empty() {
-        start_many(state, run_id, samples, effects);
+        start_many(state, run_id, samples);
     }
 }
 
-fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mut Queue<Effect>) {
+fn start_many(state: &mut State, run_id: RunId, samples: SampleSet) {
     let (Some(source), Some(run)) = (&state.source, state.runs.get_mut(run_id)) else {
         return;
     };
@@ -306,11 +300,11 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mu
     let kind = TaskKind::Predict { run: run_id, samples };
     let ticket = begin(state, kind, ProgressUnit::Images, title);
     ticket.control.set_total(Some(entries.len() as u64));
-    effects.push(InferenceEffect::Predict(ImagesRequest { source, run: run_id, key, samples: entries, ticket }));
+    state.effects.push(InferenceEffect::Predict(ImagesRequest { source, run: run_id, key, samples: entries, ticket }));
 }
 
 /// Predicts one image, before everything else.
-fn predict_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut Queue<Effect>) {
+fn predict_one(state: &mut State, run_id: RunId, sample: SampleId) {
     let is_remote = state.inference.remote.is_some();
     if is_remote && state.tasks.predicts(run_id, sample) {
         return;
@@ -331,7 +325,7 @@ fn predict_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut
     run.predictions.set_waiting(sample);
     let image =
         ImageRequest { source: source.id, run: run_id, key: run.info.key.clone(), sample, entry: entry.clone() };
-    effects.push(match state.inference.remote_model() {
+    let effect = match state.inference.remote_model() {
         None => InferenceEffect::PredictOne(image),
         Some(model) => {
             let title = format!("Predict with {}: {}", model.name(), entry.uri.file_name());
@@ -339,20 +333,21 @@ fn predict_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut
             let ticket = begin(state, kind, ProgressUnit::Steps, title);
             InferenceEffect::PredictRemotely { image, ticket }
         }
-    });
+    };
+    state.effects.push(effect);
 }
 
 /// Loads the model of the active run, or connects to the remote model.
-fn prepare(state: &mut State, run: Option<RunId>, effects: &mut Queue<Effect>) {
+fn prepare(state: &mut State, run: Option<RunId>) {
     if state.inference.remote.is_some() {
-        remote_inference::update::connect(state, effects);
+        remote_inference::update::connect(state);
     } else if let Some(run) = run {
-        load(state, run, effects);
+        load(state, run);
     }
 }
 
 /// Loads the local model of a run, unless it is being loaded.
-pub(crate) fn load(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
+pub(crate) fn load(state: &mut State, run_id: RunId) {
     let Some(run) = state.runs.get(run_id) else {
         return;
     };
@@ -362,11 +357,11 @@ pub(crate) fn load(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>
         return;
     }
     let title = format!("Prepare {}", run.info.card.name);
-    tasks::update::cancel_preparation(state, effects);
+    tasks::update::cancel_preparation(state);
     let ticket = begin(state, TaskKind::Prepare, ProgressUnit::Bytes, title);
     state.inference.local.key = Some(key.clone());
     state.inference.local.status = Loadable::Loading(ticket.id);
-    effects.push(InferenceEffect::Prepare(PrepareRequest {
+    state.effects.push(InferenceEffect::Prepare(PrepareRequest {
         key,
         runtime_library: state.settings.runtime_library.clone(),
         ticket,

@@ -3,7 +3,7 @@
 use super::predict;
 use crate::domain::{Change, JudgedSample, RunId, RunInfo};
 use crate::window::project;
-use crate::window::state::{Effect, NoticeOffer, ProjectContent, Queue, RememberedRuns, Run, State};
+use crate::window::state::{NoticeOffer, ProjectContent, RememberedRuns, Run, State};
 use crate::window::update::images;
 
 /// The name of the run on screen in the project.
@@ -11,7 +11,7 @@ const RUN_ON_SCREEN: &str = "run_on_screen";
 
 /// Restores the record from the project, and removes the runs with a single automatic prediction: such a run would hide
 /// the others, and its prediction is repeated when needed.
-pub(crate) fn restore(state: &mut State, content: &mut ProjectContent, effects: &mut Queue<Effect>) {
+pub(crate) fn restore(state: &mut State, content: &mut ProjectContent) {
     let view = content.views.iter().find(|(name, _)| name == RUN_ON_SCREEN);
     let remembered = view.and_then(|(_, json)| serde_json::from_str::<RememberedRuns>(json).ok());
     state.remembered_runs = remembered.unwrap_or_default();
@@ -29,7 +29,7 @@ pub(crate) fn restore(state: &mut State, content: &mut ProjectContent, effects: 
     content.runs = kept;
     if state.project.is_writable() && !surplus.is_empty() {
         let changes = surplus.iter().map(|run| Change::DeleteRun(run.id)).collect();
-        project::update::requests::save(state, changes, effects);
+        project::update::requests::save(state, changes);
     }
 }
 
@@ -46,11 +46,11 @@ pub(crate) fn is_automatic(state: &State, run: RunId) -> bool {
 /// Shows the last run on screen, unless the verdicts are in another one; else the run of the chosen model, or the
 /// newest. Then its model is chosen, so that reopening a project does not start another run. A model named on the
 /// command line takes precedence.
-pub(crate) fn show(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn show(state: &mut State) {
     let is_named = state.inference.remote.is_some() || state.models.is_named();
     match run_to_open(state).filter(|_| !is_named) {
-        Some(run) => project::update::switch_run(state, run, effects),
-        None => predict::go_to_active_run(state, effects),
+        Some(run) => project::update::switch_run(state, run),
+        None => predict::go_to_active_run(state),
     }
 }
 
@@ -71,7 +71,7 @@ fn most_judged(state: &State) -> Option<RunId> {
 
 /// Reports where the verdicts are if the run on screen has none, and records the run on screen. Called after every
 /// message.
-pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn follow(state: &mut State) {
     let on_screen = state.run_id();
     let seen = (on_screen, state.judgments.marks().revision());
     let before = state.judged_seen.replace(seen);
@@ -83,10 +83,10 @@ pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
             state.show_offer(text, NoticeOffer::ShowRun(run));
         }
     }
-    remember(state, on_screen, effects);
+    remember(state, on_screen);
 }
 
-fn remember(state: &mut State, on_screen: Option<RunId>, effects: &mut Queue<Effect>) {
+fn remember(state: &mut State, on_screen: Option<RunId>) {
     let is_surplus = |run: &&Run| {
         let count = run.predictions.predicted() + run.predictions.failed();
         run.is_automatic && run.is_in_project && count <= 1
@@ -98,7 +98,7 @@ fn remember(state: &mut State, on_screen: Option<RunId>, effects: &mut Queue<Eff
     if on_screen.is_none() || remembered == state.remembered_runs || !state.project.is_writable() {
         return;
     }
-    project::update::requests::save_view(state, RUN_ON_SCREEN.to_owned(), &remembered, effects);
+    project::update::requests::save_view(state, RUN_ON_SCREEN.to_owned(), &remembered);
     state.remembered_runs = remembered;
 }
 

@@ -8,51 +8,51 @@ use crate::domain::{Change, Prediction, RunId, Sample, SampleId};
 use crate::review::PredictionStatus;
 use crate::window::predict::state::runs::Loading;
 use crate::window::state::{
-    Effect, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, Queue, Run, SourceId, State, StoredPrediction,
-    StoredRow, TaskId, TaskOutcome, TaskSignal,
+    ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, Run, SourceId, State, StoredPrediction, StoredRow,
+    TaskId, TaskOutcome, TaskSignal,
 };
 use crate::window::update::images;
 use crate::window::{browse, canvas, evaluation, predict, search, state, tasks};
 
-pub(crate) fn on_command(state: &mut State, command: ProjectCommand, effects: &mut Queue<Effect>) {
+pub(crate) fn on_command(state: &mut State, command: ProjectCommand) {
     match command {
-        ProjectCommand::LoadPredictions(requested) => requests::load_predictions(state, &requested, effects),
-        ProjectCommand::SwitchRun(run) => switch_run(state, run, effects),
-        ProjectCommand::RenameRun(run, name) => rename_run(state, run, &name, effects),
-        ProjectCommand::DeleteRun(run) => delete_run(state, run, effects),
-        ProjectCommand::SaveAs(path) => save_as(state, path, effects),
-        ProjectCommand::Move(folder) => move_to(state, folder, effects),
+        ProjectCommand::LoadPredictions(requested) => requests::load_predictions(state, &requested),
+        ProjectCommand::SwitchRun(run) => switch_run(state, run),
+        ProjectCommand::RenameRun(run, name) => rename_run(state, run, &name),
+        ProjectCommand::DeleteRun(run) => delete_run(state, run),
+        ProjectCommand::SaveAs(path) => save_as(state, path),
+        ProjectCommand::Move(folder) => move_to(state, folder),
     }
 }
 
-pub(crate) fn on_event(state: &mut State, event: ProjectEvent, effects: &mut Queue<Effect>) {
+pub(crate) fn on_event(state: &mut State, event: ProjectEvent) {
     match event {
         ProjectEvent::Opened { source, content } => {
-            opened(state, source, *content, effects);
+            opened(state, source, *content);
         }
-        ProjectEvent::Saved { source, up_to } => saved(state, source, up_to, effects),
+        ProjectEvent::Saved { source, up_to } => saved(state, source, up_to),
         ProjectEvent::SaveFailed { source, reason } => {
-            save_failed(state, source, reason, effects);
+            save_failed(state, source, reason);
         }
         ProjectEvent::RunLoaded { source, run, predictions } => run_loaded(state, source, run, predictions),
         ProjectEvent::RunLoadingEnded { source, run, task, result } => {
-            run_loading_ended(state, source, run, task, result, effects);
+            run_loading_ended(state, source, run, task, result);
         }
         ProjectEvent::PredictionsLoaded { source, predictions } => {
-            predictions_loaded(state, source, predictions, effects);
+            predictions_loaded(state, source, predictions);
         }
         ProjectEvent::SavedAs { source, result } => saved_as(state, source, result),
     }
 }
 
-fn opened(state: &mut State, source: SourceId, mut content: ProjectContent, effects: &mut Queue<Effect>) {
+fn opened(state: &mut State, source: SourceId, mut content: ProjectContent) {
     if !state.is_open(source) {
         return;
     }
     state.project.status = content.status.clone();
     state.project.path = content.path.take();
     state.runs.begin_ids_at(content.next_run);
-    predict::update::run_on_screen::restore(state, &mut content, effects);
+    predict::update::run_on_screen::restore(state, &mut content);
     for info in content.runs {
         let mut run = Run::stored(info);
         run.is_automatic = predict::update::run_on_screen::is_automatic(state, run.id());
@@ -68,11 +68,11 @@ fn opened(state: &mut State, source: SourceId, mut content: ProjectContent, effe
     for note in content.notes {
         state.report_problem(note);
     }
-    predict::update::run_on_screen::show(state, effects);
-    predict::update::predict::prepare_queued(state, effects);
+    predict::update::run_on_screen::show(state);
+    predict::update::predict::prepare_queued(state);
 }
 
-fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Queue<Effect>) {
+fn saved(state: &mut State, source: SourceId, up_to: u64) {
     if !state.is_open(source) {
         return;
     }
@@ -80,12 +80,12 @@ fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Queue<Ef
     state.runs.set_saved(up_to);
     state.judgments.saved(up_to);
     for task in std::mem::take(&mut state.project.held_back) {
-        tasks::update::signal(state, task, TaskSignal::Resume, effects);
+        tasks::update::signal(state, task, TaskSignal::Resume);
     }
 }
 
 /// Pauses predictions, because unsaved changes stay in memory until there is room on the disk.
-fn save_failed(state: &mut State, source: SourceId, reason: String, effects: &mut Queue<Effect>) {
+fn save_failed(state: &mut State, source: SourceId, reason: String) {
     if !state.is_open(source) || state.project.trouble.as_ref() == Some(&reason) {
         return;
     }
@@ -95,7 +95,7 @@ fn save_failed(state: &mut State, source: SourceId, reason: String, effects: &mu
     let held_back: Vec<TaskId> =
         runs.filter(|task| task.can_pause() && !task.control.is_paused()).map(|task| task.id).collect();
     for task in &held_back {
-        tasks::update::signal(state, *task, TaskSignal::Pause, effects);
+        tasks::update::signal(state, *task, TaskSignal::Pause);
     }
     state.project.held_back.extend(held_back);
 }
@@ -138,14 +138,7 @@ fn run_loaded(state: &mut State, source: SourceId, run_id: RunId, predictions: V
     }
 }
 
-fn run_loading_ended(
-    state: &mut State,
-    source: SourceId,
-    run_id: RunId,
-    task: TaskId,
-    result: Result<(), String>,
-    effects: &mut Queue<Effect>,
-) {
+fn run_loading_ended(state: &mut State, source: SourceId, run_id: RunId, task: TaskId, result: Result<(), String>) {
     match &result {
         Ok(()) => state.tasks.forget(task),
         Err(reason) => drop(state.tasks.end(task, TaskOutcome::Failed(reason.clone()))),
@@ -159,9 +152,9 @@ fn run_loading_ended(
     match result {
         Ok(()) => {
             report_outdated(state, run_id);
-            browse::update::shown::refresh(state, effects);
-            predict::update::predict::predict_shown_if_wanted(state, effects);
-            predict::update::predict::start_queued(state, effects);
+            browse::update::shown::refresh(state);
+            predict::update::predict::predict_shown_if_wanted(state);
+            predict::update::predict::start_queued(state);
         }
         Err(reason) => state.report_problem(reason),
     }
@@ -195,12 +188,7 @@ fn report_outdated(state: &mut State, run_id: RunId) {
     }
 }
 
-fn predictions_loaded(
-    state: &mut State,
-    source: SourceId,
-    predictions: Vec<(RunId, SampleId, Option<Prediction>)>,
-    effects: &mut Queue<Effect>,
-) {
+fn predictions_loaded(state: &mut State, source: SourceId, predictions: Vec<(RunId, SampleId, Option<Prediction>)>) {
     if !state.is_open(source) {
         return;
     }
@@ -221,18 +209,18 @@ fn predictions_loaded(
     }
     browse::update::shown::take(state);
     if is_shown_missing {
-        predict::update::predict::predict_shown_if_missing(state, effects);
+        predict::update::predict::predict_shown_if_missing(state);
     }
 }
 
-pub(crate) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
+pub(crate) fn switch_run(state: &mut State, run_id: RunId) {
     let Some(key) = state.runs.get(run_id).map(|run| run.info.key.clone()) else {
         return;
     };
     // This lets further predictions continue this run, if its model is still available. No image is sent anywhere for
     // that.
     if key.made.is_here() {
-        predict::update::predict::switch_to_local(state, effects);
+        predict::update::predict::switch_to_local(state);
     }
     if key.made.is_here() && state.models.get(&key.model_id).is_some() {
         state.settings.model = Some(key.model_id.clone());
@@ -242,10 +230,10 @@ pub(crate) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Queue<E
         state.settings.threads = key.threads;
     }
     state.runs.switch_to(Some(run_id));
-    predict::update::predict::run_changed(state, effects);
+    predict::update::predict::run_changed(state);
 }
 
-fn rename_run(state: &mut State, run_id: RunId, name: &str, effects: &mut Queue<Effect>) {
+fn rename_run(state: &mut State, run_id: RunId, name: &str) {
     let name = name.trim();
     if let Err(reason) = state.project.check_writable() {
         state.show_notice(reason);
@@ -257,11 +245,11 @@ fn rename_run(state: &mut State, run_id: RunId, name: &str, effects: &mut Queue<
     name.clone_into(&mut run.info.name);
     run.is_automatic = false;
     if run.is_in_project {
-        requests::save(state, vec![Change::RenameRun(run_id, name.to_owned())], effects);
+        requests::save(state, vec![Change::RenameRun(run_id, name.to_owned())]);
     }
 }
 
-fn delete_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
+fn delete_run(state: &mut State, run_id: RunId) {
     if let Err(reason) = state.project.check_writable() {
         state.show_notice(reason);
         return;
@@ -270,19 +258,19 @@ fn delete_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
         return;
     };
     let is_in_project = run.is_in_project;
-    tasks::update::cancel_run(state, run_id, effects);
+    tasks::update::cancel_run(state, run_id);
     state.runs.remove(run_id);
     state.judgments.forget_run(run_id);
     evaluation::update::forget_run(state, run_id);
     if is_in_project {
-        requests::save(state, vec![Change::DeleteRun(run_id)], effects);
+        requests::save(state, vec![Change::DeleteRun(run_id)]);
     }
     browse::update::shown::take(state);
 }
 
-pub(crate) fn save_as(state: &State, path: PathBuf, effects: &mut Queue<Effect>) {
+pub(crate) fn save_as(state: &mut State, path: PathBuf) {
     if let Some(source) = &state.source {
-        effects.push(ProjectEffect::SaveAs { source: source.id, path });
+        state.effects.push(ProjectEffect::SaveAs { source: source.id, path });
     }
 }
 
@@ -302,8 +290,8 @@ fn saved_as(state: &mut State, source: SourceId, result: Result<(PathBuf, RunId)
     }
 }
 
-pub(crate) fn move_to(state: &State, folder: PathBuf, effects: &mut Queue<Effect>) {
+pub(crate) fn move_to(state: &mut State, folder: PathBuf) {
     if let Some(source) = &state.source {
-        effects.push(ProjectEffect::Move { source: source.id, folder });
+        state.effects.push(ProjectEffect::Move { source: source.id, folder });
     }
 }

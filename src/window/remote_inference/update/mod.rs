@@ -7,8 +7,8 @@ pub(crate) mod form;
 use crate::domain::{LatencyMs, Problem, RunInfo, RunKey, Sample, SampleId};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    ConnectFailure, ConnectRequest, Effect, EngineFailure, FoundModel, InferenceEffect, Loadable, Offer, Queue,
-    QueuedImages, RemoteEngine, RemoteOutcome, RemotePrediction, SourceId, State, TaskId, TaskKind, TaskOutcome,
+    ConnectFailure, ConnectRequest, EngineFailure, FoundModel, InferenceEffect, Loadable, Offer, QueuedImages,
+    RemoteEngine, RemoteOutcome, RemotePrediction, SourceId, State, TaskId, TaskKind, TaskOutcome,
 };
 use crate::window::tasks::update::begin;
 use crate::window::{browse, predict, project};
@@ -17,7 +17,7 @@ use crate::window::{browse, predict, project};
 const PROBES: usize = 3;
 
 /// Determines the response format of the remote model with the current image or the first queued images.
-pub(crate) fn connect(state: &mut State, effects: &mut Queue<Effect>) {
+pub(crate) fn connect(state: &mut State) {
     let samples = samples_to_try(state);
     let (Some(remote), Some(source)) = (&state.inference.remote, &state.source) else {
         return;
@@ -32,7 +32,7 @@ pub(crate) fn connect(state: &mut State, effects: &mut Queue<Effect>) {
     let ticket = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
     state.inference.remote =
         Some(RemoteEngine { status: Loadable::Loading(ticket.id), ..RemoteEngine::new(model.clone()) });
-    effects.push(InferenceEffect::Connect(ConnectRequest { source, model, samples, known, ticket }));
+    state.effects.push(InferenceEffect::Connect(ConnectRequest { source, model, samples, known, ticket }));
 }
 
 fn samples_to_try(state: &State) -> Vec<(SampleId, Sample)> {
@@ -49,7 +49,6 @@ pub(crate) fn connected(
     task: TaskId,
     at_ms: i64,
     result: Result<FoundModel, ConnectFailure>,
-    effects: &mut Queue<Effect>,
 ) {
     match &result {
         Ok(_) => state.tasks.forget(task),
@@ -63,17 +62,17 @@ pub(crate) fn connected(
         return;
     }
     match result {
-        Ok(found) => model_found(state, source, at_ms, found, effects),
+        Ok(found) => model_found(state, source, at_ms, found),
         Err(_) if !state.is_open(source) => {
             // The images to send are no longer open.
             state.inference.reset();
-            predict::update::predict::predict_shown_if_wanted(state, effects);
+            predict::update::predict::predict_shown_if_wanted(state);
         }
-        Err(failure) => take_failure(state, failure, effects),
+        Err(failure) => take_failure(state, failure),
     }
 }
 
-fn model_found(state: &mut State, source: SourceId, at_ms: i64, found: FoundModel, effects: &mut Queue<Effect>) {
+fn model_found(state: &mut State, source: SourceId, at_ms: i64, found: FoundModel) {
     let Some(remote) = &mut state.inference.remote else {
         return;
     };
@@ -84,7 +83,7 @@ fn model_found(state: &mut State, source: SourceId, at_ms: i64, found: FoundMode
     let Some(run) = predict::update::predict::begin_kept_run(state) else {
         return;
     };
-    project::update::requests::load_runs_on_screen(state, effects);
+    project::update::requests::load_runs_on_screen(state);
     if let Some((prediction, took_ms)) = found.first {
         let queued = &mut state.inference.queued;
         if let Some(QueuedImages::These(samples)) = queued {
@@ -95,14 +94,14 @@ fn model_found(state: &mut State, source: SourceId, at_ms: i64, found: FoundMode
         }
         let latencies_ms = &mut state.inference.latencies_ms;
         latencies_ms.insert((run, prediction.sample), took_ms);
-        predict::update::predicted(state, source, run, at_ms, vec![prediction], effects);
+        predict::update::predicted(state, source, run, at_ms, vec![prediction]);
     }
-    browse::update::shown::refresh(state, effects);
-    predict::update::predict::predict_shown_if_wanted(state, effects);
-    predict::update::predict::start_queued(state, effects);
+    browse::update::shown::refresh(state);
+    predict::update::predict::predict_shown_if_wanted(state);
+    predict::update::predict::start_queued(state);
 }
 
-fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Queue<Effect>) {
+fn take_failure(state: &mut State, failure: ConnectFailure) {
     state.inference.queued = None;
     let Some(remote) = &mut state.inference.remote else {
         return;
@@ -131,10 +130,10 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Queue<
         }
     });
     // Another image may be shown by now.
-    predict::update::predict::predict_shown_if_wanted(state, effects);
+    predict::update::predict::predict_shown_if_wanted(state);
 }
 
-pub(crate) fn predicted(state: &mut State, prediction: RemotePrediction, effects: &mut Queue<Effect>) {
+pub(crate) fn predicted(state: &mut State, prediction: RemotePrediction) {
     let RemotePrediction { image, task, at_ms, outcome } = prediction;
     let (source, run, sample) = (image.source, image.run, image.sample);
     let is_open = state.is_open(source);
@@ -151,7 +150,7 @@ pub(crate) fn predicted(state: &mut State, prediction: RemotePrediction, effects
             let latencies_ms = &mut state.inference.latencies_ms;
             latencies_ms.remove(&(run, sample));
             latencies_ms.extend(took_ms.map(|took_ms| ((run, sample), took_ms)));
-            predict::update::predicted(state, source, run, at_ms, vec![prediction], effects);
+            predict::update::predicted(state, source, run, at_ms, vec![prediction]);
         }
         RemoteOutcome::NotSent => state.tasks.forget(task),
         RemoteOutcome::SourceUnreachable(message) => {
