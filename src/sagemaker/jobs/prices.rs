@@ -53,17 +53,16 @@ pub fn add_price(path: &Path, price: &Price) -> Result<PriceTable, JobError> {
     let mut table = read_prices(path)?;
     let entry = PriceTable { prices: vec![price.clone()] };
     let entry = toml::to_string(&entry).map_err(|error| cannot(&error))?;
-    let before = if path.exists() { "\n" } else { HEADER };
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| cannot(&error))?;
-    }
-    std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .and_then(|mut file| file.write_all(format!("{before}\n{entry}").as_bytes()))
-        .map_err(|error| cannot(&error))?;
     table.prices.push(price.clone());
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => format!("{text}\n\n{entry}"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => format!("{HEADER}\n{entry}"),
+        Err(error) => return Err(cannot(&error)),
+    };
+    if !is_text_of(&table, &text) {
+        return Err(cannot(&"its entries have an unexpected format; edit the file"));
+    }
+    write(path, &text).map_err(|error| cannot(&error))?;
     Ok(table)
 }
 
@@ -83,20 +82,25 @@ pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, Job
     let place = place.ok_or_else(|| cannot(&"it changed in the file; check it again"))?;
     table.prices[place] = change.to.clone();
     let text = std::fs::read_to_string(path).map_err(|error| cannot(&error))?;
-    // The changed text must parse to the intended table; otherwise nothing is written.
-    let is_meant = |changed: &String| toml::from_str(changed).ok().as_ref() == Some(&table);
-    let changed = with_entry(&text, place, &change.to).filter(is_meant);
+    let changed = with_entry(&text, place, &change.to).filter(|changed| is_text_of(&table, changed));
     let changed = changed.ok_or_else(|| cannot(&"its entry has an unexpected format; edit the file"))?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let write = || -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(changed.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
-    };
-    write().map_err(|error| cannot(&error))?;
+    write(path, &changed).map_err(|error| cannot(&error))?;
     Ok(table)
+}
+
+/// Whether a text to be written is read as the intended table; otherwise nothing is written.
+fn is_text_of(table: &PriceTable, text: &str) -> bool {
+    toml::from_str(text).ok().as_ref() == Some(table)
+}
+
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 /// The text of the table with one entry changed, counted from 0; `None` if entries are not separate tables.
@@ -210,8 +214,9 @@ mod tests {
             ";
         std::fs::write(&path, inline).unwrap();
         let change = PriceChange { from: price(0.25), to: price(1.0) };
-        let error = change_price(&path, &change).unwrap_err().to_string();
-        assert!(error.contains("edit the file"), "{error}");
+        for error in [change_price(&path, &change).unwrap_err(), add_price(&path, &price(1.0)).unwrap_err()] {
+            assert!(error.to_string().contains("edit the file"), "{error}");
+        }
         assert_eq!(std::fs::read_to_string(&path).unwrap(), inline);
     }
 
