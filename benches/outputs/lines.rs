@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begun = Instant::now();
     let text = std::fs::read_to_string(path)?;
     let first = text.lines().next().unwrap_or_default();
-    let shape = Recognition::of(first.as_bytes())?.shape;
+    let shape = Recognition::from_output(first.as_bytes())?.shape;
     let reader = OutputReader::new(shape, LabelSource::Outputs, KeepRule::default());
     let (mut count, mut boxes) = (0, 0);
     for line in text.lines() {

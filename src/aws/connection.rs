@@ -148,7 +148,7 @@ impl Connection {
                 }
                 _ => {
                     let caller = self.caller(&loaded, tried.pop());
-                    let error = AwsError::of(&error, operation, &caller);
+                    let error = AwsError::from_sdk(&error, operation, &caller);
                     self.forget_after(&error).await;
                     return Err(error);
                 }

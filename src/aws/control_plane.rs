@@ -74,7 +74,7 @@ impl Service {
 
     /// AWS's URL for the service, by the rules in botocore's `endpoint-rule-set-1.json`.
     fn url(self, region: &str, hosts: Hosts) -> String {
-        let partition = Partition::of(region);
+        let partition = Partition::from_region(region);
         let suffix = if hosts.dual_stack { partition.dual_stack_suffix } else { partition.suffix };
         let host = match self {
             Self::SageMaker if !hosts.fips => format!("api.sagemaker.{region}"),
@@ -107,7 +107,7 @@ struct Partition {
 
 impl Partition {
     /// The partition by the prefix of a region's name, as in botocore's `partitions.json`.
-    fn of(region: &str) -> Self {
+    fn from_region(region: &str) -> Self {
         const OTHERS: &[(&str, &str, &str)] = &[
             ("cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"),
             ("eusc-", "amazonaws.eu", "api.amazonwebservices.eu"),
@@ -177,7 +177,7 @@ impl Connection {
         match request.invoke(()).await {
             Ok(response) => read(&response, &operation, &caller),
             Err(error) => {
-                let error = AwsError::of(&error, &operation, &caller);
+                let error = AwsError::from_sdk(&error, &operation, &caller);
                 self.forget_after(&error).await;
                 Err(error)
             }
@@ -198,7 +198,7 @@ impl Loaded {
             )
         })?;
         let credentials = provider.provide_credentials().await;
-        credentials.map_err(|error| AwsError::of_credentials(&error, operation, caller))
+        credentials.map_err(|error| AwsError::from_credentials(&error, operation, caller))
     }
 }
 

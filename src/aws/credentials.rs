@@ -126,8 +126,10 @@ pub(crate) async fn identity(
     };
     let operation = Operation::Identity;
     let caller = Caller { credentials: access.credentials.clone(), endpoint, region: String::new(), renewal };
-    let credentials =
-        provider.provide_credentials().await.map_err(|error| AwsError::of_credentials(&error, &operation, &caller))?;
+    let credentials = provider
+        .provide_credentials()
+        .await
+        .map_err(|error| AwsError::from_credentials(&error, &operation, &caller))?;
     let expires = credentials
         .expiry()
         .and_then(|expiry| expiry.duration_since(UNIX_EPOCH).ok())
@@ -143,7 +145,7 @@ pub(crate) async fn identity(
         .get_caller_identity()
         .send()
         .await
-        .map_err(|error| AwsError::of(&error, &operation, &caller));
+        .map_err(|error| AwsError::from_sdk(&error, &operation, &caller));
     let response = match response {
         Ok(response) => response,
         Err(error) if error.kind.is_about_credentials() => return Err(error),

@@ -178,12 +178,12 @@ impl AwsError {
     }
 
     /// The error of a request after all retries.
-    pub(crate) fn of<E>(error: &SdkError<E, HttpResponse>, operation: &Operation<'_>, caller: &Caller) -> Self
+    pub(crate) fn from_sdk<E>(error: &SdkError<E, HttpResponse>, operation: &Operation<'_>, caller: &Caller) -> Self
     where
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
         if let Some(error) = find::<CredentialsError>(error) {
-            return Self::of_credentials(error, operation, caller);
+            return Self::from_credentials(error, operation, caller);
         }
         match error {
             SdkError::ServiceError(failed) => {
@@ -216,7 +216,7 @@ impl AwsError {
     }
 
     /// The error of credentials that could not be obtained.
-    pub(crate) fn of_credentials(error: &CredentialsError, operation: &Operation<'_>, caller: &Caller) -> Self {
+    pub(crate) fn from_credentials(error: &CredentialsError, operation: &Operation<'_>, caller: &Caller) -> Self {
         let text = chain_text(error);
         let whose = &caller.credentials;
         if text.contains("SSO token") || text.contains("UnauthorizedException") {
@@ -740,7 +740,7 @@ mod tests {
     fn expired_sign_in_names_its_renewal_command() {
         let whose = Credentials::Profile("work".to_owned());
         let expired = CredentialsError::provider_error("the SSO token has expired and cannot be refreshed");
-        let error = AwsError::of_credentials(&expired, &Operation::Buckets, &caller(whose));
+        let error = AwsError::from_credentials(&expired, &Operation::Buckets, &caller(whose));
         assert_eq!(error.kind, AwsErrorKind::ExpiredCredentials);
         assert!(error.message.contains("`aws sso login --profile work`"), "{error}");
     }
@@ -748,7 +748,7 @@ mod tests {
     #[test]
     fn missing_credentials_name_the_alternatives() {
         let none = CredentialsError::not_loaded_no_source();
-        let refused = |operation| AwsError::of_credentials(&none, &operation, &caller(Credentials::Ambient));
+        let refused = |operation| AwsError::from_credentials(&none, &operation, &caller(Credentials::Ambient));
         let error = refused(Operation::Buckets);
         assert_eq!(error.kind, AwsErrorKind::NoCredentials);
         assert!(error.message.contains("anonymously"), "{error}");

@@ -33,7 +33,7 @@ pub struct ListRequest {
 
 impl ListRequest {
     /// Everything below a prefix.
-    pub fn of(prefix: &S3Address) -> Self {
+    pub fn new(prefix: &S3Address) -> Self {
         Self { bucket: prefix.bucket.clone(), prefix: prefix.prefix.clone(), ..Self::default() }
     }
 }
@@ -100,7 +100,7 @@ impl S3 {
         prefix: &S3Address,
         control: Option<&TaskControl>,
     ) -> Result<Option<ObjectInfo>, AwsError> {
-        let request = ListRequest { max_keys: Some(1), ..ListRequest::of(prefix) };
+        let request = ListRequest { max_keys: Some(1), ..ListRequest::new(prefix) };
         let listed = self.list_page(&request, control)?;
         Ok(listed.objects.into_iter().next())
     }

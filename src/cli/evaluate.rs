@@ -110,7 +110,7 @@ enum IouType {
 
 pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let IouType::Bbox = args.iou_type;
-    let outputs = Outputs::of(args)?;
+    let outputs = Outputs::from_args(args)?;
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
     let (sides, listed) = with_progress("Reading", &control, || sides::read(args, &dirs, &control))?;

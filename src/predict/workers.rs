@@ -321,7 +321,7 @@ const NO_PREDICTION: &str = "the model returned no prediction for this image";
 /// The message for a file that is not an image.
 pub fn upright_size(bytes: &[u8]) -> Result<[u32; 2], String> {
     // A file that is not an image is not sent: it would cost time and money, and fail there as well.
-    Format::of(bytes).map_err(|error| error.to_string())?;
+    Format::detect(bytes).map_err(|error| error.to_string())?;
     details(bytes).upright_size().ok_or_else(|| "could not read the header of the image".to_owned())
 }
 

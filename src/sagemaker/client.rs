@@ -58,7 +58,7 @@ impl RemoteClient {
     ///
     /// # Errors
     /// The region of an endpoint is unknown, or its name or address is invalid.
-    pub fn of(model: &RemoteModel, aws: &Aws, control: &TaskControl) -> Result<Self, ConnectError> {
+    pub fn connect(model: &RemoteModel, aws: &Aws, control: &TaskControl) -> Result<Self, ConnectError> {
         let encoding = RequestEncoding { form: model.form, signature: model.signature.clone() };
         let (transport, made, id): (Arc<dyn Transport>, _, _) = match &model.at {
             RemoteAddress::Endpoint { name, access } => {

@@ -89,7 +89,7 @@ pub fn recognize(
     control: &TaskControl,
 ) -> Result<Recognition, PredictError> {
     let (response, _) = send(transport, encoding, image, control)?;
-    Recognition::of(&response).map_err(|error| match error {
+    Recognition::from_output(&response).map_err(|error| match error {
         Unrecognized::Broken(reason) => PredictError::Failed(reason),
         Unrecognized::Unknown(_) => PredictError::OutOfReach(error.to_string()),
     })

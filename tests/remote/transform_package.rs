@@ -59,7 +59,7 @@ struct Packed {
 }
 
 impl Packed {
-    fn of(model: &str) -> Self {
+    fn new(model: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let archive = package(folder.path(), &["--model", model]);
         let contents = unpacked(&archive, folder.path());
@@ -120,7 +120,7 @@ fn handler_predicts_like_predict() {
     for model in models() {
         let lines = predicted_lines(&photos, &model);
         let expected = json_lines(&lines);
-        let packed = Packed::of(&model);
+        let packed = Packed::new(&model);
         let served = Served::plainly(&packed.contents);
         assert_eq!(served.get("/ping").status, 200);
         let parameters = served.get("/execution-parameters").json();
@@ -173,7 +173,7 @@ fn keys(text: &str) -> Vec<&str> {
 
 #[test]
 fn handler_decodes_every_image_kind() {
-    let packed = Packed::of("efficientnet-lite0");
+    let packed = Packed::new("efficientnet-lite0");
     let output = python(&["model-handler"])
         .arg(repository().join("tests/package/check_images.py"))
         .arg(packed.contents.join("code"))
@@ -185,7 +185,7 @@ fn handler_decodes_every_image_kind() {
 
 #[test]
 fn non_image_body_is_refused_and_the_next_predicted() {
-    let packed = Packed::of("efficientnet-lite0");
+    let packed = Packed::new("efficientnet-lite0");
     let served = Served::plainly(&packed.contents);
     let rocket = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
     let huge = repository().join("tests/cases/decode/png-100000x100000/image.png");
@@ -214,7 +214,7 @@ fn non_image_body_is_refused_and_the_next_predicted() {
 
 #[test]
 fn used_or_invalid_port_is_one_line() {
-    let packed = Packed::of("efficientnet-lite0");
+    let packed = Packed::new("efficientnet-lite0");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().port().to_string();
     for (port, reason) in [(taken.as_str(), "listen on port"), ("many", "not a port"), ("70000", "not a port")] {
@@ -234,7 +234,7 @@ fn used_or_invalid_port_is_one_line() {
 #[test]
 fn malformed_and_large_bodies_are_refused_early() {
     use std::io::{Read as _, Write as _};
-    let packed = Packed::of("efficientnet-lite0");
+    let packed = Packed::new("efficientnet-lite0");
     let served = Served::plainly(&packed.contents);
     for (head, status) in [
         ("Content-Length: 99999999999", "413"),
@@ -273,7 +273,7 @@ fn malformed_and_large_bodies_are_refused_early() {
 
 #[test]
 fn bad_record_does_not_affect_others() {
-    let packed = Packed::of("efficientnet-lite0");
+    let packed = Packed::new("efficientnet-lite0");
     let served = Served::plainly(&packed.contents);
     let file = repository().join("tests/tfrecord/photos.tfrecord");
     let framed = std::fs::read(&file).unwrap();
@@ -325,7 +325,7 @@ fn base64(bytes: &[u8]) -> String {
 
 #[test]
 fn ray_serve_predicts_from_the_archive() {
-    let packed = Packed::of("efficientnet-lite0");
+    let packed = Packed::new("efficientnet-lite0");
     let mut command = python(&["ray-serve", "model-handler"]);
     command
         .arg(repository().join("tests/package/ray_serve.py"))

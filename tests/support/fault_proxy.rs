@@ -174,7 +174,7 @@ impl FaultProxy {
 }
 
 impl Request {
-    fn of(head: &Head) -> Self {
+    fn parse(head: &Head) -> Self {
         let fields = head.fields.iter();
         Self {
             method: head.method().to_owned(),
@@ -278,7 +278,7 @@ impl Shared {
         loop {
             let head = Head::read(&mut requests)?;
             let body = head.read_body(&mut requests, Direction::Request)?;
-            let request = Request::of(&head);
+            let request = Request::parse(&head);
             let fault = self.note(&request);
             if matches!(fault, Some(Fault::Outage)) && !self.is_down.swap(true, Ordering::SeqCst) {
                 // Wakes the listening thread.

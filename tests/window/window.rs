@@ -116,7 +116,7 @@ struct NextFrame {
 
 impl NextFrame {
     /// The frames requested by `harness`, which are drawn only through this from now on.
-    fn of(harness: &Harness<'static, App>) -> Arc<Self> {
+    fn new(harness: &Harness<'static, App>) -> Arc<Self> {
         let frame = Arc::new(Self::default());
         let asked = Arc::clone(&frame);
         harness.ctx.set_request_repaint_callback(move |info| {
@@ -156,7 +156,7 @@ pub(crate) fn wait_until(
     condition: impl Fn(&Harness<'static, App>) -> bool,
 ) {
     let begun = Instant::now();
-    let frame = NextFrame::of(harness);
+    let frame = NextFrame::new(harness);
     frame.draw(harness);
     while !condition(harness) {
         assert!(begun.elapsed() < PATIENCE, "waited in vain for: {what}");

@@ -99,7 +99,7 @@ impl Connection {
             Err(error) => {
                 let error = match error.as_service_error() {
                     Some(InvokeEndpointError::ModelError(failed)) => failed_model(failed, &operation),
-                    _ => AwsError::of(&error, &operation, &caller),
+                    _ => AwsError::from_sdk(&error, &operation, &caller),
                 };
                 self.forget_after(&error).await;
                 Err(error)

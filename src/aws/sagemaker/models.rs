@@ -20,7 +20,7 @@ struct CreateModel<'a> {
 }
 
 impl<'a> CreateModel<'a> {
-    fn of(spec: &'a ModelSpec) -> Self {
+    fn from_spec(spec: &'a ModelSpec) -> Self {
         Self {
             model_name: &spec.name,
             primary_container: NewContainer {
@@ -36,7 +36,7 @@ impl<'a> CreateModel<'a> {
 
 /// The request of [`SageMaker::create_model`] as JSON, for use by other programs.
 pub fn create_model_request(spec: &ModelSpec) -> String {
-    serde_json::to_string(&CreateModel::of(spec)).expect("texts can always be written as JSON")
+    serde_json::to_string(&CreateModel::from_spec(spec)).expect("texts can always be written as JSON")
 }
 
 #[derive(Serialize)]
@@ -97,7 +97,7 @@ impl SageMaker {
     /// Creates a model from a container image and an archive; returns its ARN.
     pub fn create_model(&self, spec: &ModelSpec, control: Option<&TaskControl>) -> Result<String, AwsError> {
         let call = sagemaker("CreateModel", format!("create model {}", spec.name));
-        let request = CreateModel::of(spec);
+        let request = CreateModel::from_spec(spec);
         let response: CreatedModel = self.ask(&call, &request, control)?;
         Ok(response.model_arn)
     }

@@ -51,14 +51,15 @@ struct CreateTransformJob<'a> {
 }
 
 impl<'a> CreateTransformJob<'a> {
-    fn of(spec: &'a TransformSpec) -> Self {
-        Self { job: Job::of(spec), tags: tags(&spec.tags) }
+    fn from_spec(spec: &'a TransformSpec) -> Self {
+        Self { job: Job::from_spec(spec), tags: tags(&spec.tags) }
     }
 }
 
 /// The request of [`SageMaker::create_transform_job`] as JSON, for use by other programs.
 pub fn create_transform_job_request(spec: &TransformSpec) -> String {
-    serde_json::to_string(&CreateTransformJob::of(spec)).expect("texts and numbers can always be written as JSON")
+    serde_json::to_string(&CreateTransformJob::from_spec(spec))
+        .expect("texts and numbers can always be written as JSON")
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -209,7 +210,7 @@ impl SageMaker {
         control: Option<&TaskControl>,
     ) -> Result<String, AwsError> {
         let call = sagemaker("CreateTransformJob", format!("start job {}", spec.job_name));
-        let request = CreateTransformJob::of(spec);
+        let request = CreateTransformJob::from_spec(spec);
         let response: CreatedJob = self.ask(&call, &request, control)?;
         Ok(response.transform_job_arn)
     }
@@ -262,7 +263,7 @@ impl From<JobSummary> for TransformSummary {
 }
 
 impl Job {
-    fn of(spec: &TransformSpec) -> Self {
+    fn from_spec(spec: &TransformSpec) -> Self {
         let processing = &spec.data_processing;
         Self {
             transform_job_name: spec.job_name.clone(),
@@ -275,8 +276,8 @@ impl Job {
             max_payload_mb: spec.max_payload_mb,
             batch_strategy: Some(spec.batch_strategy),
             environment: spec.environment.clone(),
-            transform_input: Input::of(&spec.input),
-            transform_output: Some(Output::of(&spec.output)),
+            transform_input: Input::from_spec(&spec.input),
+            transform_output: Some(Output::from_spec(&spec.output)),
             data_capture_config: spec.data_capture.as_ref().map(|capture| DataCaptureConfig {
                 destination_s3_uri: capture.folder.to_string(),
                 kms_key_id: capture.kms_key.clone(),
@@ -354,7 +355,7 @@ impl Job {
 }
 
 impl Input {
-    fn of(input: &TransformInput) -> Self {
+    fn from_spec(input: &TransformInput) -> Self {
         let (kind, address) = match &input.objects {
             InputObjects::Prefix(prefix) => ("S3Prefix", prefix),
             InputObjects::Manifest(manifest) => ("ManifestFile", manifest),
@@ -387,7 +388,7 @@ impl Input {
 }
 
 impl Output {
-    fn of(output: &TransformOutput) -> Self {
+    fn from_spec(output: &TransformOutput) -> Self {
         Self {
             s3_output_path: output.folder.to_string(),
             accept: output.accept.clone(),

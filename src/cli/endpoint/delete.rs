@@ -42,7 +42,7 @@ pub(crate) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
     let access = context.access_to(&args.name, &args.account);
     let aws = Aws::new();
     let name = &args.name;
-    let deletion = Deletion::of(&aws, records, &access, name, args.with_model, control)?;
+    let deletion = Deletion::plan(&aws, records, &access, name, args.with_model, control)?;
     let was_there = deletion.status().is_some();
     let stays = deletion.to_keep().len();
     if !args.yes && !confirmed(&deletion)? {

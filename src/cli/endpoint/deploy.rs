@@ -45,7 +45,7 @@ pub(crate) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Resul
     if let Err(error) = deployed {
         return Err(failed(&error, planned.name()));
     }
-    CostSoFar::of_record(&record, None).print_note(now_ms());
+    CostSoFar::from_record(&record, None).print_note(now_ms());
     print_deletion_time(&record, now_ms());
     if !args.no_wait {
         return settled(&aws.sagemaker(&planned.plan.sagemaker), planned.name(), control);
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Resul
 /// Deletes what an endpoint with the same name left behind, if the endpoint itself does not exist.
 fn delete_leftovers(aws: &Aws, planned: &Planned, context: &EndpointContext) -> anyhow::Result<()> {
     let (name, region) = (planned.name(), planned.region());
-    let left = Deletion::of(aws, &context.records, &planned.plan.sagemaker, name, false, &context.control);
+    let left = Deletion::plan(aws, &context.records, &planned.plan.sagemaker, name, false, &context.control);
     let left = match left {
         Err(EndpointError::NotThere { .. }) => return Ok(()),
         left => left?,

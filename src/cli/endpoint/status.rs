@@ -42,8 +42,8 @@ pub(crate) fn run(args: &StatusArgs, context: &EndpointContext) -> anyhow::Resul
         return not_there(&args.name, &region, record.as_ref());
     };
     let cost = match &record {
-        Some(record) => CostSoFar::of_record(record, args.hourly_price),
-        None => CostSoFar::of_endpoint(&sagemaker, &endpoint, &region, args.hourly_price, context)?,
+        Some(record) => CostSoFar::from_record(record, args.hourly_price),
+        None => CostSoFar::from_endpoint(&sagemaker, &endpoint, &region, args.hourly_price, context)?,
     };
     cost.print_note(now_ms());
     if let Some(record) = &record {
@@ -78,7 +78,7 @@ pub(crate) struct CostSoFar {
 }
 
 impl CostSoFar {
-    pub(crate) fn of_record(record: &EndpointRecord, given: Option<f64>) -> Self {
+    pub(crate) fn from_record(record: &EndpointRecord, given: Option<f64>) -> Self {
         Self {
             usd_per_hour: given.or(record.usd_per_hour),
             instances: record.config.instance_count,
@@ -87,7 +87,7 @@ impl CostSoFar {
     }
 
     /// The cost of an endpoint that was deployed from another computer, derived from its configuration.
-    fn of_endpoint(
+    fn from_endpoint(
         sagemaker: &SageMaker,
         endpoint: &Endpoint,
         region: &str,

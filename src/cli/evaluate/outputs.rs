@@ -31,7 +31,7 @@ enum OutKind {
 }
 
 impl OutKind {
-    fn of(out: &Path) -> anyhow::Result<Self> {
+    fn from_path(out: &Path) -> anyhow::Result<Self> {
         let extension = out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
         Ok(match extension.as_deref() {
             _ if is_stdout(out) => Self::Stdout,
@@ -48,7 +48,7 @@ impl OutKind {
 impl Outputs {
     /// # Errors
     /// A file would overwrite an input or another output, or exists.
-    pub(crate) fn of(args: &EvaluateArgs) -> anyhow::Result<Self> {
+    pub(crate) fn from_args(args: &EvaluateArgs) -> anyhow::Result<Self> {
         let inputs = [
             ("the ground truth", args.truth.as_deref()),
             ("the predictions", args.predictions.as_deref()),
@@ -69,7 +69,7 @@ impl Outputs {
                 bail!("the output exists and was not replaced; choose another name, or add --force: {}", out.display());
             }
         }
-        let kinds = args.out.iter().map(|out| Ok((OutKind::of(out)?, out.clone())));
+        let kinds = args.out.iter().map(|out| Ok((OutKind::from_path(out)?, out.clone())));
         Ok(Self {
             files: kinds.collect::<anyhow::Result<_>>()?,
             plots: args.plots.clone(),

@@ -344,7 +344,7 @@ impl Loaded {
 
     fn saved_labels(&self) -> SavedLabels {
         match self {
-            Self::Local(predictor) => SavedLabels::of_model(predictor.labels().clone()),
+            Self::Local(predictor) => SavedLabels::from_model(predictor.labels().clone()),
             Self::Remote(remote) => {
                 let predictor = Arc::clone(&remote.predictor);
                 predictor

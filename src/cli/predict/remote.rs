@@ -103,7 +103,7 @@ impl RemoteArgs {
         if model.signature.is_some() && model.form == RequestForm::Image {
             bail!("--signature needs JSON: add --send instances or --send inputs");
         }
-        let client = RemoteClient::of(&model, &Aws::new(), control)?;
+        let client = RemoteClient::connect(&model, &Aws::new(), control)?;
         let library = Library::open(dirs);
         let (found, of_mapping) = match &self.mapping {
             Some(mapping) => {

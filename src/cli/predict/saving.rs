@@ -87,7 +87,7 @@ impl SavingArgs {
         let Some(path) = &self.project else {
             return Ok(None);
         };
-        let reporter = Arc::new(SaveReporter::of(path));
+        let reporter = Arc::new(SaveReporter::new(path));
         let request = OpenRequest { path, root: opened.root.as_deref(), mode: OpenMode::Write, program };
         let told = Arc::clone(&reporter);
         let place = opened;
@@ -383,7 +383,7 @@ enum Naming {
 type KnownLabels = Box<dyn Fn() -> LabelSet>;
 
 impl SavedLabels {
-    pub(crate) fn of_model(known: LabelSet) -> Self {
+    pub(crate) fn from_model(known: LabelSet) -> Self {
         let naming = Naming::OfModel;
         Self { known, naming }
     }
@@ -507,7 +507,7 @@ struct SaveCounts {
 }
 
 impl SaveReporter {
-    fn of(path: &Path) -> Self {
+    fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), counts: Mutex::default() }
     }
 

@@ -240,7 +240,7 @@ fn begin_saving(
     if let Some(known) = runs.iter().find(|known| known.id == saving.run()) {
         run.reader.learn(&known.labels);
     }
-    match SeenOutputs::of_run(saving.project(), saving.run())? {
+    match SeenOutputs::from_run(saving.project(), saving.run())? {
         Some(seen) => saving.request_again(&seen.newer(found)),
         // If reading stopped before the end, no output newer than these was read.
         None => saving.note(SeenOutputs::all_of(found).change(saving.run()))?,

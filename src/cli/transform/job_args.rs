@@ -307,7 +307,7 @@ pub(crate) struct Planned {
 
 impl Planned {
     /// A plan whose model needs no packing.
-    pub(crate) fn of(plan: TransformPlan) -> Self {
+    pub(crate) fn new(plan: TransformPlan) -> Self {
         Self { plan, packing: None }
     }
 

@@ -65,7 +65,7 @@ pub(crate) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
         eprintln!("note: {note}");
     }
     let prices = read_prices(&dirs.prices())?;
-    start(&named.aws, Planned::of(plan), prices, &args.how, &dirs, &control)
+    start(&named.aws, Planned::new(plan), prices, &args.how, &dirs, &control)
 }
 
 fn plan_of(args: &RetryArgs, named: &NamedJob, control: &crate::tasks::TaskControl) -> anyhow::Result<PlannedRetry> {

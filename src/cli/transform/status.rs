@@ -83,7 +83,7 @@ pub(crate) struct Watched<'w> {
 
 impl Watched<'_> {
     fn watch(&self) -> Watch {
-        Watch::of(
+        Watch::new(
             self.aws,
             self.sagemaker,
             self.s3,

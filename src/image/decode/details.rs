@@ -54,7 +54,7 @@ pub fn image_size(source: &dyn Source, uri: &SampleUri) -> Result<[u32; 2], Size
 
 /// Reads header and metadata. Never fails: a damaged file has fewer details.
 pub fn details(bytes: &[u8]) -> ImageDetails {
-    let Ok(format) = Format::of(bytes) else {
+    let Ok(format) = Format::detect(bytes) else {
         return ImageDetails::default();
     };
     let exif = metadata::exif(bytes, format);

@@ -21,7 +21,7 @@ impl Format {
     ///
     /// # Errors
     /// No bytes, another image format (named), or anything else (quoted from its beginning).
-    pub fn of(bytes: &[u8]) -> Result<Self, DecodeError> {
+    pub fn detect(bytes: &[u8]) -> Result<Self, DecodeError> {
         if bytes.is_empty() {
             return Err(DecodeError::Empty);
         }
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn text_is_quoted_and_bytes_are_hexadecimal() {
-        let message = |bytes: &[u8]| Format::of(bytes).unwrap_err().to_string();
+        let message = |bytes: &[u8]| Format::detect(bytes).unwrap_err().to_string();
         assert!(message(b"hello\nworld").contains("begins with the text “hello world”"));
         assert!(message("grüße ".repeat(9).as_bytes()).contains("the text “grüße grüße"));
         assert!(message(&[0, 1, 2, 250]).contains("begins with the bytes 00 01 02 fa"));
@@ -133,13 +133,13 @@ mod tests {
 
     #[test]
     fn unsupported_formats_are_named() {
-        let message = Format::of(b"\0\0\0\x18ftypheic\0\0\0\0").unwrap_err().to_string();
+        let message = Format::detect(b"\0\0\0\x18ftypheic\0\0\0\0").unwrap_err().to_string();
         assert!(message.starts_with("is a HEIC image"), "{message}");
     }
 
     #[test]
     fn word_starting_with_bm_is_not_a_bitmap() {
         let text = b"BMW models and their prices in a long list";
-        assert!(matches!(Format::of(text), Err(DecodeError::UnknownFormat { .. })));
+        assert!(matches!(Format::detect(text), Err(DecodeError::UnknownFormat { .. })));
     }
 }

@@ -74,7 +74,7 @@ pub(crate) fn read_header(bytes: &[u8]) -> Result<DecompressHeader, DecodeError>
     header.map_err(|error| {
         // If the file ends before a frame header, libjpeg has no size to report.
         let is_sizeless = matches!(error, turbojpeg::Error::IntegerOverflow(_));
-        match Trouble::of(&error) {
+        match Trouble::from_error(&error) {
             Trouble::Truncated => truncated(),
             _ if is_sizeless || first_scan(bytes).is_none() => truncated(),
             _ => damaged(&error),
@@ -104,7 +104,7 @@ fn pixel_bytes(scaled: &DecompressHeader, copies: u64) -> u64 {
 fn has_several_scans(bytes: &[u8], header: &DecompressHeader) -> bool {
     let first = segments(bytes).find(|segment| segment.marker == START_OF_SCAN);
     let in_first = first.and_then(|scan| bytes[scan.payload].first());
-    let components = Frame::of(bytes).map_or(0, |frame| frame.components.len());
+    let components = Frame::find(bytes).map_or(0, |frame| frame.components.len());
     header.is_progressive || in_first.is_none_or(|&count| usize::from(count) < components)
 }
 
@@ -114,7 +114,7 @@ fn coefficient_bytes(bytes: &[u8], header: &DecompressHeader) -> u64 {
     if !has_several_scans(bytes, header) {
         return 0;
     }
-    let factors: Vec<_> = Frame::of(bytes).iter().flat_map(Frame::sampling_factors).collect();
+    let factors: Vec<_> = Frame::find(bytes).iter().flat_map(Frame::sampling_factors).collect();
     let [across, down] = [0, 1].map(|axis| factors.iter().map(|pair| pair[axis]).max().unwrap_or(1));
     let (width, height) = (header.width as u64, header.height as u64);
     // A unit has as many blocks of each component as its factors specify (A.2.3).
@@ -170,7 +170,7 @@ fn decompress(
     let flaw = match run(bytes) {
         Ok(()) => None,
         // libjpeg reports only its first warning, so a harmless one may hide that the end is missing.
-        Err(error) => match (Trouble::of(&error), is_complete(bytes, header)) {
+        Err(error) => match (Trouble::from_error(&error), is_complete(bytes, header)) {
             // Stray bytes between two scans are the rest of a damaged scan.
             (Trouble::Harmless | Trouble::Stray, true) if has_several_scans(bytes, header) => {
                 Some(Flaw::Damage(damage(&error)))
@@ -216,7 +216,7 @@ enum Trouble {
 
 impl Trouble {
     /// The messages in libjpeg-turbo's `jerror.h` that are warnings; all others are errors.
-    fn of(error: &turbojpeg::Error) -> Self {
+    fn from_error(error: &turbojpeg::Error) -> Self {
         let message = error.to_string();
         let says = |part: &str| message.contains(part);
         if says("Premature end of JPEG file") {
@@ -388,7 +388,7 @@ mod tests {
             ("Bogus Huffman table definition", Trouble::Fatal),
         ] {
             let error = turbojpeg::Error::TurboJpegError(message.to_owned());
-            assert_eq!(Trouble::of(&error), expected, "{message}");
+            assert_eq!(Trouble::from_error(&error), expected, "{message}");
         }
     }
 }

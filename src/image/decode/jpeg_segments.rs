@@ -92,7 +92,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The first frame before the first scan.
-    pub(crate) fn of(bytes: &'a [u8]) -> Option<Self> {
+    pub(crate) fn find(bytes: &'a [u8]) -> Option<Self> {
         let frame = segments(bytes).find(|segment| is_start_of_frame(segment.marker))?;
         Self::parse(&bytes[frame.payload])
     }

@@ -140,7 +140,7 @@ impl Decoded {
 }
 
 fn decode_stored(bytes: &[u8], limits: &DecodeLimits, scale: Scale) -> Result<Decoded, DecodeError> {
-    match Format::of(bytes)? {
+    match Format::detect(bytes)? {
         Format::Jpeg => jpeg::decode(bytes, limits, scale),
         format => raster::decode(bytes, format, limits),
     }

@@ -431,7 +431,7 @@ fn list_s3(
         return Ok(vec![file]);
     }
     let folder = address.as_folder();
-    let mut listing = s3.list(ListRequest::of(&folder))?;
+    let mut listing = s3.list(ListRequest::new(&folder))?;
     let mut files = Vec::new();
     while let Some(page) = listing.next_page(Some(control)) {
         control.checkpoint()?;

@@ -303,7 +303,7 @@ impl Source for S3Source {
 }
 
 fn list_request(folder: &S3Address, layout: S3Layout) -> ListRequest {
-    ListRequest { by_folder: layout == S3Layout::Folder, ..ListRequest::of(folder) }
+    ListRequest { by_folder: layout == S3Layout::Folder, ..ListRequest::new(folder) }
 }
 
 /// The first page of a folder's listing; the rest is being fetched.

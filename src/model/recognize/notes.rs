@@ -181,7 +181,7 @@ impl Notes {
         match names(&config["classes"]["Label"]) {
             Some(labels) => {
                 self.add_labels(labels, file);
-                preprocessing::of_lobe(self, file);
+                preprocessing::from_lobe(self, file);
             }
             None => self.remarks.push(format!("{file} was not used: it has no classes")),
         }
@@ -225,7 +225,7 @@ impl Notes {
         };
         self.exporter = exporter.map(|(value, because)| Noted { value, because: because.to_owned() });
         if let Some((exporter, because)) = exporter {
-            preprocessing::of_yolo(self, exporter, metadata.get("version").map(String::as_str), because);
+            preprocessing::from_yolo(self, exporter, metadata.get("version").map(String::as_str), because);
         }
     }
 }

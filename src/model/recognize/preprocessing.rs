@@ -54,7 +54,7 @@ pub(crate) fn set<T>(place: &mut Option<Noted<T>>, value: T, because: &str) {
 
 /// Ultralytics and YOLOv5: a letterbox (OpenCV) or, for classifiers, a center crop (torchvision on Pillow), and a
 /// division by 255.
-pub(crate) fn of_yolo(notes: &mut Notes, exporter: Exporter, version: Option<&str>, because: &str) {
+pub(crate) fn from_yolo(notes: &mut Notes, exporter: Exporter, version: Option<&str>, because: &str) {
     notes.pixels.set_levels(255.0, [0.0; 3], [1.0; 3], because);
     let classifies = notes.task.as_ref().is_some_and(|task| task.value == NotedTask::Classify);
     let (resize, interpolation) = match &notes.input_size {
@@ -93,7 +93,7 @@ fn boxes_back(exporter: Exporter, version: Option<&str>) -> BoxesBack {
 }
 
 /// Lobe's sample code: the central square, resized as Pillow does by default.
-pub(crate) fn of_lobe(notes: &mut Notes, file: &str) {
+pub(crate) fn from_lobe(notes: &mut Notes, file: &str) {
     let because = format!("{file} is Lobe's");
     notes.pixels.set_levels(255.0, [0.0; 3], [1.0; 3], &because);
     set(&mut notes.pixels.resize, NotedResize::Square(Square::Crop), &because);

@@ -69,7 +69,7 @@ mod tests {
         for (name, format) in [("a.JPG", Format::Jpeg), ("b.jpeg", Format::Jpeg), ("c", Format::Png)] {
             let path = folder.path().join(name);
             write_image(&image(), &path).unwrap();
-            assert_eq!(Format::of(&fs::read(&path).unwrap()), Ok(format), "{name}");
+            assert_eq!(Format::detect(&fs::read(&path).unwrap()), Ok(format), "{name}");
         }
     }
 

@@ -96,7 +96,7 @@ impl<'r> Line<'r> {
         Self { error: Some(error), ..Self::new(uri, "failed") }
     }
 
-    fn of_image(image: &'r ChosenImage<'_>, model: &'r ModelCard) -> Self {
+    fn from_image(image: &'r ChosenImage<'_>, model: &'r ModelCard) -> Self {
         let row = image.row;
         let uri = &row.sample.uri;
         let predicted = |width: u32, height: u32| PredictedLine {
@@ -179,7 +179,7 @@ impl<'c> JsonlWriter<'c> {
 
 impl Writer for JsonlWriter<'_> {
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
-        let line = Line::of_image(image, self.model).into_text();
+        let line = Line::from_image(image, self.model).into_text();
         writeln!(self.file, "{line}").map_err(ExportError::write(self.file.path()))?;
         tally.images += 1;
         tally.boxes += match &image.prediction {

@@ -71,7 +71,7 @@ impl WholeFile {
                 return Err(ExportError::IsDevice { path });
             }
             let start = start_of(&path);
-            if Format::of(&start).is_ok() {
+            if Format::detect(&start).is_ok() {
                 return Err(ExportError::IsImage { path });
             }
             if start.starts_with(SQLITE) {

@@ -37,7 +37,7 @@ impl Deletion {
     ///
     /// # Errors
     /// The endpoint does not exist, or SageMaker is unreachable.
-    pub fn of(
+    pub fn plan(
         aws: &Aws,
         records: &EndpointRecords,
         access: &SageMakerAccess,
@@ -79,7 +79,7 @@ impl Deletion {
 
     /// Deletes only what the record lists: other resources with these names are not ours. `status` is that of the
     /// endpoint, if it exists.
-    pub(crate) fn of_record(aws: &Aws, record: &EndpointRecord, status: Option<EndpointStatus>) -> Self {
+    pub(crate) fn plan_from_record(aws: &Aws, record: &EndpointRecord, status: Option<EndpointStatus>) -> Self {
         let config = &record.config;
         Self {
             sagemaker: aws.sagemaker(&record.sagemaker),
@@ -201,7 +201,7 @@ pub fn delete(
     with_model: bool,
     control: &TaskControl,
 ) -> Result<Deleted, EndpointError> {
-    Deletion::of(aws, records, access, name, with_model, control)?.carry_out(aws, records, control)
+    Deletion::plan(aws, records, access, name, with_model, control)?.carry_out(aws, records, control)
 }
 
 impl Deleted {

@@ -83,7 +83,7 @@ fn undo(
         Some(Err(_)) => Some(EndpointStatus::Creating),
         Some(Ok(None)) | None => None,
     };
-    let deletion = Deletion::of_record(aws, record, status);
+    let deletion = Deletion::plan_from_record(aws, record, status);
     let goes = deletion.to_delete();
     match deletion.carry_out(aws, records, &control) {
         Ok(done) => (failed.deleted, failed.kept) = (done.deleted, done.kept),

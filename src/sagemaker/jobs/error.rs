@@ -72,7 +72,7 @@ impl JobError {
         Self::Local { what, why: why.to_string(), path: path.into() }
     }
 
-    pub(crate) fn of_source(what: &'static str, path: impl Into<PathBuf>, error: &SourceError) -> Self {
+    pub(crate) fn from_source(what: &'static str, path: impl Into<PathBuf>, error: &SourceError) -> Self {
         match error {
             SourceError::Cancelled => Self::Cancelled,
             error => Self::local(what, path, error),

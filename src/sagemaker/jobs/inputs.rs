@@ -72,12 +72,12 @@ impl Inputs {
                 each_object(s3, address, control, |object| inputs.add(object))?;
                 Ok(inputs)
             }
-            InputObjects::Manifest(address) => Self::of_manifest(s3, &manifest_at(s3, address, control)?, control),
+            InputObjects::Manifest(address) => Self::from_manifest(s3, &manifest_at(s3, address, control)?, control),
         }
     }
 
     /// Finds the objects of a manifest.
-    pub(crate) fn of_manifest(s3: &S3, manifest: &ManifestPlan, control: &TaskControl) -> Result<Self, JobError> {
+    pub(crate) fn from_manifest(s3: &S3, manifest: &ManifestPlan, control: &TaskControl) -> Result<Self, JobError> {
         let folder = &manifest.folder;
         let key_of = |name: &String| format!("{}{name}", folder.prefix);
         let mut wanted: Vec<String> = manifest.names.iter().map(key_of).collect();
@@ -166,7 +166,7 @@ pub(crate) fn each_object(
     control: &TaskControl,
     mut see: impl FnMut(ObjectInfo),
 ) -> Result<(), JobError> {
-    let mut listing = s3.list(ListRequest::of(address))?;
+    let mut listing = s3.list(ListRequest::new(address))?;
     let mut count = 0;
     while let Some(page) = listing.next_page(Some(control)) {
         let page = page?;

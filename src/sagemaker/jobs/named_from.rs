@@ -28,7 +28,7 @@ impl NamedFrom {
     ///
     /// # Errors
     /// The manifest cannot be read, and its folder is unknown: the images of the outputs could only be guessed.
-    pub fn of_job(
+    pub fn from_job(
         s3: &S3,
         spec: &TransformSpec,
         record: Option<&JobRecord>,

@@ -40,7 +40,7 @@ pub fn outcome(
     let record = find_record(aws, records, sagemaker, &job.spec.job_name, control)?;
     let retries = FoundRetries::find(&aws.sagemaker(sagemaker), job, records, control)?;
     let record = record.as_ref();
-    let Account { mut outcome, .. } = Account::of(aws, (sagemaker, s3), (job, record), &retries, control)?;
+    let Account { mut outcome, .. } = Account::read(aws, (sagemaker, s3), (job, record), &retries, control)?;
     outcome.notes.extend(retries.notes);
     if !outcome.failed.is_empty() && job.status.is_over() {
         match RetryModel::find(aws, (sagemaker, s3), &job.spec, record, control) {
@@ -64,7 +64,7 @@ pub struct Account {
 impl Account {
     /// # Errors
     /// As [`outcome`].
-    pub fn of(
+    pub fn read(
         aws: &Aws,
         (sagemaker, s3): (&SageMakerAccess, &S3Access),
         (job, record): (&TransformJob, Option<&JobRecord>),
@@ -83,7 +83,7 @@ impl Account {
             inputs => inputs?,
         };
         let keys = inputs.output_keys(&spec.output.folder, &outputs);
-        let mut missing = Missing::of(&inputs, &keys, &outputs);
+        let mut missing = Missing::find(&inputs, &keys, &outputs);
         let unexpected_outputs = missing.unexpected_outputs(&keys, &outputs);
         let without = missing.keys.clone();
         let mut notes = gone_note(&inputs);
@@ -161,7 +161,7 @@ struct Missing<'i> {
 }
 
 impl<'i> Missing<'i> {
-    fn of(inputs: &'i Inputs, keys: &OutputKeys, outputs: &Outputs) -> Self {
+    fn find(inputs: &'i Inputs, keys: &OutputKeys, outputs: &Outputs) -> Self {
         let written: HashSet<String> = outputs.keys.iter().filter_map(|key| keys.input_of(key)).collect();
         let all = inputs.objects.iter().map(|object| object.key.as_str());
         Self { inputs, keys: all.filter(|key| !written.contains(*key)).collect() }
@@ -223,7 +223,7 @@ impl<'i> Missing<'i> {
             if self.keys.is_empty() {
                 break;
             }
-            let given = match RetriedImages::of(s3, retry, self.inputs, control) {
+            let given = match RetriedImages::read(s3, retry, self.inputs, control) {
                 Ok(given) => given,
                 Err(JobError::Cancelled) => return Err(JobError::Cancelled),
                 Err(error) => {
@@ -266,8 +266,8 @@ struct RetriedImages {
 }
 
 impl RetriedImages {
-    fn of(s3: &S3, retry: &FoundRetry, inputs: &Inputs, control: &TaskControl) -> Result<Self, JobError> {
-        let named_from = NamedFrom::of_job(s3, &retry.spec, retry.record.as_ref(), control)?;
+    fn read(s3: &S3, retry: &FoundRetry, inputs: &Inputs, control: &TaskControl) -> Result<Self, JobError> {
+        let named_from = NamedFrom::from_job(s3, &retry.spec, retry.record.as_ref(), control)?;
         let place = named_from.place();
         let mut keys: Vec<&str> = match &named_from {
             NamedFrom::Manifest { keys: Some(keys), .. } => keys.iter().map(String::as_str).collect(),
@@ -330,14 +330,14 @@ impl Reasons {
         }
         for (key, (reasons, at_ms)) in by_key {
             if self.by_key.get(key).is_none_or(|known| known.at_ms < at_ms) {
-                self.by_key.insert(key.to_owned(), Reason::of(&reasons, at_ms));
+                self.by_key.insert(key.to_owned(), Reason::from_lines(&reasons, at_ms));
             }
         }
     }
 }
 
 impl Reason {
-    fn of(lines: &[&str], at_ms: i64) -> Self {
+    fn from_lines(lines: &[&str], at_ms: i64) -> Self {
         let is_refusal = lines.iter().any(|line| is_refusal(line));
         Self { text: reason_text(lines), at_ms, is_refusal }
     }

@@ -118,7 +118,7 @@ impl RetryChanges {
         }
         let vcpus = InstanceType::parse(&spec.instance_type).and_then(|instance| instance.vcpus());
         // If no payload is large enough, the preflight reports it.
-        let suggestion = PayloadSuggestion::of(largest_bytes, vcpus)?;
+        let suggestion = PayloadSuggestion::new(largest_bytes, vcpus)?;
         let payload = suggestion.max_payload_mb;
         spec.max_payload_mb = Some(payload);
         if self.max_concurrent.is_none() {

@@ -141,7 +141,7 @@ impl Start<'_> {
         };
         self.control.set_step(format!("listing {}", folder.display()));
         let files = files_below(folder, self.control)
-            .map_err(|error| JobError::of_source("Could not read the folder", folder, &error))?;
+            .map_err(|error| JobError::from_source("Could not read the folder", folder, &error))?;
         self.control.set_step(format!("uploading the images to {target}"));
         Ok(self.sender.send(target, files)?)
     }

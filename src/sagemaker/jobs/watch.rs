@@ -65,7 +65,7 @@ pub enum WatchEvent<'p> {
 
 impl Watch {
     /// A job by its name. Sends no request yet. Account and price are from the job's record unless given.
-    pub fn of(
+    pub fn new(
         aws: &Aws,
         sagemaker: &SageMakerAccess,
         s3: &S3Access,
@@ -217,7 +217,7 @@ impl Watch {
         }
         let outputs = Outputs::list(&self.s3, &job.spec.output.folder, control)?;
         let listed = InputListed::by(job, self.record.as_ref());
-        let counted = OutputCount::of(self.inputs.as_ref(), listed, job, &outputs, now_ms());
+        let counted = OutputCount::new(self.inputs.as_ref(), listed, job, &outputs, now_ms());
         self.counted = Some(counted.clone());
         Ok(counted)
     }
@@ -291,7 +291,7 @@ impl OutputCount {
         (0..period_ms).contains(&(now_ms - self.at_ms))
     }
 
-    fn of(
+    fn new(
         inputs: Option<&Inputs>,
         input_listed: InputListed,
         job: &TransformJob,
@@ -441,7 +441,7 @@ mod tests {
         let counted = |created_ms: i64| {
             let job = TransformJob { created_ms, ..job.clone() };
             let listed = InputListed::by(&job, None);
-            OutputCount::of(Some(&inputs), listed, &job, &outputs, 20_000)
+            OutputCount::new(Some(&inputs), listed, &job, &outputs, 20_000)
         };
         let found = counted(8);
         assert_eq!((found.count, found.per_s), (2, Some(0.25)));

@@ -53,7 +53,7 @@ impl FoundOutputs {
             });
             responses.extend(examples.take(EXAMPLES - responses.len()));
         }
-        ResponseExamples::of(responses)
+        ResponseExamples::new(responses)
     }
 
     /// The first responses, with the indices of their images.
@@ -103,7 +103,7 @@ fn example_of(source: &dyn Source, sample: &Sample, response: Vec<u8>) -> Exampl
 
 impl ResponseExamples {
     /// Detects the format of example responses and reads them.
-    pub fn of(responses: Vec<ExampleResponse>) -> Self {
+    pub fn new(responses: Vec<ExampleResponse>) -> Self {
         let Some(first) = responses.first() else {
             return Self::default();
         };
@@ -118,7 +118,7 @@ impl ResponseExamples {
 impl ExampleReadings {
     /// Reads them with a mapping, or with the detected format. `labels` name the classes; with `None`, the responses
     /// do.
-    pub fn of(examples: &[ExampleResponse], mapping: Option<&OutputMapping>, labels: Option<LabelSet>) -> Self {
+    pub fn new(examples: &[ExampleResponse], mapping: Option<&OutputMapping>, labels: Option<LabelSet>) -> Self {
         let recognized = match mapping {
             Some(mapping) => {
                 Ok(Recognition { shape: OutputShape::Mapped(Box::new(mapping.clone())), assumed: Vec::new() })
@@ -134,7 +134,7 @@ impl ExampleReadings {
         let labels = match (labels, &shape) {
             (Some(labels), _) => LabelSource::Known(labels),
             (None, OutputShape::Spotcheck { .. }) => LabelSource::Outputs,
-            (None, OutputShape::Mapped(mapping)) => LabelSource::of_mapping(mapping),
+            (None, OutputShape::Mapped(mapping)) => LabelSource::from_mapping(mapping),
         };
         let reader = OutputReader::new(shape.clone(), labels, KeepRule::default());
         let readings = examples.iter().map(|example| {
@@ -153,7 +153,7 @@ impl ExampleReadings {
 fn recognize(examples: &[ExampleResponse]) -> Result<Recognition, String> {
     let mut reason = None;
     for example in examples {
-        match Recognition::of(&example.response) {
+        match Recognition::from_output(&example.response) {
             Ok(recognized) => return Ok(recognized),
             Err(Unrecognized::Broken(why)) => {
                 reason.get_or_insert(why);
@@ -189,9 +189,9 @@ mod tests {
                 "class 7 at 10,10,30,20",
             ),
         ] {
-            let examples = ResponseExamples::of(vec![example(response)]);
-            let mapping = MappingDraft::of_places(&examples.places).mapping().unwrap();
-            let readings = ExampleReadings::of(&examples.responses, Some(&mapping), None);
+            let examples = ResponseExamples::new(vec![example(response)]);
+            let mapping = MappingDraft::from_places(&examples.places).mapping().unwrap();
+            let readings = ExampleReadings::new(&examples.responses, Some(&mapping), None);
             let read = readings.readings[0].as_ref().unwrap();
             let text = match &read.content {
                 PredictionContent::Classes(classes) => {
@@ -209,20 +209,20 @@ mod tests {
     #[test]
     fn unknown_and_unreadable_outputs_have_reasons() {
         let unknown = example(r#"{"verdict": {"certainty": [0.25, 0.75]}}"#);
-        let readings = ExampleReadings::of(std::slice::from_ref(&unknown), None, None);
+        let readings = ExampleReadings::new(std::slice::from_ref(&unknown), None, None);
         let reason = readings.shape.unwrap_err();
         assert!(reason.contains("format is unknown"), "{reason}");
 
         let mut draft = MappingDraft::default();
         draft.classes.scores = "/verdict/sureness".to_owned();
         let mapping = draft.mapping().unwrap();
-        let readings = ExampleReadings::of(&[unknown], Some(&mapping), None);
+        let readings = ExampleReadings::new(&[unknown], Some(&mapping), None);
         let reason = readings.readings[0].as_ref().unwrap_err();
         assert!(reason.contains("no “sureness”"), "{reason}");
 
-        let broken = ResponseExamples::of(vec![example("<html>")]);
+        let broken = ResponseExamples::new(vec![example("<html>")]);
         assert_eq!(broken.shown, "<html>");
         assert!(broken.places.is_empty());
-        assert_eq!(ResponseExamples::of(Vec::new()), ResponseExamples::default());
+        assert_eq!(ResponseExamples::new(Vec::new()), ResponseExamples::default());
     }
 }

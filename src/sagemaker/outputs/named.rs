@@ -32,7 +32,7 @@ pub(crate) struct Names<'s> {
 }
 
 impl<'s> Names<'s> {
-    pub(crate) fn of(samples: &'s [Sample]) -> Self {
+    pub(crate) fn new(samples: &'s [Sample]) -> Self {
         let mut by_name: HashMap<&str, Option<usize>> = HashMap::new();
         for (place, sample) in samples.iter().enumerate() {
             by_name.entry(sample.name.as_str()).and_modify(|known| *known = None).or_insert(Some(place));
@@ -186,7 +186,7 @@ mod tests {
         let file = folder.list(&control).unwrap().remove(0);
         let responses = Responses { folder: &folder, file: &file, control: &control };
         let samples = samples(images);
-        let names = Names::of(&samples);
+        let names = Names::new(&samples);
         let base = names.base_of(&responses).unwrap().unwrap_or_default();
         let mut found = Vec::new();
         responses

@@ -34,7 +34,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    fn of(job: &TransformJob, account: Account) -> Self {
+    fn from_job(job: &TransformJob, account: Account) -> Self {
         let Account { outcome, retried, unexpected_outputs } = account;
         let unexplained = outcome.unexplained.words(job);
         let why = |reason: Option<String>| match reason {
@@ -131,14 +131,14 @@ impl OutputsOrigin {
         let part = |spec: &TransformSpec, record: Option<&JobRecord>| {
             let place = S3Place { access: s3.clone(), ..S3Place::new(spec.output.folder.clone()) };
             let folder = OutputFolder::new(aws, &Location::S3(Box::new(place)));
-            let named_from = NamedFrom::of_job(&aws.s3(s3), spec, record, control)?;
+            let named_from = NamedFrom::from_job(&aws.s3(s3), spec, record, control)?;
             Ok::<_, JobError>(OutputsPart { named_from: Some(named_from), ..OutputsPart::in_folder(folder) })
         };
         let found = FoundRetries::find(&asked, &job, records, control)?;
         let mut notes = found.notes.clone();
         let of_job = (&job, record.as_ref());
-        let sent = match Account::of(aws, (sagemaker, s3), of_job, &found, control) {
-            Ok(account) => Some(Sent::of(&job, account)),
+        let sent = match Account::read(aws, (sagemaker, s3), of_job, &found, control) {
+            Ok(account) => Some(Sent::from_job(&job, account)),
             Err(error) if is_final(&error) => return Err(error),
             Err(error) => {
                 let what = "The job's input images are unknown";

@@ -62,7 +62,7 @@ impl ReadingChoice {
                 LabelSource::Outputs
             }
             (None, OutputShape::Spotcheck { .. }) => LabelSource::Outputs,
-            (None, OutputShape::Mapped(mapping)) => LabelSource::of_mapping(mapping),
+            (None, OutputShape::Mapped(mapping)) => LabelSource::from_mapping(mapping),
         }
     }
 }
@@ -443,7 +443,7 @@ impl FoundOutputs {
     fn first_of(&self, work: &Work, control: &TaskControl) -> Result<First, Unrecognized> {
         let (folder, file) = (self.folder_of(work.output()), &self.files[work.output()]);
         let of = |json: Json, bytes: &[u8]| {
-            Recognition::of_json(&json, bytes).map(|recognition| First { recognition, response: Some(json) })
+            Recognition::from_json(&json, bytes).map(|recognition| First { recognition, response: Some(json) })
         };
         if let Work::One { .. } = work {
             let bytes = folder.read(file, control);

@@ -143,7 +143,7 @@ impl FoundOutputs {
         let mut places: Vec<usize> = predicted.filter(is_requested).collect();
         let outputs = places.len();
         let names_images = works.iter().any(|work| matches!(work, Work::Named { .. }));
-        let names = Names::of(if names_images { &self.samples[..] } else { &[] });
+        let names = Names::new(if names_images { &self.samples[..] } else { &[] });
         let all = if names_images { wanted.len() } else { outputs };
         control.set_total(Some(all as u64));
         control.set_done_before(0);

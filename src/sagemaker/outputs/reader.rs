@@ -49,7 +49,7 @@ pub enum LabelSource {
 
 impl LabelSource {
     /// The built-in set that a mapping names; classes by number if it names none.
-    pub(crate) fn of_mapping(mapping: &OutputMapping) -> Self {
+    pub(crate) fn from_mapping(mapping: &OutputMapping) -> Self {
         let labels = mapping.labels.as_deref().and_then(built_in_labels);
         Self::Known(labels.unwrap_or_default())
     }

@@ -85,12 +85,12 @@ impl Recognition {
     ///
     /// # Errors
     /// It cannot be read, or has no known format.
-    pub fn of(output: &[u8]) -> Result<Self, Unrecognized> {
+    pub fn from_output(output: &[u8]) -> Result<Self, Unrecognized> {
         let json = Json::parse(output).map_err(Unrecognized::Broken)?;
-        Self::of_json(&json, output)
+        Self::from_json(&json, output)
     }
 
-    pub(crate) fn of_json(json: &Json, output: &[u8]) -> Result<Self, Unrecognized> {
+    pub(crate) fn from_json(json: &Json, output: &[u8]) -> Result<Self, Unrecognized> {
         let inner = response_within(json);
         // The reader checks their number.
         let first = own_predictions(inner).and_then(<[Json]>::first);

@@ -20,7 +20,7 @@ impl SeenOutputs {
     }
 
     /// The state of a run in the project; `None` without one.
-    pub fn of_run(project: &Project, run: RunId) -> Result<Option<Self>, StoreError> {
+    pub fn from_run(project: &Project, run: RunId) -> Result<Option<Self>, StoreError> {
         let text = project.views()?.remove(&name(run));
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }

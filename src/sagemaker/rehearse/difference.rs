@@ -27,10 +27,10 @@ impl Difference {
         let same_size = (here.width, here.height) == (there.width, there.height);
         match (&here.content, &there.content) {
             (PredictionContent::Classes(here), PredictionContent::Classes(there)) if same_size => {
-                Self::of_classes(here, there)
+                Self::between_classes(here, there)
             }
             (PredictionContent::Detections(here), PredictionContent::Detections(there)) if same_size => {
-                Self::of_boxes(here, there, min_score)
+                Self::between_boxes(here, there, min_score)
             }
             _ => Self { incomparable: true, ..Self::default() },
         }
@@ -45,7 +45,7 @@ impl Difference {
     }
 
     /// Class by class; at the end of the list, another class with the same score may have been kept.
-    fn of_classes(here: &[ClassScore], there: &[ClassScore]) -> Self {
+    fn between_classes(here: &[ClassScore], there: &[ClassScore]) -> Self {
         let cut_off = |classes: &[ClassScore]| classes.last().map_or(0.0, |class| class.score);
         let score_of = |classes: &[ClassScore], index: u32| {
             let class = classes.iter().find(|class| class.index == index);
@@ -66,7 +66,7 @@ impl Difference {
     }
 
     /// Each box with the closest free one of its class.
-    fn of_boxes(here: &[Detection], there: &[Detection], min_score: f32) -> Self {
+    fn between_boxes(here: &[Detection], there: &[Detection], min_score: f32) -> Self {
         let mut difference = Self::default();
         let mut free: Vec<&Detection> = there.iter().collect();
         for detection in here {

@@ -16,11 +16,11 @@ pub struct RequestLimits {
 
 impl RequestLimits {
     /// The limits of a job with this largest request.
-    pub(crate) fn of(options: &RehearseOptions, largest_bytes: u64) -> Result<Self, RehearseError> {
+    pub(crate) fn new(options: &RehearseOptions, largest_bytes: u64) -> Result<Self, RehearseError> {
         let given = (options.max_payload_mb, options.max_concurrent);
         let instance = InstanceType::parse(&options.instance_type);
         let vcpus = instance.and_then(|instance| instance.vcpus());
-        let suggestion = PayloadSuggestion::of(largest_bytes, vcpus).unwrap_or({
+        let suggestion = PayloadSuggestion::new(largest_bytes, vcpus).unwrap_or({
             // No payload is large enough; smaller images can still be sent.
             PayloadSuggestion { max_payload_mb: MAX_PAYLOAD_IN_FLIGHT_MB, max_concurrent: 1 }
         });
@@ -55,7 +55,7 @@ mod tests {
         ] {
             let options =
                 RehearseOptions { max_payload_mb: given.0, max_concurrent: given.1, ..RehearseOptions::default() };
-            let found = RequestLimits::of(&options, largest).ok();
+            let found = RequestLimits::new(&options, largest).ok();
             let found = found.map(|found| (found.max_payload_mb, found.max_concurrent));
             assert_eq!(found, expected, "{given:?}, {largest}");
         }

@@ -198,7 +198,7 @@ pub fn rehearse(
     let source = for_task(&samples.source, control);
     control.set_step("Reading the images");
     let largest = largest_request(source.as_ref(), &samples.samples, options, control)?;
-    let limits = RequestLimits::of(options, largest)?;
+    let limits = RequestLimits::new(options, largest)?;
     environment.extend(options.environment.clone());
     environment.extend(of_job(options.strategy, &limits));
     let count = samples.samples.len();
@@ -342,7 +342,7 @@ fn predict_here(
 
 impl RehearseOptions {
     fn form_of(&self, sample: &Sample) -> RequestForm {
-        self.form.unwrap_or_else(|| RequestForm::of(sample))
+        self.form.unwrap_or_else(|| RequestForm::from_sample(sample))
     }
 
     fn content_type_of(&self, form: RequestForm) -> &str {

@@ -22,7 +22,7 @@ pub enum RequestForm {
 
 impl RequestForm {
     /// The form of the image in its source.
-    pub fn of(sample: &Sample) -> Self {
+    pub fn from_sample(sample: &Sample) -> Self {
         match sample.uri.record() {
             Some(_) if sample.uri.is_line() => Self::Line,
             Some(_) => Self::TfRecord,

@@ -34,7 +34,7 @@ impl Work {
             }
         });
         let (effects, inbox) = Effects::start(options.dirs.clone(), waker);
-        let mut settings_file = SettingsFile::of(&options.dirs.config);
+        let mut settings_file = SettingsFile::new(&options.dirs.config);
         let mut work = Self { state: State::new(settings_file.read()), effects, inbox, settings_file, window };
         work.apply(Message::Command(Command::Start { source: options.source.clone(), model: options.model.clone() }));
         if let Some(place) = &options.place {

@@ -14,7 +14,7 @@ pub(crate) struct SettingsFile {
 }
 
 impl SettingsFile {
-    pub(crate) fn of(config: &Path) -> Self {
+    pub(crate) fn new(config: &Path) -> Self {
         Self { path: config.join(FILE_NAME), written: String::new() }
     }
 
@@ -76,18 +76,18 @@ mod tests {
     fn settings_are_restored_at_start() {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("not yet there");
-        let mut file = SettingsFile::of(&config);
+        let mut file = SettingsFile::new(&config);
         let mut settings = file.read();
         settings.predict_on_open = false;
         file.write(&settings);
-        assert_eq!(SettingsFile::of(&config).read(), settings);
+        assert_eq!(SettingsFile::new(&config).read(), settings);
     }
 
     #[test]
     fn unreadable_settings_are_kept_aside() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(FILE_NAME), "{ half a").unwrap();
-        let mut file = SettingsFile::of(folder.path());
+        let mut file = SettingsFile::new(folder.path());
         assert_eq!(file.read(), Settings::default());
         file.write(&Settings::default());
         let aside = folder.path().join("settings.json.unreadable");

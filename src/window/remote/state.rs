@@ -227,7 +227,7 @@ pub enum ChosenModel {
 }
 
 impl ModelDraft {
-    pub(crate) fn of_library(id: Option<&str>, known: &Self) -> Self {
+    pub(crate) fn from_library(id: Option<&str>, known: &Self) -> Self {
         Self { library: id.map(str::to_owned), ..known.clone() }
     }
 

@@ -91,7 +91,7 @@ pub(crate) fn open<D: Draft>(state: &mut State, mut draft: D, overlay: Overlay) 
         }
         s3::update::set_access(state, place.access);
     }
-    *draft.model() = ModelDraft::of_library(state.models.chosen_id(), draft.model());
+    *draft.model() = ModelDraft::from_library(state.models.chosen_id(), draft.model());
     forget_check::<D>(state);
     let serial = state.ids.next();
     let form = D::form(state);

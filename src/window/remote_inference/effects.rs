@@ -198,7 +198,7 @@ enum NoResponse {
 }
 
 fn remote_client(shared: &Shared, model: &RemoteModel, control: &TaskControl) -> Result<RemoteClient, NoResponse> {
-    RemoteClient::of(model, &shared.aws, control).map_err(|error| match error {
+    RemoteClient::connect(model, &shared.aws, control).map_err(|error| match error {
         ConnectError::Aws(error) if error.kind == AwsErrorKind::Cancelled => NoResponse::Cancelled,
         error => NoResponse::OutOfReach(error.to_string()),
     })
@@ -246,7 +246,7 @@ fn first_response<'r>(
             }
             Err(error) => return Err(connect_failure(shared, &request.model, error)),
         };
-        match Recognition::of(&response.body) {
+        match Recognition::from_output(&response.body) {
             Ok(recognition) => return Ok((recognition, (*sample, entry, response))),
             Err(Unrecognized::Broken(reason)) => {
                 failures.push((*sample, entry.uri.file_name(), reason));
@@ -282,7 +282,7 @@ fn examples_of(entry: &Sample, response: &Response) -> Arc<ResponseExamples> {
         image_size: Ok(response.size),
         response: response.body[..].into(),
     };
-    Arc::new(ResponseExamples::of(vec![example]))
+    Arc::new(ResponseExamples::new(vec![example]))
 }
 
 fn connect_failure(shared: &Shared, model: &RemoteModel, error: NoResponse) -> ConnectFailure {

@@ -489,14 +489,6 @@ impl Action {
             }
             Self::Reveal => can_reveal(state),
             Self::Export => need(state.run().is_some(), "Predict images first"),
-            Self::ExportComparison => need(
-                state.comparing.as_ref().is_some_and(|comparing| comparing.agreement().is_some()),
-                "Compare two runs first",
-            ),
-            Self::ExportEvaluation => need(
-                state.evaluation().is_some_and(|evaluation| evaluation.last.is_some()),
-                "Open ground truth and predict its images first",
-            ),
             Self::Upload => {
                 has_source(state)?;
                 need(!state.samples.is_empty(), "No images to upload")?;
@@ -522,20 +514,6 @@ impl Action {
                 is_listed(state)?;
                 state.project.check_writable()
             }
-            Self::CompareRuns => need(
-                state.comparing.is_some() || state.comparable_runs().next().is_some(),
-                "Predict these images with another model of the same type first",
-            ),
-            Self::CompareWithLocal => {
-                need(state.other_side().is_some(), "Predict these images here and open outputs of a job first")
-            }
-            Self::TruthOfVerdicts => need(state.run().is_some(), "Predict and judge images first"),
-            Self::TruthOfImages => {
-                let has_location = state.location().is_some();
-                need(has_location, "Open a folder, a TFRecord file or a prefix first")
-            }
-            Self::OpenTruth => need(state.source.is_some(), "Open the images first"),
-            Self::CloseTruth | Self::Evaluation => need(state.evaluating.is_some(), "Open ground truth first"),
             Self::Reload => {
                 has_source(state)?;
                 is_listed(state)
@@ -550,11 +528,40 @@ impl Action {
                     need(is_here, "This prediction was made remotely; only local predictions can be explained")
                 })
             }
+            _ => self.check_evaluating(state),
+        }
+    }
+
+    /// The part of [`Self::check`] about ground truth and comparisons.
+    fn check_evaluating(self, state: &State) -> Result<(), &'static str> {
+        match self {
+            Self::ExportComparison => need(
+                state.comparing.as_ref().is_some_and(|comparing| comparing.agreement().is_some()),
+                "Compare two runs first",
+            ),
+            Self::ExportEvaluation => need(
+                state.evaluation().is_some_and(|evaluation| evaluation.last.is_some()),
+                "Open ground truth and predict its images first",
+            ),
+            Self::CompareRuns => need(
+                state.comparing.is_some() || state.comparable_runs().next().is_some(),
+                "Predict these images with another model of the same type first",
+            ),
+            Self::CompareWithLocal => {
+                need(state.other_side().is_some(), "Predict these images here and open outputs of a job first")
+            }
+            Self::TruthOfVerdicts => need(state.run().is_some(), "Predict and judge images first"),
+            Self::TruthOfImages => {
+                let has_location = state.location().is_some();
+                need(has_location, "Open a folder, a TFRecord file or a prefix first")
+            }
+            Self::OpenTruth => need(state.source.is_some(), "Open the images first"),
+            Self::CloseTruth | Self::Evaluation => need(state.evaluating.is_some(), "Open ground truth first"),
             _ => self.check_predicting(state),
         }
     }
 
-    /// The part of [`Self::check`] about predicting, judging and editing.
+    /// The part of [`Self::check`] about predicting and tasks.
     fn check_predicting(self, state: &State) -> Result<(), &'static str> {
         match self {
             Self::PredictHere => {
@@ -591,6 +598,13 @@ impl Action {
                 need(state.tasks.running().iter().any(|task| task.control.is_paused()), "Nothing is paused")
             }
             Self::CancelTasks => need(!state.tasks.is_idle(), "No tasks are running"),
+            _ => self.check_judging(state),
+        }
+    }
+
+    /// The part of [`Self::check`] about walking through the images, judging and editing.
+    fn check_judging(self, state: &State) -> Result<(), &'static str> {
+        match self {
             Self::Search
             | Self::SelectAll
             | Self::PreviousImage

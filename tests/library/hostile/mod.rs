@@ -29,7 +29,7 @@ fn check_fuzz_corpus(name: &str, parse: fn(&[u8]) -> bool) {
 #[track_caller]
 fn check(name: &str, parse: fn(&[u8]) -> bool, inputs: usize, tokens: &'static [&'static [u8]]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name);
-    let mut mutations = Mutations::of(&folder, tokens);
+    let mut mutations = Mutations::new(&folder, tokens);
     for file in mutations.corpus() {
         assert!(accepts(name, parse, file), "{name}: {}", file.escape_ascii());
     }

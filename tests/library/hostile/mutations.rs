@@ -22,7 +22,7 @@ pub(crate) struct Mutations {
 
 impl Mutations {
     /// `tokens` are meaningful to the parser; they are inserted anywhere.
-    pub(crate) fn of(folder: &Path, tokens: &'static [&'static [u8]]) -> Self {
+    pub(crate) fn new(folder: &Path, tokens: &'static [&'static [u8]]) -> Self {
         Self { corpus: read_files(folder), tokens, random: Random(0x9e37_79b9_7f4a_7c15) }
     }
 

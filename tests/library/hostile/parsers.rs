@@ -188,7 +188,7 @@ fn check_prediction(prediction: &Prediction) {
 }
 
 pub(crate) fn outputs_json(bytes: &[u8]) -> bool {
-    let Ok(recognized) = Recognition::of(bytes) else {
+    let Ok(recognized) = Recognition::from_output(bytes) else {
         return false;
     };
     let labels = match &recognized.shape {

@@ -85,13 +85,13 @@ impl Failures {
             match failure {
                 Failure::Throttling { operation: name, times } if *name == operation && *times > 0 => {
                     *times -= 1;
-                    return Some(Before::Refuse(Refusal::of("ThrottlingException", "Rate exceeded")));
+                    return Some(Before::Refuse(Refusal::new("ThrottlingException", "Rate exceeded")));
                 }
                 Failure::ServerError { operation: name, times } if *name == operation && *times > 0 => {
                     *times -= 1;
                     return Some(Before::Refuse(Refusal {
                         status: 500,
-                        ..Refusal::of("InternalFailure", "We encountered an internal error.  Please try again.")
+                        ..Refusal::new("InternalFailure", "We encountered an internal error.  Please try again.")
                     }));
                 }
                 Failure::HangUp { operation: name, times } if *name == operation && *times > 0 => {
@@ -107,7 +107,7 @@ impl Failures {
                 }
                 Failure::SessionOverAfter { operation: name, times } if *name == operation => {
                     if *times == 0 {
-                        return Some(Before::Refuse(Refusal::of(
+                        return Some(Before::Refuse(Refusal::new(
                             "ExpiredTokenException",
                             "The security token included in the request is expired",
                         )));
@@ -133,7 +133,7 @@ impl Failures {
         if !self.0.iter().any(|failure| matches!(failure, Failure::ResourceLimit)) {
             return Ok(());
         }
-        Err(Refusal::of(
+        Err(Refusal::new(
             "ResourceLimitExceeded",
             &format!(
                 "The account-level service limit '{instance_type} for {usage}' is 0 Instances, with current \

@@ -47,7 +47,7 @@ impl Job {
 }
 
 fn no_such_job(name: &str) -> Refusal {
-    Refusal::of("ResourceNotFound", &format!("Could not find transform job \"{}\".", arn("transform-job", name)))
+    Refusal::new("ResourceNotFound", &format!("Could not find transform job \"{}\".", arn("transform-job", name)))
 }
 
 impl Shared {
@@ -83,7 +83,7 @@ impl Shared {
                 return Err(no_such_model(model));
             }
             if world.jobs.contains_key(name) {
-                return Err(Refusal::of(
+                return Err(Refusal::new(
                     "ResourceInUse",
                     &format!(
                         "Job name must be unique within an AWS account and region, and a job with this name already \

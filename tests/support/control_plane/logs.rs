@@ -104,11 +104,11 @@ impl Stream {
 }
 
 fn not_found(message: &str) -> Refusal {
-    Refusal::of("ResourceNotFoundException", message)
+    Refusal::new("ResourceNotFoundException", message)
 }
 
 fn invalid(message: &str) -> Refusal {
-    Refusal::of("InvalidParameterException", message)
+    Refusal::new("InvalidParameterException", message)
 }
 
 fn now_ms() -> i64 {

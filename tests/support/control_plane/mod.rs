@@ -416,7 +416,7 @@ Content-Length: ",
         }
         let Ok(request) = serde_json::from_slice::<Value>(body) else {
             self.violation(format!("{operation}: its body is not JSON"));
-            return Err(Refusal::of("SerializationException", "Unable to parse the request."));
+            return Err(Refusal::new("SerializationException", "Unable to parse the request."));
         };
         authorize(login, service, operation)?;
         self.perform(service, operation, &request)
@@ -467,7 +467,7 @@ Content-Length: ",
             "FilterLogEvents" => self.filter_log_events(request),
             _ => {
                 self.violation(format!("{operation}: the control plane of the tests knows none"));
-                Err(Refusal::of("UnknownOperationException", ""))
+                Err(Refusal::new("UnknownOperationException", ""))
             }
         }
     }
@@ -501,21 +501,21 @@ fn authorize(login: Login, service: &str, operation: &str) -> Result<(), Refusal
 }
 
 impl Refusal {
-    fn of(code: &str, message: &str) -> Self {
+    fn new(code: &str, message: &str) -> Self {
         Self { status: 400, code: code.to_owned(), message: message.to_owned(), more: Map::new() }
     }
 
     fn forbidden(code: &str, message: &str) -> Self {
-        Self { status: 403, ..Self::of(code, message) }
+        Self { status: 403, ..Self::new(code, message) }
     }
 
     fn validation(message: &str) -> Self {
-        Self::of("ValidationException", message)
+        Self::new("ValidationException", message)
     }
 
     fn denied(user: &str, service: &str, operation: &str) -> Self {
         let service = service.trim_end_matches("-runtime");
-        Self::of(
+        Self::new(
             "AccessDeniedException",
             &format!(
                 "User: arn:aws:iam::{ACCOUNT}:user/{user} is not authorized to perform: {service}:{operation} on \

@@ -197,7 +197,7 @@ impl Run {
         let birth = self.shared.world().jobs[&self.name].birth;
         let stream = format!("{}/i-0{:016x}-{}", self.name, birth.number * 1000 + instance as u64, birth.at_s as u64);
         let data_log = format!("{stream}/data-log");
-        let asked = Manner::of(&self.request, &Value::Null);
+        let asked = Manner::from_request(&self.request, &Value::Null);
         let mut variables = of_model.to_vec();
         variables.extend(environment(&self.request["Environment"]));
         variables.extend([
@@ -229,7 +229,7 @@ impl Run {
             };
         let parameters = container.get("/execution-parameters").filter(|response| response.status == 200);
         let parameters = parameters.and_then(|response| serde_json::from_slice(&response.content).ok());
-        let manner = Manner::of(&self.request, &parameters.unwrap_or_default());
+        let manner = Manner::from_request(&self.request, &parameters.unwrap_or_default());
         self.shared.change(|world| {
             let settings = format!(
                 "MaxConcurrentTransforms={}, MaxPayloadInMB={}, BatchStrategy={}",
@@ -420,7 +420,7 @@ impl Run {
 
 impl Manner {
     /// Values that the job does not set come from the container's `/execution-parameters`, or are AWS's defaults.
-    fn of(request: &Value, parameters: &Value) -> Self {
+    fn from_request(request: &Value, parameters: &Value) -> Self {
         let number = |name: &str| {
             let asked = request[name].as_u64().filter(|number| name != "MaxConcurrentTransforms" || *number > 0);
             asked.or_else(|| parameters[name].as_u64())

@@ -66,13 +66,13 @@ impl Shared {
         if body.len() > LIMIT_BYTES {
             return Err(Refusal {
                 status: 413,
-                ..Refusal::of("413", &format!("HTTP content length exceeded {LIMIT_BYTES} bytes."))
+                ..Refusal::new("413", &format!("HTTP content length exceeded {LIMIT_BYTES} bytes."))
             });
         }
         let fields: Vec<_> = head.fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
         let unsatisfied = self.check("asks", OPERATION, &described("request", head, &fields, body.len()));
         if !unsatisfied.is_empty() {
-            return Err(Refusal::of("ValidationError", &unsatisfied.join("; ")));
+            return Err(Refusal::new("ValidationError", &unsatisfied.join("; ")));
         }
         let name = head.target().split('/').nth(2).unwrap_or_default();
         let (container, variant) = {
@@ -81,7 +81,7 @@ impl Shared {
                 Some((Arc::clone(endpoint.container.as_ref()?), text(&endpoint.variants[0], "VariantName").to_owned()))
             });
             endpoint.ok_or_else(|| {
-                Refusal::of("ValidationError", &format!("Endpoint {name} of account {ACCOUNT} not found."))
+                Refusal::new("ValidationError", &format!("Endpoint {name} of account {ACCOUNT} not found."))
             })?
         };
         let passed: Vec<_> =
@@ -117,7 +117,7 @@ fn model_error(endpoint: &str, status: u16, message: &str) -> Refusal {
     };
     let mut refusal = Refusal {
         status: 424,
-        ..Refusal::of(
+        ..Refusal::new(
             "ModelError",
             &format!(
                 "Received {side} error ({status}) from primary with message \"{message}\". See \

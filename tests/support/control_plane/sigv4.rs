@@ -120,11 +120,11 @@ pub(super) fn s3_fields(login: &Login, host: &str, path: &str, query: &str) -> V
 }
 
 fn invalid(message: &str) -> Refusal {
-    Refusal::of("InvalidSignatureException", message)
+    Refusal::new("InvalidSignatureException", message)
 }
 
 fn unknown_token() -> Refusal {
-    Refusal::of("UnrecognizedClientException", "The security token included in the request is invalid.")
+    Refusal::new("UnrecognizedClientException", "The security token included in the request is invalid.")
 }
 
 fn check_session(head: &Head, signed: &[&str], session: Session) -> Result<(), Refusal> {
@@ -137,7 +137,7 @@ fn check_session(head: &Head, signed: &[&str], session: Session) -> Result<(), R
         (Session::None, None) => Ok(()),
         (Session::Open(token), Some(sent)) if sent == token => Ok(()),
         (Session::Over(token), Some(sent)) if sent == token => {
-            Err(Refusal::of("ExpiredTokenException", "The security token included in the request is expired"))
+            Err(Refusal::new("ExpiredTokenException", "The security token included in the request is expired"))
         }
         _ => Err(unknown_token()),
     }

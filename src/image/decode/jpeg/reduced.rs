@@ -18,7 +18,7 @@ pub(crate) fn decode(bytes: &[u8], header: &DecompressHeader, factor: ScalingFac
     if !is_reduced || header.is_progressive || header.is_arithmetic || header.is_lossless {
         return None;
     }
-    let tables = Tables::of(bytes)?;
+    let tables = Tables::parse(bytes)?;
     let mut scan = Scan::new(&tables, header, SIDE / factor.denom())?;
     let scaled = header.scaled(factor);
     let mut rgb = zeroed((scaled.width * scaled.height * 3) as u64).ok()?;
@@ -48,7 +48,7 @@ struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    fn of(bytes: &'a [u8]) -> Option<Self> {
+    fn parse(bytes: &'a [u8]) -> Option<Self> {
         let mut tables = Self {
             quantization: [None; 4],
             dc: [const { None }; 4],

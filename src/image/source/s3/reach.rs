@@ -19,7 +19,7 @@ enum About {
 }
 
 impl About {
-    fn of(kind: AwsErrorKind) -> Self {
+    fn from_kind(kind: AwsErrorKind) -> Self {
         use AwsErrorKind as Kind;
         match kind {
             Kind::AccessDenied | Kind::NotS3 | Kind::Throttled | Kind::Timeout | Kind::Cut | Kind::Server => {
@@ -78,8 +78,9 @@ impl Inner {
     /// Whether objects other than `failed` can be read: tested with some of them, or else by a request for the bucket.
     fn can_be_read(&self, failed: &str, kind: AwsErrorKind, control: Option<&TaskControl>) -> bool {
         let bucket = &self.place.address.bucket;
-        let is_there =
-            |asked: Result<(), AwsError>| asked.map_or_else(|error| About::of(error.kind) == About::Object, |()| true);
+        let is_there = |asked: Result<(), AwsError>| {
+            asked.map_or_else(|error| About::from_kind(error.kind) == About::Object, |()| true)
+        };
         let others = self.others_than(failed);
         let one_byte = |key: &String| {
             let read = self.s3.read_range(bucket, key, 0..1, None, control);
@@ -102,7 +103,7 @@ impl Inner {
 impl S3Source {
     /// What `error`, from reading the object `key`, means for the rest of the source.
     pub(crate) fn judge(&self, key: &str, error: AwsError) -> SourceError {
-        let is_about_all = match About::of(error.kind) {
+        let is_about_all = match About::from_kind(error.kind) {
             About::Object => false,
             About::All => true,
             About::ObjectOrAll => !self.inner.can_be_read(key, error.kind, self.control.as_ref()),

@@ -76,12 +76,12 @@ impl<T> List<T> {
 impl Example {
     pub(crate) fn read(bytes: &mut impl Bytes, record: Range<u64>, part: Part) -> Result<Self, WireError> {
         let mut example = Self::default();
-        let mut fields = Fields::of(record);
+        let mut fields = Fields::new(record);
         while let Some(field) = fields.next(bytes)? {
             let (1, Value::Span(features)) = field else {
                 continue;
             };
-            let mut features = Fields::of(features);
+            let mut features = Fields::new(features);
             while let Some(feature) = features.next(bytes)? {
                 if let (1, Value::Span(entry)) = feature {
                     example.entry(bytes, entry, part)?;
@@ -140,7 +140,7 @@ impl Example {
     /// Reads one feature and its name, in either order.
     fn entry(&mut self, bytes: &mut impl Bytes, entry: Range<u64>, part: Part) -> Result<(), WireError> {
         let (mut key, mut feature) = (None, None);
-        let mut fields = Fields::of(entry);
+        let mut fields = Fields::new(entry);
         while let Some(field) = fields.next(bytes)? {
             match field {
                 (1, Value::Span(span)) => key = Some(span),
@@ -208,7 +208,7 @@ fn labels(numbers: Vec<i64>, names: Vec<String>) -> Vec<TruthLabel> {
 
 /// The list of a feature of one kind: field 1 has bytes, 2 floats, 3 integers. In each of them, field 1 has the values.
 fn list(bytes: &mut impl Bytes, feature: Range<u64>, kind: u64) -> Result<Option<Range<u64>>, WireError> {
-    let mut fields = Fields::of(feature);
+    let mut fields = Fields::new(feature);
     let mut found = None;
     while let Some(field) = fields.next(bytes)? {
         if let (number, Value::Span(span)) = field
@@ -224,7 +224,7 @@ fn first_bytes(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<Option<Ran
     let Some(values) = list(bytes, feature, 1)? else {
         return Ok(None);
     };
-    let mut values = Fields::of(values);
+    let mut values = Fields::new(values);
     while let Some(value) = values.next(bytes)? {
         if let (1, Value::Span(span)) = value {
             return Ok(Some(span));
@@ -238,7 +238,7 @@ fn texts(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<String>, Wi
     let Some(values) = list(bytes, feature, 1)? else {
         return Ok(found);
     };
-    let mut values = Fields::of(values);
+    let mut values = Fields::new(values);
     while !found.is_cut
         && let Some(value) = values.next(bytes)?
     {
@@ -256,7 +256,7 @@ fn floats(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<f32>, Wire
     let Some(values) = list(bytes, feature, 2)? else {
         return Ok(found);
     };
-    let mut values = Fields::of(values);
+    let mut values = Fields::new(values);
     while !found.is_cut
         && let Some(value) = values.next(bytes)?
     {
@@ -285,14 +285,14 @@ fn integers(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<i64>, Wi
     let Some(values) = list(bytes, feature, 3)? else {
         return Ok(found);
     };
-    let mut values = Fields::of(values);
+    let mut values = Fields::new(values);
     while !found.is_cut
         && let Some(value) = values.next(bytes)?
     {
         match value {
             (1, Value::Number(number)) => found.push(number as i64),
             (1, Value::Span(packed)) => {
-                let mut packed = Fields::of(packed);
+                let mut packed = Fields::new(packed);
                 while !found.is_cut
                     && let Some(number) = packed.next_packed(bytes)?
                 {

@@ -37,7 +37,7 @@ pub(crate) struct Fields {
 const LONGEST_VARINT: u64 = 10;
 
 impl Fields {
-    pub(crate) fn of(message: Range<u64>) -> Self {
+    pub(crate) fn new(message: Range<u64>) -> Self {
         Self { at: message.start, end: message.end }
     }
 
@@ -96,7 +96,7 @@ mod tests {
 
     fn fields(message: &[u8]) -> Result<Vec<(u64, Value)>, WireError> {
         let mut bytes = message;
-        let mut fields = Fields::of(0..message.len() as u64);
+        let mut fields = Fields::new(0..message.len() as u64);
         let mut found = Vec::new();
         while let Some(field) = fields.next(&mut bytes)? {
             found.push(field);

@@ -31,7 +31,7 @@ pub(crate) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> V
     let boxes = outputs.iter().filter(|port| could_be_boxes(port, prober) && follows_image(port, prober));
     let pairs = boxes.filter(has_sizes).flat_map(|boxes| {
         let scores = outputs.iter().filter(|port| port.name != boxes.name);
-        scores.filter_map(move |scores| Some((boxes, scores, ClassTable::of(scores, boxes, prober)?)))
+        scores.filter_map(move |scores| Some((boxes, scores, ClassTable::from_port(scores, boxes, prober)?)))
     });
     let mut pairs: Vec<(&Port, &Port, ClassTable)> = pairs.collect();
     // Hidden states of a transformer have many more columns than classes.
@@ -235,7 +235,7 @@ struct ClassTable {
 
 impl ClassTable {
     /// `None` if the output does not have enough numbers for each box.
-    fn of(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> Option<Self> {
+    fn from_port(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> Option<Self> {
         let mut table: Option<Self> = None;
         for (tensor, boxes) in prober.values_of(&port.name).zip(prober.values_of(&boxes.name)) {
             let rows = boxes.len() / 4;

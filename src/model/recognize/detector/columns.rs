@@ -49,7 +49,7 @@ pub(crate) struct Table {
 
 impl Table {
     /// `None` if the number of dimensions or columns differs between runs, or any value is NaN.
-    pub(crate) fn of(port: &Port, prober: &Prober<'_, '_>, candidates_last: bool) -> Option<Self> {
+    pub(crate) fn from_port(port: &Port, prober: &Prober<'_, '_>, candidates_last: bool) -> Option<Self> {
         let mut table: Option<Self> = None;
         for tensor in prober.values_of(&port.name) {
             let (rows, width) = match tensor.shape[..] {

@@ -18,7 +18,7 @@ const KEY_POINTS: usize = 10;
 pub(crate) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
     let outputs = model.graph.outputs.iter();
     let tables: Vec<(&Port, Table)> =
-        outputs.map(|port| Some((port, Table::of(port, prober, false)?))).collect::<Option<_>>()?;
+        outputs.map(|port| Some((port, Table::from_port(port, prober, false)?))).collect::<Option<_>>()?;
     let is_score = |table: &Table| table.columns.len() == 1 && table.columns.iter().all(Column::is_share);
     let is_known = |table: &Table| is_score(table) || [BOX, KEY_POINTS].contains(&table.columns.len());
     if !tables.iter().all(|(_, table)| is_known(table)) {

@@ -65,7 +65,7 @@ impl Order {
 
 /// Rows of six or seven numbers that need no suppression, as written by Ultralytics, PaddleDetection and YOLOv7.
 fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
-    let table = Table::of(port, prober, false)?;
+    let table = Table::from_port(port, prober, false)?;
     let width = table.columns.len();
     // Masks, keypoints or an angle follow the six.
     let is_other_task = model.notes.task.as_ref().is_some_and(|task| task.value != NotedTask::Detect);
@@ -132,7 +132,7 @@ fn mask_count(boxes: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, 
 /// Boxes and scores in rows of five, or of six with an angle, with the classes in an output of whole numbers
 /// (`MMDeploy`).
 fn with_labels(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
-    let table = Table::of(port, prober, false)?;
+    let table = Table::from_port(port, prober, false)?;
     let score = table.columns.len().checked_sub(1)?;
     let is_rotated = score == 5;
     if !(4..=5).contains(&score) || !(table.is_empty() || table.columns[score].is_share()) {
@@ -166,7 +166,7 @@ fn candidates(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     if !(2..=3).contains(&rank) {
         return Vec::new();
     }
-    let tables = [false, true].map(|candidates_last| Table::of(port, prober, candidates_last));
+    let tables = [false, true].map(|candidates_last| Table::from_port(port, prober, candidates_last));
     let mut tables: Vec<Table> = tables.into_iter().flatten().filter(|table| table.columns.len() >= 5).collect();
     // There are more candidates than numbers for each.
     tables.sort_by_key(|table| table.columns.len());
@@ -438,7 +438,7 @@ fn raw_maps(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<F
 /// For each level, an output with scores and one with bins (the first `NanoDet`, `PicoDet`).
 fn levels(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
     let tables: Vec<(&Port, Table)> =
-        model.graph.outputs.iter().filter_map(|port| Some((port, Table::of(port, prober, false)?))).collect();
+        model.graph.outputs.iter().filter_map(|port| Some((port, Table::from_port(port, prober, false)?))).collect();
     let grid =
         grids::USUAL_STRIDES.into_iter().filter(|strides| strides.len() * 2 == tables.len()).find_map(|strides| {
             let grid = CellGrid { strides: strides.to_vec(), anchors: 1 };

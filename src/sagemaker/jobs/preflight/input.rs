@@ -33,7 +33,7 @@ pub fn has_input(aws: &Aws, plan: &TransformPlan, control: &TaskControl) -> Resu
         return Ok(true);
     };
     control.set_step("checking the input");
-    let request = ListRequest::of(prefix);
+    let request = ListRequest::new(prefix);
     let listed = aws.s3(&plan.s3).list_page(&request, Some(control));
     let listed = unless_cancelled(listed.map_err(JobError::from))?;
     let is_input = |object: &ObjectInfo| !is_folder_marker(&object.key, object.size_bytes);
@@ -58,7 +58,7 @@ pub(crate) fn check_input(
             let from = format!("Local files will be uploaded to {}", manifest.folder);
             Ok((survey_of_files(&plan.input_files), KeySample::default(), from))
         }
-        (None, Some(manifest)) => Inputs::of_manifest(s3, manifest, control).map(|inputs| {
+        (None, Some(manifest)) => Inputs::from_manifest(s3, manifest, control).map(|inputs| {
             let from = manifest.folder.to_string();
             (survey_of(&inputs), inputs.missing, from)
         }),
@@ -108,7 +108,7 @@ fn check_prefix(checks: &mut Checks, s3: &S3, prefix: &S3Address, control: &Task
         checks.ok(CheckPoint::Prefix, "It ends in a slash, so it matches nothing else");
         return Ok(());
     }
-    let request = ListRequest { by_folder: true, max_keys: Some(EXAMPLES + 1), ..ListRequest::of(prefix) };
+    let request = ListRequest { by_folder: true, max_keys: Some(EXAMPLES + 1), ..ListRequest::new(prefix) };
     let listed = s3.list_page(&request, Some(control));
     let Ok(listed) = unless_cancelled(listed.map_err(JobError::from))? else {
         // Listing the input fails in the same way, and reports it.
@@ -146,7 +146,7 @@ type Surveyed = (InputSurvey, KeySample, String);
 
 fn survey_of_folder(folder: &Path, target: &S3Address, control: &TaskControl) -> Result<Surveyed, JobError> {
     let files = files_below(folder, control)
-        .map_err(|error| JobError::of_source("Could not read the folder", folder, &error))?;
+        .map_err(|error| JobError::from_source("Could not read the folder", folder, &error))?;
     let survey = survey_of_files(&files.files);
     let from = format!("{} will be uploaded to {target}", folder.display());
     Ok((survey, KeySample::default(), from))
@@ -225,7 +225,7 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
         advice.push("Send only the listed images, as a list; outputs of others cannot be shown".to_owned());
     }
     if !odd.is_empty() {
-        let meant = Content::of(survey, &plan.spec).map_or("images", Content::words);
+        let meant = Content::from_survey(survey, &plan.spec).map_or("images", Content::words);
         advice.push(format!(
             "One object that the model cannot read makes the job fail. Send only the {meant}, as a list"
         ));

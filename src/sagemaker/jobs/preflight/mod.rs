@@ -41,7 +41,7 @@ pub fn preflight(
     (prices, records): (&PriceTable, &JobRecords),
     control: &TaskControl,
 ) -> Result<Checked, Cancelled> {
-    let speed = KnownSpeed::of(&plan, records);
+    let speed = KnownSpeed::find(&plan, records);
     let (preflight, filled_in) = run_checks(aws, &plan, (prices, speed.as_ref()), control)?;
     plan.spec = filled_in;
     Ok(Checked { plan, preflight })
@@ -151,7 +151,7 @@ struct KnownSpeed {
 }
 
 impl KnownSpeed {
-    fn of(plan: &TransformPlan, records: &JobRecords) -> Option<Self> {
+    fn find(plan: &TransformPlan, records: &JobRecords) -> Option<Self> {
         let given = plan.images_per_s.map(|images_per_s| Self { images_per_s, of_job: None });
         given.or_else(|| {
             let record = records.with_speed_of(plan)?;
@@ -209,7 +209,7 @@ fn suggestion(plan: &TransformPlan, survey: Option<&InputSurvey>) -> Option<Payl
                 * 1_000_000
         }
     };
-    PayloadSuggestion::of(largest, vcpus)
+    PayloadSuggestion::new(largest, vcpus)
 }
 
 /// The value or the error; cancellation ends the preflight.
@@ -351,7 +351,7 @@ impl Checks {
         let records = records?;
         let usd_per_hour = price.map(|price| price.usd_per_hour);
         let estimate = speed.and_then(|speed| {
-            CostEstimate::of(records.count()?, speed.images_per_s, spec.instance_count, usd_per_hour)
+            CostEstimate::new(records.count()?, speed.images_per_s, spec.instance_count, usd_per_hour)
         });
         let of_job = speed.and_then(|speed| speed.of_job.as_ref());
         let of_job = of_job.map_or_else(String::new, |job| format!(", as in job {job}"));

@@ -33,7 +33,7 @@ pub(crate) fn check_requests(
     check_payload(checks, spec, survey, suggestion);
     check_concurrency(checks, spec, was_chosen);
     check_processing(checks, spec);
-    if let Some(content) = survey.and_then(|survey| Content::of(survey, spec)) {
+    if let Some(content) = survey.and_then(|survey| Content::from_survey(survey, spec)) {
         check_content_type(checks, spec, content);
         check_splitting(checks, spec, content, archive);
         return;
@@ -130,7 +130,7 @@ pub(crate) enum Content {
 
 impl Content {
     /// The kind stated in the job if there are several, otherwise the existing one. `None` if no name reveals it.
-    pub(crate) fn of(survey: &InputSurvey, spec: &TransformSpec) -> Option<Self> {
+    pub(crate) fn from_survey(survey: &InputSurvey, spec: &TransformSpec) -> Option<Self> {
         let kinds = [(survey.images, Self::Images), (survey.records, Self::Records), (survey.texts, Self::Texts)];
         let there = kinds.into_iter().filter(|(count, _)| *count > 0);
         let meant = there.clone().find(|(_, kind)| kind.fits(&spec.input.content_type));

@@ -36,7 +36,7 @@ const CLOSE_SCORE: f32 = 1e-6;
 const CLOSE_EDGE: f32 = 1e-3;
 
 fn reader_of(output: &str) -> OutputReader {
-    let recognized = Recognition::of(output.as_bytes()).unwrap();
+    let recognized = Recognition::from_output(output.as_bytes()).unwrap();
     let labels = match &recognized.shape {
         OutputShape::Spotcheck { .. } => LabelSource::Outputs,
         OutputShape::Mapped(mapping) => {
@@ -95,7 +95,7 @@ fn outputs_match_numpy() {
 
 #[test]
 fn assumptions_are_reported() {
-    let assumed = |output: &str| Recognition::of(output.as_bytes()).unwrap().assumed.join("; ");
+    let assumed = |output: &str| Recognition::from_output(output.as_bytes()).unwrap().assumed.join("; ");
     let logits = assumed(r#"{"predictions": [[3.5, -1.0, 0.5]]}"#);
     assert!(logits.contains("logits"), "{logits}");
     let boxes =
@@ -232,11 +232,11 @@ fn output_of_another_shape_is_a_problem() {
 #[test]
 fn unreadable_and_unknown_are_distinguished() {
     for output in ["", "{", "NaN", r#"{"error": "no such model"}"#] {
-        let error = Recognition::of(output.as_bytes()).unwrap_err();
+        let error = Recognition::from_output(output.as_bytes()).unwrap_err();
         assert!(matches!(error, Unrecognized::Broken(_)), "{output}: {error}");
     }
     for output in [r#"{"boxes": [[1, 2, 3, 4]]}"#, "7", r#"{"predictions": []}"#, r#"["cat"]"#] {
-        let error = Recognition::of(output.as_bytes()).unwrap_err();
+        let error = Recognition::from_output(output.as_bytes()).unwrap_err();
         let Unrecognized::Unknown(text) = &error else {
             panic!("{output}: {error}");
         };

@@ -135,7 +135,7 @@ impl MappingDraft {
     }
 
     /// The most likely mapping for a prediction with these places.
-    pub fn of_places(places: &[JsonPlace]) -> Self {
+    pub fn from_places(places: &[JsonPlace]) -> Self {
         let has_boxes = places.iter().any(is_row);
         let mut draft =
             Self { task: if has_boxes { ModelTask::Detection } else { ModelTask::Classification }, ..Self::default() };
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn known_prediction_fills_the_fields() {
         let rows = PlaceContent::Rows { count: 3, are_parts: false };
-        let draft = MappingDraft::of_places(&[
+        let draft = MappingDraft::from_places(&[
             at("/items/*/bounds", rows),
             at("/items/*/track", numbers(3)),
             at("/items/*/label", PlaceContent::Texts { count: 3 }),
@@ -382,11 +382,11 @@ mod tests {
         assert_eq!(draft.boxes.box_space, MappedBoxSpace::Pixels);
 
         let logits = PlaceContent::Numbers { count: 10, are_parts: false };
-        let draft = MappingDraft::of_places(&[at("/id", PlaceContent::Number), at("", logits)]);
+        let draft = MappingDraft::from_places(&[at("/id", PlaceContent::Number), at("", logits)]);
         assert_eq!(draft.classes.scores, WHOLE_OUTPUT);
         assert_eq!(draft.classes.values, ScoreValues::Logits);
 
-        let draft = MappingDraft::of_places(&[
+        let draft = MappingDraft::from_places(&[
             at("/top/*/label", PlaceContent::Texts { count: 5 }),
             at("/top/*/p", numbers(5)),
             at("/embedding", numbers(128)),

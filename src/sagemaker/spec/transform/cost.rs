@@ -91,7 +91,7 @@ pub struct CostEstimate {
 
 impl CostEstimate {
     /// `None` for a rate of 0.
-    pub fn of(images: u64, images_per_s: f64, instances: u32, usd_per_hour: Option<f64>) -> Option<Self> {
+    pub fn new(images: u64, images_per_s: f64, instances: u32, usd_per_hour: Option<f64>) -> Option<Self> {
         let all_per_s = images_per_s * f64::from(instances);
         if !all_per_s.is_finite() || all_per_s <= 0.0 {
             return None;
@@ -157,13 +157,13 @@ mod tests {
     fn estimate_bills_all_instances_for_the_whole_time() {
         assert_eq!(HEADLINE.to_string(), "AWS reports 100,000 images in 12 minutes on 2 ml.p3.2xlarge");
         let headline = HEADLINE.images_per_s();
-        let estimate = CostEstimate::of(100_000, headline, 2, Some(4.0)).unwrap();
+        let estimate = CostEstimate::new(100_000, headline, 2, Some(4.0)).unwrap();
         assert!((estimate.seconds - 720.0).abs() < 1e-6, "{estimate:?}");
         // 2 instances, 0.2 hours, $4 per hour.
         assert!((estimate.usd.unwrap() - 1.6).abs() < 1e-9, "{estimate:?}");
-        assert_eq!(CostEstimate::of(10, 1.0, 1, None).unwrap().usd, None);
+        assert_eq!(CostEstimate::new(10, 1.0, 1, None).unwrap().usd, None);
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(CostEstimate::of(10, rate, 1, None), None, "{rate}");
+            assert_eq!(CostEstimate::new(10, rate, 1, None), None, "{rate}");
         }
     }
 

@@ -19,7 +19,7 @@ pub struct PayloadSuggestion {
 impl PayloadSuggestion {
     /// A suggestion for requests of at most `largest_bytes`, and a container that uses all vCPUs. `None` if no payload
     /// is large enough.
-    pub fn of(largest_bytes: u64, vcpus: Option<u32>) -> Option<Self> {
+    pub fn new(largest_bytes: u64, vcpus: Option<u32>) -> Option<Self> {
         let needed = needed_payload_mb(largest_bytes);
         let max_payload_mb = u32::try_from(needed).ok().filter(|mb| *mb <= MAX_PAYLOAD_IN_FLIGHT_MB)?;
         let room = MAX_PAYLOAD_IN_FLIGHT_MB / max_payload_mb;
@@ -67,7 +67,7 @@ mod tests {
             (100_000_001, None, None),
             (u64::MAX, None, None),
         ] {
-            let found = PayloadSuggestion::of(largest, vcpus);
+            let found = PayloadSuggestion::new(largest, vcpus);
             let found = found.map(|found| (found.max_payload_mb, found.max_concurrent));
             assert_eq!(found, expected, "{largest}");
             assert!(found.is_none_or(|(payload, concurrent)| payload * concurrent <= 100));

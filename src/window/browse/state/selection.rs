@@ -97,7 +97,7 @@ mod tests {
     fn range_grows_and_shrinks_around_its_anchor() {
         let mut selection = Selection::default();
         selection.show(SampleId(5));
-        let order = Order::of_listing(10);
+        let order = Order::from_listing(10);
         selection.extend_to(SampleId(7), &order);
         assert_eq!(selected(&selection), [5, 6, 7]);
         selection.extend_to(SampleId(4), &order);

@@ -97,7 +97,7 @@ fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> 
     let (task, control) = (ticket.id, &ticket.control);
     let record = record_of(shared, id, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
-    let mut watch = Watch::of(&shared.aws, &id.sagemaker, &id.s3, &id.name, record.clone(), prices, None);
+    let mut watch = Watch::new(&shared.aws, &id.sagemaker, &id.s3, &id.name, record.clone(), prices, None);
     let seen = |progress: &JobProgress| {
         control.set_step(progress.phase.into_str());
         let is_open = shared.report(JobsEvent::Seen { id: id.clone(), task, progress: Box::new(progress.clone()) });

@@ -46,7 +46,7 @@ fn trial_of(examples: &ResponseExamples, request: ReadingRequest) -> ReadingTria
         (Ok(mapping), Ok(labels)) => (mapping, labels),
         (Err(reason), _) | (_, Err(reason)) => return failed_trial(request, reason),
     };
-    let read = ExampleReadings::of(&examples.responses, mapping.as_ref(), labels);
+    let read = ExampleReadings::new(&examples.responses, mapping.as_ref(), labels);
     let recognized = match &read.shape {
         Ok(OutputShape::Mapped(found)) if mapping.is_none() => Some((**found).clone()),
         _ => None,

@@ -74,7 +74,7 @@ impl ReadingMemory {
         let recognized = recognized.and_then(|trial| trial.recognized.as_ref());
         self.draft = match (recognized, reading.examples()) {
             (Some(mapping), _) => MappingDraft { id: String::new(), ..MappingDraft::from(mapping) },
-            (None, Some(examples)) => MappingDraft::of_places(&examples.places),
+            (None, Some(examples)) => MappingDraft::from_places(&examples.places),
             (None, None) => MappingDraft::default(),
         };
         if let (true, Some(labels)) = (self.labels.is_empty(), recognized.and_then(|mapping| mapping.labels.as_ref())) {

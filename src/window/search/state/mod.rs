@@ -283,7 +283,7 @@ impl State {
         let is_plain = arranging.query.is_empty() && arranging.sort == Sort::default();
         match arranging.arrangement.value() {
             Some(arrangement) if !is_plain => Order::arranged(Arc::clone(arrangement)),
-            _ => Order::of_listing(self.samples.len()),
+            _ => Order::from_listing(self.samples.len()),
         }
     }
 

@@ -29,7 +29,7 @@ impl PartialEq for Order {
 }
 
 impl Order {
-    pub(crate) fn of_listing(len: usize) -> Self {
+    pub(crate) fn from_listing(len: usize) -> Self {
         Self(Kind::Listing(len))
     }
 
