@@ -23,7 +23,7 @@ pub fn from_records(source: &dyn Source, control: &TaskControl) -> Result<Found,
         }
         for sample in page.samples {
             control.checkpoint()?;
-            if sample.uri.record().is_none() || sample.uri.is_line() {
+            if !sample.uri.is_in_tfrecord() {
                 continue;
             }
             collector.entries += 1;

@@ -51,8 +51,8 @@ pub use s3::{
 };
 pub use saliency::{Saliency, SaliencyTarget};
 pub use sample::{
-    FileStamp, ListPage, ListQuery, ListingChange, Page, Problem, Sample, SampleId, SampleUri, is_lines_name,
-    problem_of,
+    FileStamp, ListPage, ListQuery, ListingChange, Page, Problem, Sample, SampleId, SampleUri, is_document_name,
+    is_lines_name, problem_of,
 };
 pub use sample_set::SampleSet;
 pub use shared_list::SharedList;

@@ -47,9 +47,19 @@ impl SampleUri {
         (is_number && !file.is_empty()).then_some((file, digits.parse().ok()?))
     }
 
-    /// Whether this is an image in a line of a JSON Lines file; other container files are TFRecord files.
+    /// Whether this is an image in a line of a JSON Lines file.
     pub fn is_line(&self) -> bool {
         self.record().is_some_and(|(file, _)| is_lines_name(file))
+    }
+
+    /// Whether this is an image in a JSON document.
+    pub fn is_in_document(&self) -> bool {
+        self.record().is_some_and(|(file, _)| is_document_name(file))
+    }
+
+    /// Whether this is an image in a TFRecord file, the only other kind of container.
+    pub fn is_in_tfrecord(&self) -> bool {
+        self.record().is_some_and(|(file, _)| !is_lines_name(file) && !is_document_name(file))
     }
 
     /// The file on disk or in the bucket: the sample itself, or the container file with it.
@@ -66,9 +76,16 @@ impl SampleUri {
 
 /// Whether a file, opened by itself, is a JSON Lines file with one image per line, judging by its name.
 pub fn is_lines_name(name: &str) -> bool {
-    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
-    let is_extension = |known: &str| extension.is_some_and(|extension| extension.eq_ignore_ascii_case(known));
-    ["jsonl", "jsonlines", "ndjson"].into_iter().any(is_extension)
+    ["jsonl", "jsonlines", "ndjson"].into_iter().any(|known| has_extension(name, known))
+}
+
+/// Whether a file, opened by itself, is a JSON document with a list of images, judging by its name.
+pub fn is_document_name(name: &str) -> bool {
+    has_extension(name, "json")
+}
+
+fn has_extension(name: &str, known: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case(known))
 }
 
 impl From<String> for SampleUri {

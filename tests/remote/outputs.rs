@@ -860,3 +860,58 @@ fn job_over_lines_equals_local_predictions() {
         }
     }
 }
+
+#[test]
+fn document_opens_as_a_list_of_images() {
+    let bench = Bench::new();
+    let local = bench.predict(&bench.path("photos"), "efficientnet-lite0");
+    let without_uri = |line: &Value| serde_json::from_str::<Value>(&prediction(line)).unwrap();
+    let predictions: Vec<Value> = local.iter().rev().map(without_uri).collect();
+    let instance = |line: &Value| {
+        let image = std::fs::read(line["uri"].as_str().unwrap()).unwrap();
+        json!({ "b64": base64::prelude::BASE64_STANDARD.encode(image) })
+    };
+    let mut instances: Vec<Value> = local.iter().rev().map(instance).collect();
+    let write_document = |instances: &[Value]| {
+        let document = serde_json::to_string_pretty(&json!({ "instances": instances })).unwrap();
+        write(&bench.path("lists"), "one.json", document.as_bytes());
+    };
+    write_document(&instances);
+    let bucket = Seaweed::shared().bucket("documents");
+    bucket.put_folder("lists/", &bench.path("lists"));
+
+    let file = bench.path("lists/one.json");
+    let predict = |code: i32, prints: &[&str]| {
+        let args = ["--model", "efficientnet-lite0", "--device", "cpu", "--out", "-"];
+        let mut command = spotcheck(&["predict", file.to_str().unwrap()]);
+        command.args(args);
+        json_lines(&check(command, code, prints).stdout)
+    };
+    let of_file = predict(0, &[]);
+    assert_eq!(of_file.iter().map(without_uri).collect::<Vec<_>>(), predictions);
+
+    let outputs = bench.text("outputs");
+    let fetch = |place: &str, predictions: &[Value], code: i32, prints: &[&str]| {
+        let document = json!({ "predictions": predictions }).to_string();
+        write(&bench.path("outputs"), "one.json.out", document.as_bytes());
+        let mut command = Bench::fetch(&outputs, place, &["--out", "-"]);
+        use_profile(&mut command, ADMIN.profile, &Seaweed::shared().endpoint());
+        json_lines(&check(command, code, prints).stdout)
+    };
+    for place in [file.to_str().unwrap(), &bucket.uri("lists/one.json")] {
+        let found = fetch(place, &predictions, 0, &["4 of 4 images have one"]);
+        assert_eq!(found.iter().map(without_uri).collect::<Vec<_>>(), predictions);
+        let uris = (0..4).map(|number| format!("{place}/#{number}"));
+        assert!(uris.eq(found.iter().map(|line| line["uri"].as_str().unwrap())), "{found:?}");
+        let found = fetch(place, &predictions[1..], 3, &["4 of 4 images"]);
+        assert!(found.iter().all(|line| line["status"] == "failed" && numbers(line)[..2] == [3, 4]), "{found:?}");
+    }
+
+    instances[1] = json!({"b64": "?"});
+    write_document(&instances);
+    let found = predict(3, &["1 of 4 images", "not valid base64"]);
+    assert_eq!(without_uri(&found[2]), predictions[2]);
+
+    write(&bench.path("lists"), "one.json", br#"{"images": [], "annotations": []}"#);
+    predict(1, &["no list of images", "instances"]);
+}

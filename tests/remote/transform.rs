@@ -434,7 +434,12 @@ fn refused_image_in_a_document_has_its_position() {
     assert!(!fetched.stderr.contains("images failed"), "{fetched:#?}");
     assert_eq!(json_lines(&fetched.stdout).len(), 1);
     let uri = context.bucket.uri("documents/both.json");
-    context.fetch_to_stdout(1, "both", &uri).must_print("a JSON document");
+    // The document itself opens as a list of both.
+    let of_document = context.fetch_to_stdout(3, "both", &uri);
+    of_document.must_print("1 of 2 images failed");
+    let lines = json_lines(&of_document.stdout);
+    assert_eq!([&lines[0]["status"], &lines[1]["status"]], ["ok", "failed"]);
+    assert_eq!(lines[1]["uri"], format!("{uri}/#1"));
     context.fetch_to_stdout(1, "both", &context.bucket.uri("documents/")).must_print("the image files");
 }
 

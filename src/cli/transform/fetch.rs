@@ -46,8 +46,8 @@ pub(crate) struct FetchArgs {
     /// Job name, or a folder with its outputs: `s3://bucket/folder/` or local
     #[arg(value_name = "JOB|s3://…/|FOLDER")]
     outputs: String,
-    /// Images that the outputs belong to: a folder, an image, a TFRecord file or a JSON Lines file (`.jsonl`), local or
-    /// in S3
+    /// Images that the outputs belong to: a folder, an image, a TFRecord file, or a JSON Lines file (`.jsonl`) or JSON
+    /// document (`.json`) with images, local or in S3
     source: PathBuf,
     /// Write JSON Lines to this file, or to stdout with `-` [default: a table on stdout]
     #[arg(long, value_name = "FILE.jsonl|-")]
@@ -94,13 +94,6 @@ pub(crate) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
         bail!(
             "No images in {}; specify the images that the job predicted. If the job's inputs were lists of images, \
              specify the folder with the image files",
-            source.name()
-        );
-    }
-    if page.samples.len() == 1 && page.samples[0].name.to_ascii_lowercase().ends_with(".json") {
-        bail!(
-            "{} is a JSON document, not an image; specify the folder with the image files, which are matched to the \
-             document by their content",
             source.name()
         );
     }

@@ -38,7 +38,8 @@ pub(crate) struct RehearseArgs {
     /// Archive from `spotcheck transform package`, local or in S3; omit it with --model
     #[arg(value_name = "ARCHIVE", conflicts_with = "model")]
     archive: Option<PathBuf>,
-    /// Images: a folder, an image, a TFRecord file or a JSON Lines file (`.jsonl`), local or in S3
+    /// Images: a folder, an image, a TFRecord file, or a JSON Lines file (`.jsonl`) or JSON document (`.json`) with
+    /// images, local or in S3
     source: PathBuf,
     /// Model to pack first: model id (see `spotcheck models list`) or ONNX file
     #[arg(long, value_name = "ID|FILE.onnx")]

@@ -16,17 +16,19 @@ pub enum RequestForm {
     Image,
     /// Split into the records of TFRecord files, without their framing.
     TfRecord,
-    /// Split into the lines of files with `{"b64": "…"}`.
+    /// Split into the lines of files with `{"b64": "…"}`. An element of a document becomes a line.
     Line,
 }
 
 impl RequestForm {
     /// The form of the image in its source.
     pub fn from_sample(sample: &Sample) -> Self {
-        match sample.uri.record() {
-            Some(_) if sample.uri.is_line() => Self::Line,
-            Some(_) => Self::TfRecord,
-            None => Self::Image,
+        if sample.uri.is_in_tfrecord() {
+            Self::TfRecord
+        } else if sample.uri.record().is_some() {
+            Self::Line
+        } else {
+            Self::Image
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use strum::{IntoStaticStr, VariantArray};
 
+use super::spec::JSON;
 use super::{
     AssembleWith, EXAMPLE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE, ModelSpec, SageMakerAccess, SplitType,
     TransformInput, TransformOutput, TransformSpec,
@@ -137,6 +138,11 @@ impl TransformSpec {
             output: TransformOutput { assemble: AssembleWith::Line, ..self.output },
             ..self
         }
+    }
+
+    /// As [`TransformSpec::over_images`], for JSON documents with any number of images: one document per request.
+    pub fn over_documents(self) -> Self {
+        Self { input: TransformInput { content_type: JSON.to_owned(), ..self.input }, ..self }
     }
 
     #[cfg(test)]

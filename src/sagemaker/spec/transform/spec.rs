@@ -20,7 +20,7 @@ pub const LINES_CONTENT_TYPE: &str = "application/jsonlines";
 /// The default instance type of jobs and endpoints.
 pub const DEFAULT_INSTANCE: &str = "ml.m5.xlarge";
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 const MAX_MEDIA_TYPE: usize = 256;
 const MAX_FILTER: usize = 63;
 const MAX_EXPERIMENT_NAME: usize = 120;

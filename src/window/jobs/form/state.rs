@@ -206,6 +206,7 @@ impl JobDraft {
         // If only some of the images are like the first one, the check reports it.
         spec = match images.samples().next().map(|sample| &sample.uri) {
             Some(first) if first.is_line() => spec.over_lines(),
+            Some(first) if first.is_in_document() => spec.over_documents(),
             Some(first) if first.record().is_some() => spec.over_records(),
             Some(_) | None => spec,
         };

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::annotations::import::{AnnotationFile, ImportError, ImportedRun, Naming};
 use crate::annotations::matching::{ClassCorrections, Folders};
 use crate::annotations::{self, AnnotationFormat, AnnotationsError, read_class_map};
-use crate::domain::{Location, Sample, is_lines_name};
-use crate::image::source::{Files, Source, absolute};
+use crate::domain::{Location, Sample, is_document_name, is_lines_name};
+use crate::image::source::{Files, LinesSource, Source as _, absolute};
 use crate::predict::ResultSink;
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::window::browse;
@@ -179,8 +179,7 @@ fn kind_of(shared: &Shared, paths: Vec<PathBuf>, control: &TaskControl) -> Resul
     let Ok([path]) = <[PathBuf; 1]>::try_from(paths) else {
         return Err("Drop one file or folder of predictions or ground truth at a time".to_owned());
     };
-    let is_lines = is_lines_name(&path.to_string_lossy());
-    let (_, files) = files_at(shared, &Location::Path(path))?;
+    let (_, files) = files_at(shared, &Location::Path(path.clone()))?;
     let listed = files.list(control).map_err(|error| error.to_string())?;
     match annotations::open(&files, control) {
         Ok(found) => {
@@ -188,10 +187,19 @@ fn kind_of(shared: &Shared, paths: Vec<PathBuf>, control: &TaskControl) -> Resul
             *shared.dropped.lock() = Some((listed, found));
             Ok(if has_scores { DroppedKind::Predictions } else { DroppedKind::Truth })
         }
-        // Lines that contain the images themselves.
-        Err(AnnotationsError::Unknown { .. }) if is_lines => Ok(DroppedKind::Images),
+        Err(AnnotationsError::Unknown { .. }) if lists_images(&path, control) => Ok(DroppedKind::Images),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Whether the lines of a file, or the elements of a document, may contain the images themselves.
+fn lists_images(path: &Path, control: &TaskControl) -> bool {
+    let name = path.to_string_lossy();
+    let has_elements = |file| {
+        let document = LinesSource::in_place_of(Arc::new(file), control);
+        document.pages().any(|page| !page.samples.is_empty())
+    };
+    is_lines_name(&name) || is_document_name(&name) && browse::effects::open_path(path).is_ok_and(has_elements)
 }
 
 /// Whether a folder has images, or a file does not have the name of annotations.
