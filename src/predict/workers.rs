@@ -120,24 +120,11 @@ impl<'r> Shared<'r> {
         encoded: &Receiver<Encoded<'r>>,
         finished: &Sender<Finished>,
     ) {
-        for (index, bytes) in encoded {
-            if self.control.checkpoint().is_err() {
-                return;
-            }
-            let result = match self.prepare(predictor, index, bytes) {
-                Ok(prepared) => match self.call_model(predictor, lane, &[prepared]) {
-                    Ok(mut predictions) => predictions.pop().ok_or_else(|| NO_PREDICTION.to_owned()),
-                    Err(error) => match self.message_or_end(error) {
-                        Ok(message) => Err(message),
-                        Err(Ended) => return,
-                    },
-                },
-                Err(message) => Err(message),
-            };
-            if self.finish(index, result, finished).is_err() {
-                return;
-            }
-        }
+        self.finish_each(encoded, finished, |index, bytes| {
+            let prepared = self.prepare(predictor, index, bytes).map_err(PredictError::Failed)?;
+            let mut predictions = self.call_model(predictor, lane, &[prepared])?;
+            predictions.pop().ok_or_else(|| PredictError::Failed(NO_PREDICTION.to_owned()))
+        });
     }
 
     /// Sends each file unchanged, for a model that takes files.
@@ -147,19 +134,27 @@ impl<'r> Shared<'r> {
         encoded: &Receiver<Encoded<'r>>,
         finished: &Sender<Finished>,
     ) {
+        self.finish_each(encoded, finished, |_, bytes| {
+            let (bytes, _room) = bytes.map_err(PredictError::Failed)?;
+            self.predict_file(predictor, &bytes)
+        });
+    }
+
+    /// Passes on the result for each image, until the run ends.
+    fn finish_each(
+        &self,
+        encoded: &Receiver<Encoded<'r>>,
+        finished: &Sender<Finished>,
+        predict: impl Fn(usize, Result<(Vec<u8>, Room<'r>), String>) -> Result<Prediction, PredictError>,
+    ) {
         for (index, bytes) in encoded {
             if self.control.checkpoint().is_err() {
                 return;
             }
-            let result = match bytes {
-                Ok((bytes, _room)) => match self.predict_file(predictor, &bytes) {
-                    Ok(prediction) => Ok(prediction),
-                    Err(error) => match self.message_or_end(error) {
-                        Ok(message) => Err(message),
-                        Err(Ended) => return,
-                    },
-                },
-                Err(message) => Err(message),
+            let result = match predict(index, bytes).map_err(|error| self.message_or_end(error)) {
+                Ok(prediction) => Ok(prediction),
+                Err(Ok(message)) => Err(message),
+                Err(Err(Ended)) => return,
             };
             if self.finish(index, result, finished).is_err() {
                 return;

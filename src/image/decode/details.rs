@@ -4,7 +4,7 @@ use exif::{Exif, Field, In, Tag, Value};
 use image::{ColorType, ImageDecoder};
 use turbojpeg::Colorspace;
 
-use super::{Format, Orientation, jpeg, metadata, raster};
+use super::{Format, Orientation, jpeg, orientation, raster};
 use crate::domain::SampleUri;
 use crate::image::source::{Source, SourceError};
 
@@ -57,10 +57,10 @@ pub fn details(bytes: &[u8]) -> ImageDetails {
     let Ok(format) = Format::detect(bytes) else {
         return ImageDetails::default();
     };
-    let exif = metadata::exif(bytes, format);
+    let exif = orientation::exif(bytes, format);
     let mut details = ImageDetails {
         format: Some(format),
-        orientation: exif.as_ref().map_or_else(Orientation::default, metadata::orientation_of),
+        orientation: exif.as_ref().map_or_else(Orientation::default, orientation::orientation_of),
         exif: exif.as_ref().map(exif_rows).unwrap_or_default(),
         ..ImageDetails::default()
     };

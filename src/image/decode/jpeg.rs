@@ -13,7 +13,7 @@ use super::jpeg_segments::{
     END_OF_IMAGE, Frame, START_OF_SCAN, Segment, first_scan, is_start_of_frame, next_marker, segments,
 };
 use super::limits::zeroed;
-use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Scale, metadata};
+use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Scale, orientation};
 
 /// A progressive image from common tools has about ten scans. A hostile one can have thousands, each as much work as
 /// the whole image, so large images are limited to `MIN_SCANS`; smaller ones may have more, up to `MAX_SCANS`.
@@ -42,7 +42,7 @@ pub(crate) fn decode(bytes: &[u8], limits: &DecodeLimits, scale: Scale) -> Resul
     let bytes = with_plain_header(bytes);
     let header = read_header(&bytes)?;
     check_header(&header, bytes.len(), limits)?;
-    let orientation = metadata::orientation(&bytes, Format::Jpeg);
+    let orientation = orientation::orientation(&bytes, Format::Jpeg);
     let factor = scaling_factor(&header, scale);
     let scaled = header.scaled(factor);
     let copies = if orientation == super::Orientation::Upright || scale.stays_as_stored() { 1 } else { 2 };

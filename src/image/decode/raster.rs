@@ -6,7 +6,7 @@ use std::io::{self, Cursor};
 use image::{ColorType, ImageDecoder, ImageError, ImageReader, Limits};
 
 use super::limits::zeroed;
-use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Orientation, metadata};
+use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Orientation, orientation};
 
 /// Decodes the first frame. Gray becomes three equal channels, 16-bit values are divided by 257, alpha is blended onto
 /// white.
@@ -19,7 +19,7 @@ pub(crate) fn decode(bytes: &[u8], format: Format, limits: &DecodeLimits) -> Res
         // The EXIF reader would copy the whole file.
         orientation_of_tiff(&mut decoder)
     } else {
-        metadata::orientation(bytes, format)
+        orientation::orientation(bytes, format)
     };
     let stored_bytes = decoder.total_bytes();
     let rgb_bytes = u64::from(width) * u64::from(height) * 3;
