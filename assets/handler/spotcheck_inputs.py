@@ -129,14 +129,16 @@ def _letterbox(
     return Placement(full, (0, 0, *full), canvas, offset, fill, scale, shift)
 
 
-def _short_side_pad(size, *, short_side, max_long_side, pad_to_multiple, cut_to_multiple=1):
-    if pad_to_multiple == 1:
+def _short_side_pad(size, *, short_side, max_long_side, pad_to_multiple, cut_to_multiple=1, rounding="by-padding"):
+    if rounding == "by-padding" and pad_to_multiple == 1:
         return _filled(size, _short_side_to(size, short_side, max_long_side, cut_to_multiple))
-    # Boxes are scaled back by the common ratio of both axes, not by the rounded sizes.
     ratio = min(short_side / min(size), max_long_side / max(size))
-    full = tuple(_cut(int(side * ratio), cut_to_multiple) for side in size)
+    rounded = ROUNDINGS["down" if rounding == "by-padding" else rounding]
+    full = tuple(_cut(rounded(side * ratio), cut_to_multiple) for side in size)
     canvas = tuple(-(-side // pad_to_multiple) * pad_to_multiple for side in full)
-    return Placement(full, (0, 0, *full), canvas, (0, 0), None, (1 / ratio, 1 / ratio), (0.0, 0.0))
+    # Other roundings scale boxes back by the common ratio of both axes, not by the rounded sizes.
+    scale = _ratios(size, full) if rounding == "half-up" else (1 / ratio, 1 / ratio)
+    return Placement(full, (0, 0, *full), canvas, (0, 0), None, scale, (0.0, 0.0))
 
 
 def _short_side_to(size, short_side, max_long_side, multiple):

@@ -249,8 +249,9 @@ def _decoded(grid, canvas, total, rows, numbers):
     for stride, anchors in zip(strides, sizes.astype(np.float64)):
         width, height = (-(-side // stride) for side in canvas)
         x, y = np.tile(np.arange(width), height), np.repeat(np.arange(height), width)
-        for anchor in anchors:
-            cells.append(np.stack([x, y, *(np.full(len(x), each) for each in (stride, *anchor))], axis=1))
+        level = [np.stack([x, y, *(np.full(len(x), each) for each in (stride, *anchor))], axis=1) for anchor in anchors]
+        # Only the candidates of a cell's priors are consecutive.
+        cells.append(np.stack(level, axis=1).reshape(-1, 5) if coding == "priors" else np.concatenate(level))
     cells = np.concatenate([np.repeat(level, options.get("anchors", 1), axis=0) for level in cells])
     if len(cells) != total:
         raise RuntimeError(
@@ -264,6 +265,10 @@ def _decoded(grid, canvas, total, rows, numbers):
     if coding == "anchors":
         twice = 2 * _sigmoid(numbers[:, :4])
         return np.hstack([(twice[:, :2] - 0.5 + cell) * stride, twice[:, 2:] ** 2 * anchor])
+    if coding == "priors":
+        centers = (cell + 0.5) * stride + 0.1 * numbers[:, :2] * anchor
+        with np.errstate(over="ignore"):
+            return np.hstack([centers, anchor * np.exp(0.2 * numbers[:, 2:4])])
     points = (cell + (0.5 if options["point"] == "center" else 0.0)) * stride
     if coding == "distances":
         distances = numbers[:, :4] * stride

@@ -40,7 +40,7 @@ pub use model_card::{
     Activation, AuxiliaryInput, AuxiliaryValue, Background, BoxFormat, BoxSpace, BoxesBack, CellPoint, CenterCrop,
     ChannelOrder, ClassValues, ClassificationOutput, Columns, DetectionOutput, ElementType, Fill, Grid, GridCoding,
     ImageInput, Interpolation, LabelChoice, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, Position,
-    ResizeRule, Rounding, Square,
+    ResizeRule, Rounding, SideRounding, Square,
 };
 pub use name_pattern::NamePattern;
 pub use prediction::{ClassScore, Detection, Prediction, PredictionContent, decimal};

@@ -11,7 +11,7 @@ use strum::IntoStaticStr;
 
 pub use input::{
     AuxiliaryInput, AuxiliaryValue, BoxesBack, CenterCrop, ChannelOrder, ElementType, Fill, ImageInput, Interpolation,
-    Layout, Position, ResizeRule, Rounding, Square,
+    Layout, Position, ResizeRule, Rounding, SideRounding, Square,
 };
 pub use output::{
     Activation, Background, BoxFormat, BoxSpace, CellPoint, ClassValues, ClassificationOutput, Columns,

@@ -4,7 +4,7 @@ use super::resize::{ResizeWindow, resize, warp};
 use super::{PredictError, Prepared, Tensor, TensorData};
 use crate::domain::{
     AuxiliaryInput, AuxiliaryValue, AxisTransform, BoxesBack, CenterCrop, ChannelOrder, ElementType, Fill, ImageInput,
-    Interpolation, Layout, Position, ResizeRule, RgbImage, Rounding, Square,
+    Interpolation, Layout, Position, ResizeRule, RgbImage, Rounding, SideRounding, Square,
 };
 
 /// Resizes, pads and normalizes as the card specifies.
@@ -45,17 +45,31 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
         resized = resize(image, placement.window, input.interpolation);
         &resized
     };
+    Ok(Prepared {
+        tensor: tensor(input, &placement, pixels),
+        auxiliary,
+        image_from_model: AxisTransform {
+            scale: placement.image_from_model.scale,
+            offset: [0, 1].map(|axis| placement.image_from_model.offset[axis] + square.corner[axis]),
+        },
+        canvas_size: placement.canvas_size,
+        image_size,
+    })
+}
+
+/// The pixels of the placement's window as the model's input.
+fn tensor(input: &ImageInput, placement: &Placement, pixels: &[u8]) -> Tensor {
     let data = match input.element_type {
         ElementType::Uint8 => {
             let fill = placement.fill.map_or([0; 3], |fill| in_channel_order(input, fill));
-            TensorData::U8(lay_out(input, &placement, pixels, fill, |_, level| level))
+            TensorData::U8(lay_out(input, placement, pixels, fill, |_, level| level))
         }
         ElementType::Float32 | ElementType::Float16 => {
             let table = normalization_table(input);
             let value = |channel: usize, level: u8| table[channel][usize::from(level)];
             let fill = placement.fill.map(|fill| in_channel_order(input, fill));
             let fill = [0, 1, 2].map(|channel| fill.map_or(0.0, |levels| value(channel, levels[channel])));
-            TensorData::F32(lay_out(input, &placement, pixels, fill, value))
+            TensorData::F32(lay_out(input, placement, pixels, fill, value))
         }
     };
     let [width, height] = placement.canvas_size.map(|side| side as usize);
@@ -66,16 +80,7 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
         Layout::Chw => vec![channels, height, width],
         Layout::Hwc => vec![height, width, channels],
     };
-    Ok(Prepared {
-        tensor: Tensor::new(shape, data),
-        auxiliary,
-        image_from_model: AxisTransform {
-            scale: placement.image_from_model.scale,
-            offset: [0, 1].map(|axis| placement.image_from_model.offset[axis] + square.corner[axis]),
-        },
-        canvas_size: placement.canvas_size,
-        image_size,
-    })
+    Tensor::new(shape, data)
 }
 
 /// The luma in every channel, rounded as in Pillow's `convert("L")`.
@@ -272,14 +277,23 @@ impl Placement {
                 };
                 Ok(letterbox.place(width, height))
             }
-            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple: 1, cut_to_multiple } => {
-                let size = short_side_up_to(short_side, max_long_side, width, height);
-                Ok(Self::filled(width, height, size.map(|side| cut(side, cut_to_multiple))))
-            }
-            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, cut_to_multiple } => {
-                let scale = ratio(short_side, width.min(height)).min(ratio(max_long_side, width.max(height)));
-                let size = [width, height].map(|side| cut((f64::from(side) * scale) as u32, cut_to_multiple));
-                Ok(Self::padded(size, scale, pad_to_multiple))
+            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, cut_to_multiple, rounding } => {
+                let gain = ratio(short_side, width.min(height)).min(ratio(max_long_side, width.max(height)));
+                let scaled = |rounding| [width, height].map(|side| rounded(f64::from(side) * gain, rounding));
+                let (size, boxes_back) = match rounding {
+                    SideRounding::ByPadding if pad_to_multiple == 1 => {
+                        (short_side_up_to(short_side, max_long_side, width, height), BoxesBack::EachAxis)
+                    }
+                    SideRounding::ByPadding => (scaled(Rounding::Down), BoxesBack::OneRatio),
+                    SideRounding::HalfUp => (scaled(Rounding::HalfUp), BoxesBack::EachAxis),
+                    SideRounding::HalfEven => (scaled(Rounding::HalfEven), BoxesBack::OneRatio),
+                };
+                let mut placement = Self::filled(width, height, size.map(|side| cut(side, cut_to_multiple)));
+                placement.canvas_size = placement.canvas_size.map(|side| side.next_multiple_of(pad_to_multiple.max(1)));
+                if boxes_back == BoxesBack::OneRatio {
+                    placement.image_from_model.scale = [1.0 / gain; 2];
+                }
+                Ok(placement)
             }
         }
     }
@@ -327,18 +341,6 @@ impl Placement {
                 offset: [f64::from(origin[0]) * scale[0], f64::from(origin[1]) * scale[1]],
             },
         })
-    }
-
-    /// As in the ONNX Model Zoo's Faster R-CNN: boxes are scaled back by one ratio for both axes, not by the rounded
-    /// sizes.
-    fn padded(size: [u32; 2], scale: f64, multiple: u32) -> Self {
-        Self {
-            window: ResizeWindow::whole(size[0], size[1]),
-            canvas_size: size.map(|side| side.next_multiple_of(multiple.max(1))),
-            canvas_offset: [0, 0],
-            fill: None,
-            image_from_model: AxisTransform { scale: [1.0 / scale; 2], offset: [0.0, 0.0] },
-        }
     }
 }
 
@@ -526,8 +528,13 @@ mod tests {
 
     #[test]
     fn padding_is_right_and_below() {
-        let rule =
-            ResizeRule::ShortSidePad { short_side: 3, max_long_side: 100, pad_to_multiple: 4, cut_to_multiple: 1 };
+        let rule = ResizeRule::ShortSidePad {
+            short_side: 3,
+            max_long_side: 100,
+            pad_to_multiple: 4,
+            cut_to_multiple: 1,
+            rounding: SideRounding::default(),
+        };
         let prepared = preprocess(&input(Layout::Chw, rule), &two_pixels()).unwrap();
         assert_eq!(prepared.tensor.shape, [3, 4, 8]);
         assert!((prepared.image_from_model.scale[0] - 1.0 / 3.0).abs() < 1e-12);
@@ -653,17 +660,20 @@ mod tests {
         assert_eq!(thin.canvas_size, [32, 64]);
     }
 
-    #[test]
-    fn very_long_image_costs_only_its_crop() {
-        let long = RgbImage::new(40_000, 10, vec![50; 1_200_000]).unwrap();
-        let rule = ResizeRule::ShortSideCrop {
+    fn imagenet_crop() -> ResizeRule {
+        ResizeRule::ShortSideCrop {
             short_side: 256,
             long_side: Rounding::Down,
             crop_width: 224,
             crop_height: 224,
             crop_offset: Rounding::HalfEven,
-        };
-        let prepared = preprocess(&input(Layout::Nchw, rule), &long).unwrap();
+        }
+    }
+
+    #[test]
+    fn very_long_image_costs_only_its_crop() {
+        let long = RgbImage::new(40_000, 10, vec![50; 1_200_000]).unwrap();
+        let prepared = preprocess(&input(Layout::Nchw, imagenet_crop()), &long).unwrap();
         assert_eq!(prepared.tensor.shape, [1, 3, 224, 224]);
         assert!(values(&prepared).iter().all(|&value| value == 50.0));
     }
@@ -671,16 +681,9 @@ mod tests {
     #[test]
     fn image_too_long_for_pillow_is_refused() {
         let tall = RgbImage::new(1, 100_000, vec![7; 300_000]).unwrap();
-        let rule = ResizeRule::ShortSideCrop {
-            short_side: 256,
-            long_side: Rounding::Down,
-            crop_width: 224,
-            crop_height: 224,
-            crop_offset: Rounding::HalfEven,
-        };
-        let refused = preprocess(&input(Layout::Nchw, rule.clone()), &tall).unwrap_err();
+        let refused = preprocess(&input(Layout::Nchw, imagenet_crop()), &tall).unwrap_err();
         assert!(refused.to_string().contains("1 x 100000 pixels, too long"), "{refused}");
-        let opencv = ImageInput { interpolation: Interpolation::OpencvLinear, ..input(Layout::Nchw, rule) };
+        let opencv = ImageInput { interpolation: Interpolation::OpencvLinear, ..input(Layout::Nchw, imagenet_crop()) };
         assert!(preprocess(&opencv, &tall).is_ok());
     }
 

@@ -452,6 +452,24 @@ def scrfd():
     write("scrfd", convention, outputs, [LETTERBOX], expected)
 
 
+def retinaface():
+    """`decode` of biubug6/Pytorch_Retinaface: two priors per cell after one another, variances of 0.1 and 0.2."""
+    random = random_of("retinaface")
+    priors = []
+    for stride, sizes in ((8, (16.0, 32.0)), (16, (64.0, 128.0)), (32, (256.0, 512.0))):
+        for y, x in np.ndindex(64 // stride, 64 // stride):
+            priors += [[(x + 0.5) * stride, (y + 0.5) * stride, size, size] for size in sizes]
+    priors = np.array(priors)
+    offsets, faces = f32(random.uniform(-3, 3, priors.shape)), scores_of(random, len(priors), 1)
+    centers = priors[:, :2] + offsets[:, :2] * 0.1 * priors[:, 2:]
+    boxes = from_center(np.hstack([centers, priors[:, 2:] * np.exp(offsets[:, 2:] * 0.2)]))
+    coding = {"priors": {"sizes": [[2.0**power] * 2 for power in range(4, 10)]}}
+    convention = {"boxes": "loc", "scores": "conf", "background": "first", "grid": {"strides": [8, 16, 32], "coding": coding},
+                  "box_format": "cxcywh", "box_space": "model-pixels", "nms_iou": 0.4}
+    write("retinaface", convention, {"loc": offsets, "conf": np.hstack([f32(1 - faces), faces])}, [LETTERBOX],
+          [best_of(in_image(boxes, LETTERBOX), faces)])
+
+
 def fixed_batch():
     """Two images in a call that always has four; each has a count of its own."""
     random = random_of("fixed-batch")
@@ -508,7 +526,7 @@ def main():
             old.unlink()
     for make in (ultralytics, ultralytics_obb, end_to_end, ultralytics_rtdetr, yolov5, yolov5_raw, yolov7_end_to_end,
                  yolox, mmdeploy, paddle, nanodet, torchvision, detr, rtdetr, dfine, tf_object_detection, ssd,
-                 fixed_batch, refused, model_zoo_yolov3, yunet, scrfd):
+                 fixed_batch, refused, model_zoo_yolov3, yunet, scrfd, retinaface):
         make()
 
 

@@ -2,8 +2,8 @@
 
 usage: python make_placements.py > placements.json        (needs only Python)
 Each rule is implemented here separately: the letterbox of Ultralytics (square and rectangular) and of YOLOX, the sizes
-of DETR and YOLOS in transformers, the sizes and crops of its DeiT and of timm's squash, those of MMDetection and of
-the ONNX Model Zoo's Faster R-CNN. `python make_placements.py --check`
+of DETR and YOLOS in transformers, the sizes and crops of its DeiT and of timm's squash, those of MMDetection, of
+keras-retinanet and of the ONNX Model Zoo's Faster R-CNN. `python make_placements.py --check`
 compares those of transformers and Ultralytics with their own code, if both are installed.
 """
 
@@ -100,6 +100,23 @@ def faster_rcnn(width, height):
     return size, tensor, (0, 0), (1 / gain, 1 / gain), (0, 0)
 
 
+def short_side_of_mmcv(width, height, short, long, multiple):
+    """mmcv's `rescale_size`, and the padding of MMDetection's `DetDataPreprocessor`."""
+    gain = min(long / max(width, height), short / min(width, height))
+    size = int(width * gain + 0.5), int(height * gain + 0.5)
+    tensor = tuple(math.ceil(side / multiple) * multiple for side in size)
+    return size, tensor, (0, 0), (width / size[0], height / size[1]), (0, 0)
+
+
+def short_side_of_keras_retinanet(width, height, short, long):
+    """`compute_resize_scale`, and `cvRound`, with which `cv2.resize` rounds if it gets factors."""
+    gain = short / min(width, height)
+    if max(width, height) * gain > long:
+        gain = long / max(width, height)
+    size = round(width * gain), round(height * gain)
+    return size, size, (0, 0), (1 / gain, 1 / gain), (0, 0)
+
+
 def letterbox(width, height, **more):
     return {"letterbox": {"width": width, "height": height, "fill": 114, **more}}
 
@@ -140,6 +157,9 @@ RULES = [
     (short_side(480, 640), lambda *size: detr(*size, 480, 640)),
     (short_side(512, 1333, cut_to_multiple=16), lambda *size: detr(*size, 512, 1333, 16)),
     (short_side(800, 1333, 32), faster_rcnn),
+    (short_side(800, 1333, 32, rounding="half-up"), lambda *size: short_side_of_mmcv(*size, 800, 1333, 32)),
+    (short_side(800, 1333, rounding="half-up"), lambda *size: short_side_of_mmcv(*size, 800, 1333, 1)),
+    (short_side(800, 1333, rounding="half-even"), lambda *size: short_side_of_keras_retinanet(*size, 800, 1333)),
 ]
 
 

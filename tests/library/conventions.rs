@@ -32,7 +32,9 @@ fn conventions_are_recognized_and_gaps_assumed() {
 #[test]
 fn tensor_names_do_not_decide() {
     let runtime = Runtime::load();
-    for (case, _) in cases().into_iter().filter(|(_, expected)| expected["card"].is_object()) {
+    // Nothing but its names identifies a model of the ONNX Model Zoo.
+    let decides = |expected: &Value| expected["names_decide"] == true;
+    for (case, _) in cases().into_iter().filter(|(_, expected)| expected["card"].is_object() && !decides(expected)) {
         let known = recognize(runtime, &case.join("model.onnx")).unwrap();
         let renamed = recognize(runtime, &case.join("renamed.onnx")).unwrap();
         assert_eq!(without_names(&known), without_names(&renamed), "{}", case.display());

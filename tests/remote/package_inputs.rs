@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use spotcheck::domain::{
     AuxiliaryInput, AuxiliaryValue, BoxesBack, CenterCrop, ChannelOrder, ElementType, Fill, ImageInput, Interpolation,
-    Layout, Position, ResizeRule, RgbImage, Rounding, Square,
+    Layout, Position, ResizeRule, RgbImage, Rounding, SideRounding, Square,
 };
 use spotcheck::model::{Prepared, Tensor, TensorData, preprocess};
 use strum::VariantArray as _;
@@ -104,11 +104,12 @@ fn rules() -> Vec<ResizeRule> {
         height: 31,
         crop: Some(CenterCrop { width: 28, height: 22, offset }),
     };
-    let short_side = |pad_to_multiple, cut_to_multiple| ResizeRule::ShortSidePad {
+    let short_side = |pad_to_multiple, cut_to_multiple, rounding| ResizeRule::ShortSidePad {
         short_side: 40,
         max_long_side: 70,
         pad_to_multiple,
         cut_to_multiple,
+        rounding,
     };
     let mut rules = vec![
         ResizeRule::Keep {},
@@ -124,9 +125,11 @@ fn rules() -> Vec<ResizeRule> {
         crop(Rounding::HalfEven, Rounding::Down),
         crop(Rounding::HalfUp, Rounding::HalfUp),
         letterbox(Position::TopLeft, Rounding::HalfUp, None, BoxesBack::EachAxis),
-        short_side(32, 1),
-        short_side(1, 1),
-        short_side(1, 16),
+        short_side(32, 1, SideRounding::ByPadding),
+        short_side(1, 1, SideRounding::ByPadding),
+        short_side(1, 16, SideRounding::ByPadding),
+        short_side(32, 1, SideRounding::HalfUp),
+        short_side(1, 1, SideRounding::HalfEven),
     ];
     for &boxes_back in BoxesBack::VARIANTS {
         for stride in [None, Some(16), Some(1000)] {

@@ -213,10 +213,7 @@ pub enum ResizeRule {
     },
     /// Scales in proportion so that the short side has `short_side` pixels and the long side at most `max_long_side`.
     ///
-    /// With `pad_to_multiple` above 1 (ONNX Model Zoo), sides are rounded down, then padded on the right and bottom
-    /// with zeros (after normalization) to that multiple; boxes are scaled back by one ratio for both axes. With 1,
-    /// nothing is padded, the short side is rounded half to even and the long side down (transformers: DETR, YOLOS);
-    /// boxes are scaled back by the ratio of each axis.
+    /// The image is then padded on the right and bottom with zeros (after normalization) to `pad_to_multiple`.
     ShortSidePad {
         short_side: u32,
         max_long_side: u32,
@@ -224,6 +221,8 @@ pub enum ResizeRule {
         /// Rounds both sides of the resized image down to a multiple of this, in pixels (16 for YOLOS).
         #[serde(default = "one_pixel", skip_serializing_if = "is_one_pixel")]
         cut_to_multiple: u32,
+        #[serde(default, skip_serializing_if = "SideRounding::is_default")]
+        rounding: SideRounding,
     },
 }
 
@@ -270,6 +269,7 @@ impl ResizeRule {
                 max_long_side: (u64::from(short) * 5 / 3).min(LONGEST) as u32,
                 pad_to_multiple: 32,
                 cut_to_multiple: 1,
+                rounding: SideRounding::default(),
             },
             Self::Keep {},
         ]
@@ -369,6 +369,31 @@ pub enum BoxesBack {
 }
 
 impl BoxesBack {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How [`ResizeRule::ShortSidePad`] rounds the sides, and maps boxes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum SideRounding {
+    /// With padding (ONNX Model Zoo), sides are rounded down; boxes are scaled back by one ratio for both axes. Without
+    /// padding (transformers: DETR, YOLOS), the short side is rounded half to even and the long side down; boxes are
+    /// scaled back by the ratio of each axis.
+    #[default]
+    ByPadding,
+    /// Both sides to the nearest, halves up; boxes are scaled back by the ratio of each axis (`int(side * scale + 0.5)`
+    /// in mmcv's `rescale_size` and in Detectron2's `ResizeShortestEdge`).
+    HalfUp,
+    /// Both sides to the nearest, halves to even; boxes are scaled back by one ratio (`cv2.resize` with `fx` and `fy`
+    /// in keras-retinanet's `resize_image`).
+    HalfEven,
+}
+
+impl SideRounding {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     fn is_default(&self) -> bool {
         *self == Self::default()

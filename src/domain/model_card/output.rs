@@ -352,6 +352,12 @@ pub enum GridCoding {
         /// level's first anchor come before those of its second.
         sizes: Vec<[f32; 2]>,
     },
+    /// SSD with its variances of 0.1 and 0.2 (RetinaFace): the center is `(cell + 0.5) * stride + 0.1 * xy * prior`, the
+    /// size `prior * exp(0.2 * wh)`. The candidates of a cell are consecutive.
+    Priors {
+        /// Width and height in pixels of the input: the same number for each level, level by level.
+        sizes: Vec<[f32; 2]>,
+    },
 }
 
 impl GridCoding {
@@ -367,6 +373,9 @@ impl GridCoding {
         [156.0, 198.0],
         [373.0, 326.0],
     ];
+    /// Priors of three levels in the configuration of `biubug6/Pytorch_Retinaface` (`data/config.py`, `min_sizes`), in
+    /// pixels.
+    pub const RETINA_FACE_PRIORS: [[f32; 2]; 6] = [[16.0; 2], [32.0; 2], [64.0; 2], [128.0; 2], [256.0; 2], [512.0; 2]];
 }
 
 /// The point of a cell that distances start from.

@@ -194,7 +194,7 @@ fn check_resize(rule: &ResizeRule) -> Result<(), FieldError> {
             require(crop_width <= short_side, "input.resize.short-side-crop.crop_width", fits)?;
             require(crop_height <= short_side, "input.resize.short-side-crop.crop_height", fits)
         }
-        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, cut_to_multiple } => {
+        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, cut_to_multiple, .. } => {
             side(short_side, "input.resize.short-side-pad.short_side")?;
             side(max_long_side, "input.resize.short-side-pad.max_long_side")?;
             side(pad_to_multiple, "input.resize.short-side-pad.pad_to_multiple")?;
@@ -258,11 +258,14 @@ fn check_grid(grid: &Grid, output: &DetectionOutput) -> Result<(), FieldError> {
             require((1..=64).contains(anchors), "output.detection.grid.coding.distances.anchors", "must be 1 to 64")?;
             BoxFormat::Xyxy
         }
-        GridCoding::Anchors { sizes } => {
+        GridCoding::Anchors { sizes } | GridCoding::Priors { sizes } => {
             let levels = grid.strides.len();
             require(
                 !sizes.is_empty() && sizes.len().is_multiple_of(levels),
-                "output.detection.grid.coding.anchors.sizes",
+                match grid.coding {
+                    GridCoding::Anchors { .. } => "output.detection.grid.coding.anchors.sizes",
+                    _ => "output.detection.grid.coding.priors.sizes",
+                },
                 &format!("must have the same number of sizes for each of the {levels} strides"),
             )?;
             BoxFormat::Cxcywh

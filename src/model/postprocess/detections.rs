@@ -185,15 +185,8 @@ impl<'o> Tables<'o> {
         let call = if whole_call { Call { images: 1, index: 0 } } else { call };
         let of_image = |name: &'o str| OutputOfImage::new(outputs, name, call);
         let candidates_last = convention.candidates_last;
-        let mut level_rows = Vec::new();
-        for name in &convention.boxes.outputs {
-            let output = of_image(name)?;
-            let rows = output.columns(candidates_last).map(|columns| output.range.len() / columns);
-            let shape = &output.tensor.shape;
-            level_rows.push(rows.ok_or_else(|| {
-                failed(format!("the output {name} of shape {shape:?} has no rows of boxes; correct the model card"))
-            })?);
-        }
+        let levels = convention.boxes.outputs.iter().map(|name| of_image(name)?.rows(candidates_last));
+        let level_rows = levels.collect::<Result<Vec<_>, _>>()?;
         let rows: usize = level_rows.iter().sum();
         if rows > MAX_ROWS {
             return Err(failed(format!(
@@ -269,36 +262,17 @@ impl<'o> Tables<'o> {
             Some(part) => activated(activation, part.at(row, 0)),
             None => 1.0,
         };
+        let score = |row: usize, column: usize| activated(activation, self.scores.at(row, column)) * factor(row);
         if let Some(labels) = &self.labels {
-            for &row in rows {
-                best.add(row, labels.at(row, 0), activated(activation, self.scores.at(row, 0)) * factor(row))?;
-            }
-            return Ok(());
+            return rows.iter().try_for_each(|&row| best.add(row, labels.at(row, 0), score(row, 0)));
         }
         if let Some(selected) = &self.selected {
-            for &Selected { class, row } in selected {
-                if class >= self.classes || row >= self.rows {
-                    return Err(failed(format!(
-                        "the model selected class {class} of box {row}, but it has {} classes and {} boxes; correct \
-                        the model card",
-                        self.classes, self.rows
-                    )));
-                }
-                best.add(row, class as f32, activated(activation, self.scores.at(row, class)) * factor(row))?;
-            }
-            return Ok(());
+            return selected.iter().try_for_each(|&Selected { class, row }| {
+                self.check_selected(class, row)?;
+                best.add(row, class as f32, score(row, class))
+            });
         }
-        let classes = match convention.background {
-            Background::None => 0..self.classes,
-            Background::First => 1..self.classes,
-            Background::Last => 0..self.classes.saturating_sub(1),
-        };
-        if classes.is_empty() {
-            return Err(failed(format!(
-                "the output {} has no class other than the background; correct the model card",
-                convention.scores.outputs.join(", ")
-            )));
-        }
+        let classes = self.classes_without_background(convention)?;
         if convention.label_choice == LabelChoice::Best && activation != Activation::Softmax {
             // The sigmoid does not change which class is best.
             let best_of_rows = self.scores.best_columns(classes, self.rows);
@@ -336,6 +310,31 @@ impl<'o> Tables<'o> {
             }
         }
         Ok(())
+    }
+
+    fn check_selected(&self, class: usize, row: usize) -> Result<(), PredictError> {
+        if class < self.classes && row < self.rows {
+            return Ok(());
+        }
+        Err(failed(format!(
+            "the model selected class {class} of box {row}, but it has {} classes and {} boxes; correct the model card",
+            self.classes, self.rows
+        )))
+    }
+
+    fn classes_without_background(&self, convention: &DetectionOutput) -> Result<Range<usize>, PredictError> {
+        let classes = match convention.background {
+            Background::None => 0..self.classes,
+            Background::First => 1..self.classes,
+            Background::Last => 0..self.classes.saturating_sub(1),
+        };
+        if classes.is_empty() {
+            return Err(failed(format!(
+                "the output {} has no class other than the background; correct the model card",
+                convention.scores.outputs.join(", ")
+            )));
+        }
+        Ok(classes)
     }
 
     fn cells(&self, grid: &Grid, canvas_size: [u32; 2]) -> Result<Cells, PredictError> {
@@ -552,6 +551,16 @@ impl<'o> OutputOfImage<'o> {
         Ok(Self { name, tensor, range: call.index * len..(call.index + 1) * len })
     }
 
+    /// The number of boxes.
+    fn rows(&self, candidates_last: bool) -> Result<usize, PredictError> {
+        let rows = self.columns(candidates_last).map(|columns| self.range.len() / columns);
+        let Self { name, tensor, .. } = self;
+        rows.ok_or_else(|| {
+            let shape = &tensor.shape;
+            failed(format!("the output {name} of shape {shape:?} has no rows of boxes; correct the model card"))
+        })
+    }
+
     /// The last dimension, or the one before it if candidates are last; `None` for a shape without columns.
     fn columns(&self, candidates_last: bool) -> Option<usize> {
         let shape = &self.tensor.shape;
@@ -623,7 +632,7 @@ impl Grid {
     fn numbers_per_box(&self) -> usize {
         match self.coding {
             GridCoding::DistanceBins { bins, .. } => 4 * bins as usize,
-            GridCoding::Offsets {} | GridCoding::Distances { .. } | GridCoding::Anchors { .. } => 4,
+            _ => 4,
         }
     }
 }

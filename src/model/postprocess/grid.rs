@@ -28,7 +28,7 @@ impl Cells {
     /// `canvas_size` are width and height of the input, in pixels.
     pub(crate) fn new(grid: &Grid, canvas_size: [u32; 2]) -> Self {
         let anchors = match &grid.coding {
-            GridCoding::Anchors { sizes } => sizes.len() / grid.strides.len().max(1),
+            GridCoding::Anchors { sizes } | GridCoding::Priors { sizes } => sizes.len() / grid.strides.len().max(1),
             GridCoding::Distances { anchors, .. } => *anchors as usize,
             GridCoding::Offsets {} | GridCoding::DistanceBins { .. } => 1,
         };
@@ -55,7 +55,9 @@ impl Cells {
         let level = self.levels[number];
         let place = row - level.first_row;
         let (anchor, cell) = match &grid.coding {
-            GridCoding::Distances { .. } => (place % level.anchors.max(1), place / level.anchors.max(1)),
+            GridCoding::Distances { .. } | GridCoding::Priors { .. } => {
+                (place % level.anchors.max(1), place / level.anchors.max(1))
+            }
             _ => (place / level.cells.max(1), place % level.cells.max(1)),
         };
         let cell = [(cell % level.columns) as f64, (cell / level.columns) as f64];
@@ -76,6 +78,12 @@ impl Cells {
                     twice(2).powi(2) * width,
                     twice(3).powi(2) * height,
                 ]
+            }
+            GridCoding::Priors { sizes } => {
+                let prior = sizes[number * level.anchors + anchor].map(f64::from);
+                let center = |axis: usize| (cell[axis] + 0.5) * stride + 0.1 * numbers(axis) * prior[axis];
+                let size = |axis: usize| prior[axis] * (0.2 * numbers(2 + axis)).exp();
+                [center(0), center(1), size(0), size(1)]
             }
             GridCoding::Distances { point, .. } => {
                 let [x, y] = cell.map(|cell| (cell + shift(*point)) * stride);

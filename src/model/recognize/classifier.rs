@@ -1,12 +1,11 @@
 //! Outputs of classifiers: one row of scores per image, or the number of the best class.
 
+use super::families::nearest;
 use super::features::{self, Features};
 use super::finding::{Basis, Findings, Refusal};
-use super::labels::{LABEL_FILE, label_count, misfit};
-use super::nearest::nearest;
-use super::noted::{Exporter, Noted, NotedTask, Purpose};
+use super::noted::{Exporter, LABEL_FILE, Noted, NotedTask, Purpose, label_count, misfit};
 use super::probe::{Prober, Same};
-use super::signature::Port;
+use super::signature::{Dimension, Port};
 use super::usual::Usual;
 use super::{OutputPrediction, RecognitionRequest, RecognizeError};
 use crate::domain::{Background, ClassValues, ClassificationOutput, LabelSet, Layout, OutputConvention};
@@ -20,6 +19,9 @@ const SUM_OF_8_BIT: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 const SUM_OF_8_BIT_MOSTLY_ZERO: std::ops::RangeInclusive<f64> = 0.5..=1.1;
 /// The number of `ImageNet` classes.
 const IMAGENET_CLASSES: usize = 1000;
+
+/// The classes of FER+ (`emotion_table` in the Model Zoo's README).
+const FER_PLUS: [&str; 8] = ["neutral", "happiness", "surprise", "sadness", "anger", "disgust", "fear", "contempt"];
 
 /// An output that could be class scores.
 #[derive(Debug)]
@@ -78,10 +80,12 @@ pub(crate) fn recognize(
     })
 }
 
-/// The exporter that the metadata or the label file is typical of.
+/// The exporter that the metadata, the label file or the names are typical of.
 fn usual(model: &RecognitionRequest<'_>, layout: Layout) -> Option<Usual> {
     let has_channels_last = matches!(layout, Layout::Nhwc | Layout::Hwc);
-    if model.notes.exporter.as_ref().is_some_and(|exporter| exporter.value == Exporter::Yolov5) {
+    if let Some(usual) = of_model_zoo(model) {
+        Some(usual)
+    } else if model.notes.exporter.as_ref().is_some_and(|exporter| exporter.value == Exporter::Yolov5) {
         Some(Usual::Yolov5Classifier)
     } else if !has_channels_last {
         None
@@ -89,6 +93,19 @@ fn usual(model: &RecognitionRequest<'_>, layout: Layout) -> Option<Usual> {
         Some(Usual::WdTagger)
     } else {
         model.notes.has_numbered_labels.then_some(Usual::TeachableMachine)
+    }
+}
+
+/// A model of the ONNX Model Zoo with unmistakable names and sizes.
+fn of_model_zoo(model: &RecognitionRequest<'_>) -> Option<Usual> {
+    let sizes = |port: &Port| port.dims.iter().map(Dimension::fixed).collect::<Vec<_>>();
+    let ([input], [output]) = (&model.graph.inputs[..], &model.graph.outputs[..]) else {
+        return None;
+    };
+    match (&*input.name, &sizes(input)[..], &*output.name, &sizes(output)[..]) {
+        ("images:0", [_, Some(224), Some(224), Some(3)], "Softmax:0", [_, Some(1000)]) => Some(Usual::EfficientNetLite),
+        ("Input3", [_, Some(1), Some(64), Some(64)], "Plus692_Output_0", [_, Some(8)]) => Some(Usual::FerPlus),
+        _ => None,
     }
 }
 
@@ -410,6 +427,20 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
         let labels_to_store = Some(labels.value);
         return Ok(Naming { background: true, label_set: Some(LABEL_FILE.to_owned()), labels_to_store });
     }
+    Ok(assume_names(model, classes, findings))
+}
+
+/// The names of a dataset with this many classes.
+fn assume_names(model: &RecognitionRequest<'_>, classes: usize, findings: &mut Findings) -> Naming {
+    if of_model_zoo(model) == Some(Usual::FerPlus) {
+        findings.assumed(
+            "labels",
+            LABEL_FILE,
+            "the names of the graph's tensors are those of the ONNX Model Zoo's FER+",
+        );
+        let labels_to_store = Some((0..).zip(FER_PLUS.map(str::to_owned)).collect());
+        return Naming { background: false, label_set: Some(LABEL_FILE.to_owned()), labels_to_store };
+    }
     let background = classes == IMAGENET_CLASSES + 1;
     if background {
         findings.recognized(
@@ -429,7 +460,7 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
             format!("the {classes} classes have no names; they are shown by number until you add a label file"),
         );
     }
-    Ok(Naming { background, label_set: imagenet.then(|| "imagenet".to_owned()), labels_to_store: None })
+    Naming { background, label_set: imagenet.then(|| "imagenet".to_owned()), labels_to_store: None }
 }
 
 /// If there is one more class than names, it is the background; only for `ImageNet` it is known to be the first.

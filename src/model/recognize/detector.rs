@@ -7,6 +7,7 @@ mod columns;
 mod faces;
 mod found;
 mod grids;
+mod naming;
 mod packed;
 mod ranking;
 mod separate;
@@ -15,12 +16,10 @@ use boxes::Row;
 use found::Found;
 
 use super::finding::{Findings, Refusal};
-use super::labels::{LABEL_FILE, label_count, misfit};
-use super::notes::begin_with_background;
 use super::probe::{Prober, Same, ToldSize};
 use super::usual::Usual;
 use super::{OutputPrediction, RecognitionRequest, RecognizeError};
-use crate::domain::{BoxFormat, DetectionOutput, LabelSet, OutputConvention};
+use crate::domain::{BoxFormat, DetectionOutput, OutputConvention};
 use crate::model::raw_candidates;
 
 /// `None` if the graph is not a detector.
@@ -32,24 +31,55 @@ pub(crate) fn recognize(
     prober: &mut Prober<'_, '_>,
     findings: &mut Findings,
 ) -> Result<Option<OutputPrediction>, RecognizeError> {
-    let mut readings = readings(model, prober)?;
-    if readings.first().is_some_and(|found| found.rows(prober).iter().any(Vec::is_empty)) && prober.run_unscaled() {
-        readings = self::readings(model, prober)?;
+    let mut all = readings(model, prober)?;
+    if all.first().is_some_and(|found| found.rows(prober).iter().any(Vec::is_empty)) && prober.run_unscaled() {
+        all = readings(model, prober)?;
     }
-    if readings.is_empty() {
+    if all.is_empty() {
         return Ok(None);
     }
-    let reading_texts: Vec<String> = readings.iter().map(|found| found.because.clone()).collect();
-    let (reading, count) = (model.overrules.reading(), readings.len());
+    let reading_texts: Vec<String> = all.iter().map(|found| found.because.clone()).collect();
+    let (reading, count) = (model.overrules.reading(), all.len());
     if reading >= count {
         let reason = format!("reading {} does not exist; there are {count}", reading + 1);
         return Err(Refusal::new(reason).into());
     }
-    let mut found = readings.swap_remove(reading);
+    let mut found = all.swap_remove(reading);
     let rows = found.rows(prober);
     let side_multiple = prober.side_multiple().unwrap_or(1);
     findings.recognized("task", "detection", found.because.clone());
     findings.0.append(&mut found.parts);
+    understand_boxes(&mut found, &rows, prober, findings)?;
+    find_suppression(&mut found, model, findings);
+    let naming = naming::name_classes(&found, model, &rows, side_multiple, findings)?;
+    found.output.class_offset = naming.offset;
+    let used = found.output.output_names();
+    // Rows of boxes without an image dimension belong to all images of a call.
+    let is_of_rows = |name: &String| prober.values_of(name).all(|tensor| tensor.shape.len() > 2);
+    if found.output.batch_index.is_none() && found.output.boxes.outputs.iter().all(is_of_rows) {
+        prober.recognize_batches(&used, Same::Exactly, findings);
+    }
+    let unused = model.graph.outputs.iter().filter(|port| !used.contains(&port.name.as_str()));
+    let ignored_outputs: Vec<String> = unused.map(|port| port.name.clone()).collect();
+    Ok(Some(OutputPrediction {
+        not_shown: found.not_shown.or_else(|| ignored_outputs.iter().find_map(|name| not_shown(name))),
+        ignored_outputs,
+        usual: usual(&found, model),
+        convention: OutputConvention::Detection(found.output),
+        label_set: naming.label_set,
+        labels_to_store: naming.labels_to_store,
+        side_multiple,
+        readings: reading_texts,
+    }))
+}
+
+/// Sets what the numbers of a box mean.
+fn understand_boxes(
+    found: &mut Found,
+    rows: &[Vec<Row>],
+    prober: &mut Prober<'_, '_>,
+    findings: &mut Findings,
+) -> Result<(), Refusal> {
     let every_box = found.every_box();
     let told = prober.told_size(|outputs, size| extent_of(&every_box, outputs, size), findings);
     let follows = |side: &str| format!("the first number of a box follows the {side} passed to the graph");
@@ -63,15 +93,20 @@ pub(crate) fn recognize(
             findings.recognized("output.detection.box_space", space.into_str(), because);
             space
         }
-        None => boxes::space(&rows, told != ToldSize::Ignored, prober.layout(), findings),
+        None => boxes::space(rows, told != ToldSize::Ignored, prober.layout(), findings),
     };
     found.output.box_format = match found.decided_format.take() {
         Some((format, because)) => {
             findings.recognized("output.detection.box_format", format.into_str(), because);
             format
         }
-        None => boxes::format(&rows, found.output.box_space, corners, prober, findings)?,
+        None => boxes::format(rows, found.output.box_space, corners, prober, findings)?,
     };
+    Ok(())
+}
+
+/// The threshold for overlaps, if the graph does not suppress them.
+fn find_suppression(found: &mut Found, model: &RecognitionRequest<'_>, findings: &mut Findings) {
     match (found.output.nms_iou, &model.notes.nms_iou) {
         (Some(_), Some(noted)) => {
             found.output.nms_iou = Some(noted.value);
@@ -83,37 +118,19 @@ pub(crate) fn recognize(
         }
         (None, _) => {}
     }
-    let naming = name_classes(&found, model, &rows, side_multiple, findings)?;
-    found.output.class_offset = naming.offset;
-    let used = found.output.output_names();
-    // Rows of boxes without an image dimension belong to all images of a call.
-    let is_of_rows = |name: &String| prober.values_of(name).all(|tensor| tensor.shape.len() > 2);
-    if found.output.batch_index.is_none() && found.output.boxes.outputs.iter().all(is_of_rows) {
-        prober.recognize_batches(&used, Same::Exactly, findings);
-    }
-    let unused = model.graph.outputs.iter().filter(|port| !used.contains(&port.name.as_str()));
-    let ignored_outputs: Vec<String> = unused.map(|port| port.name.clone()).collect();
-    let not_shown = found.not_shown.or_else(|| ignored_outputs.iter().find_map(|name| not_shown(name)));
+}
+
+/// The exporter that writes such outputs.
+fn usual(found: &Found, model: &RecognitionRequest<'_>) -> Option<Usual> {
     // super-gradients' names for the outputs of the postprocessing that its export appends.
-    let is_yolo_nas = model.graph.outputs.iter().all(|port| port.name.starts_with("graph2_"));
-    let usual = if is_yolo_nas {
+    let usual = if model.graph.outputs.iter().all(|port| port.name.starts_with("graph2_")) {
         Some(Usual::YoloNas)
     } else if found.output.boxes.outputs == ["det_out"] {
         Some(Usual::Yolop)
     } else {
         found.usual
     };
-    let usual = usual.map(|usual| usual.fitting(found.output.box_space, found.output.box_format));
-    Ok(Some(OutputPrediction {
-        not_shown,
-        ignored_outputs,
-        convention: OutputConvention::Detection(found.output),
-        label_set: naming.label_set,
-        labels_to_store: naming.labels_to_store,
-        side_multiple,
-        usual,
-        readings: reading_texts,
-    }))
+    usual.map(|usual| usual.fitting(found.output.box_space, found.output.box_format))
 }
 
 /// The content of an unused output, by its name (torchvision's Mask R-CNN and Keypoint R-CNN, DETR).
@@ -150,90 +167,4 @@ fn extent_of(output: &DetectionOutput, outputs: &super::Outputs, size: [u32; 2])
         numbers.map(f64::abs).fold(0.0, f64::max)
     };
     (!candidates.is_empty()).then(|| [largest(0), largest(1)])
-}
-
-struct Naming {
-    offset: i32,
-    label_set: Option<String>,
-    labels_to_store: Option<LabelSet>,
-}
-
-fn name_classes(
-    found: &Found,
-    model: &RecognitionRequest<'_>,
-    rows: &[Vec<Row>],
-    side_multiple: u32,
-    findings: &mut Findings,
-) -> Result<Naming, Refusal> {
-    let seen = || rows.iter().flatten().map(|row| row.class);
-    let highest = seen().fold(0.0, f64::max) as usize;
-    let zero_seen = seen().any(|class| class == 0.0);
-    let classes = found.classes;
-    // With one score per class, the number is known, and no class is the background.
-    let counts_all = classes.is_some() && found.output.labels.is_none();
-    let is_tflite = found.usual == Some(Usual::TensorFlowLite);
-    let because_of_file = "its names match the model's classes".to_owned();
-    let noted = || {
-        let fits = |labels: &LabelSet| match classes {
-            Some(classes) if counts_all => classes == label_count(labels),
-            _ => highest <= label_count(labels) && !((zero_seen || is_tflite) && begin_with_background(labels)),
-        };
-        model.notes.labels_if(fits)
-    };
-    let labels = match &model.labels {
-        Some(labels) => Some((labels.clone(), because_of_file)),
-        None => noted().map(|noted| (noted.value, noted.because)),
-    };
-    if let Some((labels, because)) = labels {
-        let count = label_count(&labels);
-        check_label_count(count, highest, classes, counts_all)?;
-        let offset = if highest == count && !counts_all { -1 } else { 0 };
-        let field = "output.detection.class_offset";
-        if counts_all {
-            findings.recognized(field, offset, format!("the number of names matches the {count} class scores"));
-        } else {
-            let seen = format!("{count} classes are named, and the highest class of the test images is {highest}");
-            if offset != 0 || zero_seen {
-                findings.recognized(field, offset, seen);
-            } else {
-                findings.assumed(field, offset, format!("{seen}, which also allows an offset of -1"));
-            }
-        }
-        findings.recognized("labels", LABEL_FILE, because);
-        return Ok(Naming { offset, label_set: Some(LABEL_FILE.to_owned()), labels_to_store: Some(labels) });
-    }
-    let (set, offset) = match classes {
-        // One score for each of COCO's ids, from 1 to 90.
-        Some(90) if counts_all => (Some("coco-91"), 1),
-        Some(90 | 91) => (Some("coco-91"), 0),
-        _ if (81..=90).contains(&highest) => (Some("coco-91"), i32::from(is_tflite)),
-        Some(81) => (Some("coco-80"), -1),
-        Some(80) => (Some("coco-80"), 0),
-        // The ONNX Model Zoo's Faster R-CNN: COCO's 80 names after one for the background.
-        _ if side_multiple > 1 && highest <= 80 && !zero_seen => (Some("coco-80"), -1),
-        _ => (None, 0),
-    };
-    match set {
-        Some(set) => {
-            findings.assumed("labels", set, "most such detectors are trained on COCO, and the class numbers match");
-        }
-        None => findings.assumed(
-            "labels",
-            "none",
-            "the classes have no names; they are shown by number until you add a label file or set labels=coco-91 \
-             (or coco-80)",
-        ),
-    }
-    findings.assumed("output.detection.class_offset", offset, "derived from the labels");
-    Ok(Naming { offset, label_set: set.map(str::to_owned), labels_to_store: None })
-}
-
-fn check_label_count(count: usize, highest: usize, classes: Option<usize>, counts_all: bool) -> Result<(), Refusal> {
-    match classes {
-        _ if highest > count => Err(misfit(format!("returned class {highest}"), count)),
-        Some(classes) if classes != count && (counts_all || classes != count + 1) => {
-            Err(misfit(format!("has {classes} classes"), count))
-        }
-        _ => Ok(()),
-    }
 }

@@ -1,7 +1,7 @@
-//! Families of detectors whose outputs are relative to something that is not in the file, recognized by output shapes:
-//! why they are refused, and what to export instead.
+//! Unsupported outputs, by their shapes: families of detectors whose boxes are relative to something that is not in the
+//! file, and the most similar supported convention.
 
-use super::finding::Refusal;
+use super::finding::{Nearest, Refusal};
 use super::probe::Prober;
 use super::{RecognitionRequest, RecognizeError};
 
@@ -37,6 +37,8 @@ fn family(shapes: &[&[usize]], size: [u32; 2]) -> Option<&'static str> {
         "those of CenterNet or CenterFace before decoding: heat maps with sizes and offsets, whose peaks are the boxes";
     const YOLOV2: &str =
         "those of YOLOv2 before decoding (Custom Vision, Tiny YOLOv2): offsets from anchors that are not in the file";
+    const DARKNET: &str = "those of YOLOv3 or YOLOv4 (Darknet), or YOLOv5's for accelerators, before decoding: they look \
+        the same but are decoded differently, and their anchors are not in the file";
     const RETINANET: &str = "those of RetinaNet or SSD before decoding: offsets from anchors that are not in the file";
     // Rows and columns, without leading ones; one number per row may have no dimension of its own.
     let tables: Vec<[usize; 2]> = shapes
@@ -62,6 +64,8 @@ fn family(shapes: &[&[usize]], size: [u32; 2]) -> Option<&'static str> {
         Some(BLAZE)
     } else if let ([map], 1) = (&maps[..], shapes.len()) {
         (is_cell(map, map[1], 2) || is_cell(map, map[3], 1)).then_some(YOLOV2)
+    } else if maps.len() == shapes.len() && (are_yolo_levels(&maps, 1, 2, size) || are_yolo_levels(&maps, 3, 1, size)) {
+        Some(DARKNET)
     } else if maps.len() >= 3 && maps.len() == shapes.len() {
         let pairs = maps.iter().filter(|map| map[1] == 2).count();
         let has_one_size = maps.iter().all(|map| map[2..] == maps[0][2..]);
@@ -78,13 +82,56 @@ fn family(shapes: &[&[usize]], size: [u32; 2]) -> Option<&'static str> {
     }
 }
 
+/// Whether the maps are two or three levels, each with three times a box, an objectness and the class scores.
+/// `channels` and `first` are the dimensions of channels and rows.
+fn are_yolo_levels(maps: &[&[usize]], channels: usize, first: usize, [width, height]: [u32; 2]) -> bool {
+    let mut strides: Vec<u32> = maps.iter().map(|map| height / (map[first] as u32).max(1)).collect();
+    strides.sort_unstable();
+    let has_stride = |map: &&[usize]| {
+        let stride = height / (map[first] as u32).max(1);
+        map[first] as u32 * stride == height && map[first + 1] as u32 * stride == width
+    };
+    matches!(strides[..], [8, 16, 32] | [16, 32])
+        && maps.iter().all(has_stride)
+        && maps.iter().all(|map| map[channels] == maps[0][channels])
+        && maps[0][channels].is_multiple_of(3)
+        && maps[0][channels] / 3 > 5
+}
+
+const CENTERNET: Nearest = Nearest {
+    exporter: "CenterNet",
+    outputs: "[1, boxes, 6] in addition to the heat maps: corners, score and class, decoded inside the graph",
+};
+const YOLOV5_MAPS: Nearest =
+    Nearest { exporter: "YOLOv5", outputs: "[1, anchors, rows, columns, 5 + classes] for each stride" };
+const TORCHVISION: Nearest = Nearest { exporter: "torchvision", outputs: "boxes [n, 4], classes [n] and scores [n]" };
+const YOLO: Nearest = Nearest { exporter: "YOLO", outputs: "[1, 4 + classes, candidates]" };
+const YOLOV7: Nearest =
+    Nearest { exporter: "YOLOv7 --end2end", outputs: "[n, 7]: image, corners, class and score of each box" };
+
+/// Based on the output shapes of a call with one image.
+pub(crate) fn nearest(shapes: &[&[usize]]) -> Option<Nearest> {
+    let maps: Vec<&&[usize]> = shapes.iter().filter(|shape| shape.len() >= 4).collect();
+    // Channels first and channels last.
+    let same_size = |sides: std::ops::Range<usize>| maps.iter().all(|map| map[sides.clone()] == maps[0][sides.clone()]);
+    if maps.len() > 1 {
+        Some(if same_size(2..4) || same_size(1..3) { CENTERNET } else { YOLOV5_MAPS })
+    } else if shapes.len() > 1 && shapes.iter().any(|shape| shape.last() == Some(&4)) {
+        Some(TORCHVISION)
+    } else if shapes.iter().any(|shape| shape.len() == 3) {
+        Some(YOLO)
+    } else {
+        shapes.iter().any(|shape| matches!(shape, [_, 5..=8])).then_some(YOLOV7)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn shapes_identify_the_family() {
-        let cases: [(&[&[usize]], Option<&str>); 12] = [
+        let cases: [(&[&[usize]], Option<&str>); 15] = [
             (&[&[1, 896, 16], &[1, 896, 1]], Some("BlazeFace")),
             (&[&[1, 896, 16], &[1, 896]], Some("BlazeFace")),
             (&[&[896, 16], &[896, 1]], Some("BlazeFace")),
@@ -95,6 +142,9 @@ mod tests {
             (&[&[1, 32, 13, 13]], None),
             (&[&[1, 720, 52, 52], &[1, 36, 52, 52], &[1, 720, 26, 26], &[1, 36, 26, 26]], Some("RetinaNet")),
             (&[&[1, 12276, 20], &[1, 12276, 4]], Some("RetinaNet")),
+            (&[&[1, 255, 52, 52], &[1, 255, 26, 26], &[1, 255, 13, 13]], Some("Darknet")),
+            (&[&[1, 13, 13, 255], &[1, 26, 26, 255]], Some("Darknet")),
+            (&[&[1, 255, 52, 52], &[1, 252, 26, 26], &[1, 255, 13, 13]], None),
             (&[&[1, 1000]], None),
             (&[&[1, 768], &[1, 197, 768]], None),
         ];
@@ -102,6 +152,22 @@ mod tests {
             let found = family(shapes, [416, 416]);
             assert_eq!(found.is_some(), expected.is_some(), "{shapes:?}: {found:?}");
             assert!(found.is_none_or(|found| found.contains(expected.unwrap_or_default())), "{shapes:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn shapes_identify_the_nearest_convention() {
+        let cases: [(&[&[usize]], Option<Nearest>); 7] = [
+            (&[&[1, 1, 8, 8], &[1, 2, 8, 8], &[1, 10, 8, 8]], Some(CENTERNET)),
+            (&[&[1, 8, 8, 1], &[1, 8, 8, 10]], Some(CENTERNET)),
+            (&[&[1, 255, 80, 80], &[1, 255, 40, 40], &[1, 255, 20, 20]], Some(YOLOV5_MAPS)),
+            (&[&[1, 50, 4], &[1, 50]], Some(TORCHVISION)),
+            (&[&[1, 90, 100]], Some(YOLO)),
+            (&[&[30, 7]], Some(YOLOV7)),
+            (&[&[1, 3, 64, 64]], None),
+        ];
+        for (shapes, expected) in cases {
+            assert_eq!(nearest(shapes), expected, "{shapes:?}");
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use super::nearest::Nearest;
-
 /// A field of the draft card with the reason for its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -34,6 +32,14 @@ pub struct Refusal {
     pub reasons: Vec<String>,
     /// The supported convention that is most similar to unsupported outputs.
     pub nearest: Option<Nearest>,
+}
+
+/// A supported convention, named after its best-known exporter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nearest {
+    pub exporter: &'static str,
+    /// A description of its outputs.
+    pub outputs: &'static str,
 }
 
 impl Refusal {

@@ -8,7 +8,7 @@ use super::usual::Usual;
 use super::{OutputPrediction, RecognitionRequest, RecognizeError};
 use crate::domain::{
     AuxiliaryInput, Background, BoxesBack, CenterCrop, ChannelOrder, ClassValues, ClassificationOutput, ElementType,
-    ImageInput, Interpolation, Layout, OutputConvention, Position, ResizeRule, Rounding, Square,
+    ImageInput, Interpolation, Layout, OutputConvention, Position, ResizeRule, Rounding, SideRounding, Square,
 };
 
 /// `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`, as in torchvision and timm.
@@ -259,8 +259,7 @@ pub(crate) fn complete(
     let mut written = model.notes.pixels.clone();
     if let Some(usual) = prediction.usual {
         let mut pixels = usual.pixels();
-        // TensorFlow's detectors that accept any size resize by themselves.
-        if usual == Usual::TensorFlow && resizes_inside {
+        if usual.leaves_size_to_graph() && resizes_inside {
             (pixels.resize, pixels.interpolation) = (None, None);
         }
         take(&pixels, Basis::Assumed, sizes, model, input, findings);
@@ -356,9 +355,11 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
             crop_height: height,
             crop_offset: offset,
         },
-        NotedResize::ShortSidePad { short_side, max_long_side, pad_to_multiple } if any_width && any_height => {
+        NotedResize::ShortSidePad { short_side, max_long_side, pad_to_multiple, rounding }
+            if any_width && any_height =>
+        {
             let cut_to_multiple = if model_type(model) == Some("yolos") { YOLOS_PATCH } else { 1 };
-            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, cut_to_multiple }
+            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, cut_to_multiple, rounding }
         }
         NotedResize::Stretch | NotedResize::Square(_) | NotedResize::ShortSidePad { .. } => {
             ResizeRule::stretch(width, height)
@@ -487,6 +488,7 @@ fn detector_resize(prediction: &OutputPrediction, sizes: &Sizes) -> (ResizeRule,
                 max_long_side: 1333,
                 pad_to_multiple: prediction.side_multiple,
                 cut_to_multiple: 1,
+                rounding: SideRounding::default(),
             },
             format!(
                 "the graph ran only on sides that are a multiple of {}; 800 and 1333 are common sizes for such \

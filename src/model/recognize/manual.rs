@@ -77,7 +77,7 @@ pub fn draft_output(graph: &GraphSignature, task: ModelTask) -> OutputConvention
 
 /// The exporter's class names; empty if there are none.
 pub fn found_labels(model: &RecognitionRequest<'_>) -> LabelSet {
-    super::labels::from_metadata(model).unwrap_or_default()
+    model.notes.labels.first().map(|noted| noted.value.clone()).unwrap_or_default()
 }
 
 /// Assumes more candidates than columns.

@@ -13,9 +13,7 @@ mod features;
 mod finding;
 mod fit;
 mod image_input;
-mod labels;
 mod manual;
-mod nearest;
 mod noted;
 mod notes;
 mod overrules;
@@ -29,11 +27,10 @@ mod usual;
 
 use std::collections::BTreeMap;
 
-pub use finding::{Basis, Finding, Refusal};
+pub use finding::{Basis, Finding, Nearest, Refusal};
 pub use fit::{Misfit, class_count, input_misfit, misfits};
 pub use image_input::image_layouts;
 pub use manual::{draft_card, draft_output, found_labels};
-pub use nearest::Nearest;
 pub use noted::{Exporter, Noted, NotedResize, NotedTask, Notes, PixelNotes, Purpose};
 pub use notes::{Neighbor, read_labels};
 pub use overrules::{OverruleError, Overrules};
@@ -42,7 +39,7 @@ pub use preview::{ChannelRange, TensorPreview, preview};
 pub use signature::{Dimension, GraphSignature, Port, PortElement};
 
 use self::finding::Findings;
-use self::labels::label_count;
+use self::noted::label_count;
 use self::probe::Prober;
 use super::Tensor;
 use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, OutputConvention};
@@ -118,16 +115,7 @@ pub fn recognize(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
         Err(error) => Err(error),
     };
     let prediction = prediction.map_err(|error| families::explain(error, &model, &prober))?;
-    let reading = model.overrules.reading();
-    if reading > 0 && reading >= prediction.readings.len() {
-        let value = (reading + 1).to_string();
-        return Err(OverruleError {
-            field: "reading".to_owned(),
-            value,
-            reason: "there is only one reading".to_owned(),
-        }
-        .into());
-    }
+    check_reading(model.overrules.reading(), &prediction.readings)?;
     let sizes = prober.sizes();
     let mut image_input = prober.into_input();
     image_input::complete(&model, &prediction, &sizes, &mut image_input, &mut findings);
@@ -168,6 +156,14 @@ pub fn recognize(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
         reading: model.overrules.reading(),
         remarks: model.notes.remarks,
     })
+}
+
+fn check_reading(reading: usize, readings: &[String]) -> Result<(), OverruleError> {
+    if reading == 0 || reading < readings.len() {
+        return Ok(());
+    }
+    let [field, reason] = ["reading", "there is only one reading"].map(str::to_owned);
+    Err(OverruleError { field, value: (reading + 1).to_string(), reason })
 }
 
 struct OutputPrediction {

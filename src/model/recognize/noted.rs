@@ -2,8 +2,12 @@
 
 use serde_json::Value;
 
+use super::finding::Refusal;
 use super::signature::MAX_SIDE;
-use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, LabelSet, Position, Rounding, Square};
+use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, LabelSet, Position, Rounding, SideRounding, Square};
+
+/// The label file next to the card, with names from the user's file or the metadata.
+pub(crate) const LABEL_FILE: &str = "labels.txt";
 
 /// A fact and its source.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,6 +116,7 @@ pub enum NotedResize {
         short_side: u32,
         max_long_side: u32,
         pad_to_multiple: u32,
+        rounding: SideRounding,
     },
     Letterbox {
         fill: Fill,
@@ -119,6 +124,18 @@ pub enum NotedResize {
         rounding: Rounding,
         boxes_back: BoxesBack,
     },
+}
+
+/// The number of classes of a label set, counting gaps between ids.
+pub(crate) fn label_count(labels: &LabelSet) -> usize {
+    labels.max_id().map_or(0, |id| id as usize + 1)
+}
+
+/// The message for a label set of `count` classes if the model `has` another number.
+pub(crate) fn misfit(has: impl std::fmt::Display, count: usize) -> Refusal {
+    Refusal::new(format!(
+        "the model {has} but the label file has {count} classes: use the label file that the model was trained with"
+    ))
 }
 
 /// A word or a number as nonempty text.

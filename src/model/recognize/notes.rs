@@ -7,8 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::labels::label_count;
-use super::noted::{Exporter, Noted, Notes, Purpose, size, text, truth, whole};
+use super::noted::{Exporter, Noted, Notes, Purpose, label_count, size, text, truth, whole};
 use super::{pipelines, preprocessing};
 use crate::domain::LabelSet;
 

@@ -2,10 +2,9 @@
 
 use serde_json::Value;
 
-use super::noted::{NotedResize, Notes, size, truth, whole};
-use super::preprocessing::{set, triple};
-use super::signature::MAX_SIDE;
-use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding};
+use super::noted::{NotedResize, Notes, size, truth};
+use super::preprocessing::{set, side, triple};
+use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding, SideRounding};
 
 /// The rule, and width and height of the input.
 type Resize = (NotedResize, Option<[u32; 2]>);
@@ -58,7 +57,8 @@ fn mmdeploy_resize(resize: &Value, crop: &Value, pad: &Value) -> Option<Resize> 
         }
         (1.., None) if let Some(pad_to_multiple) = side(&pad["size_divisor"]) => {
             let (short_side, max_long_side) = (width.min(height), width.max(height));
-            Some((NotedResize::ShortSidePad { short_side, max_long_side, pad_to_multiple }, None))
+            let rounding = SideRounding::HalfUp;
+            Some((NotedResize::ShortSidePad { short_side, max_long_side, pad_to_multiple, rounding }, None))
         }
         (1.., None) if width == height => {
             let fills = size(&pad["size"]) == Some([width, height]) || truth(&pad["pad_to_square"]) == Some(true);
@@ -151,10 +151,6 @@ fn set_resize(notes: &mut Notes, resize: Option<Resize>, file: &str, because: &s
     }
 }
 
-fn side(value: &Value) -> Option<u32> {
-    whole(value).filter(|side| (1..=MAX_SIDE).contains(side))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -185,7 +181,15 @@ mod tests {
                 json!({"keep_ratio": true, "size": [1333, 800]}),
                 &none,
                 json!({"size_divisor": 32}),
-                Some((NotedResize::ShortSidePad { short_side: 800, max_long_side: 1333, pad_to_multiple: 32 }, None)),
+                Some((
+                    NotedResize::ShortSidePad {
+                        short_side: 800,
+                        max_long_side: 1333,
+                        pad_to_multiple: 32,
+                        rounding: SideRounding::HalfUp,
+                    },
+                    None,
+                )),
             ),
             (
                 json!({"keep_ratio": true, "size": [256, -1]}),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::noted::{Exporter, Noted, NotedResize, NotedTask, Notes, PixelNotes, size, text, truth, whole};
 use super::signature::MAX_SIDE;
-use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding, Square};
+use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding, SideRounding, Square};
 
 /// transformers' processors that follow the numbers in their file, or whose special rules are implemented below
 /// (compared with the package's code, release 5.23). Those of the DETR family are handled separately.
@@ -253,36 +253,20 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
     if truth(&config["do_resize"]) == Some(false) {
         return Err("it does not resize, so the caller chooses the size".to_owned());
     }
-    let value = &config["size"];
-    let side = |value: &Value| whole(value).filter(|side| (1..=MAX_SIDE).contains(side));
-    let short = side(&value["shortest_edge"]).or_else(|| {
-        // Old files have a single number, whose meaning depends on the processor.
-        let is_square = ["ViT", "DeiT", "Beit", "EfficientNet"].contains(&kind);
-        side(value).filter(|_| !is_square)
-    });
-    let whole_size = side(&value["width"]).zip(side(&value["height"])).or_else(|| side(value).map(|side| (side, side)));
-    let share = |default: f64| config["crop_pct"].as_f64().filter(|share| *share > 0.0).unwrap_or(default);
-    let (short, whole_size) = match kind {
-        "Levit" => (short.map(|side| (256.0 / 224.0 * f64::from(side)) as u32), whole_size),
-        "PoolFormer" if config.get("crop_pct") != Some(&Value::Null) => {
-            let side = short.or(whole_size.filter(|(width, height)| width == height).map(|(width, _)| width));
-            (side.map(|side| (f64::from(side) / share(0.9)) as u32), None)
-        }
-        _ => (short, whole_size),
-    };
+    let (short, whole_size) = target(config, kind);
     let crops = truth(&config["do_center_crop"]).unwrap_or(!config["crop_size"].is_null());
     let crop = match &config["crop_size"] {
         _ if !crops => None,
         Value::Object(sides) => sides.get("width").and_then(side).zip(sides.get("height").and_then(side)),
         number => side(number).map(|side| (side, side)),
     };
-    let longest = side(&value["longest_edge"]).or_else(|| side(&config["max_size"]));
+    let longest = side(&config["size"]["longest_edge"]).or_else(|| side(&config["max_size"]));
     let offset = Rounding::Down;
     match (short, whole_size, crop) {
         (Some(short), ..) if kind == "ConvNext" => {
             let resize = if short < 384 {
                 NotedResize::Crop {
-                    short_side: (f64::from(short) / share(0.875)) as u32,
+                    short_side: (f64::from(short) / crop_share(config, 0.875)) as u32,
                     long_side: Rounding::Down,
                     offset,
                 }
@@ -302,7 +286,8 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
         }
         (Some(short_side), ..) if longest.is_some() || kind.contains("Detr") || kind == "Yolos" => {
             let max_long_side = longest.unwrap_or(MAX_SIDE);
-            Ok((NotedResize::ShortSidePad { short_side, max_long_side, pad_to_multiple: 1 }, None))
+            let rounding = SideRounding::ByPadding;
+            Ok((NotedResize::ShortSidePad { short_side, max_long_side, pad_to_multiple: 1, rounding }, None))
         }
         (None, Some((width, height)), None) => Ok((NotedResize::Stretch, Some([width, height]))),
         (None, Some((width, height)), Some((crop_width, crop_height))) => {
@@ -310,6 +295,34 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
         }
         _ => Err("Spotcheck does not support its sizes".to_owned()),
     }
+}
+
+/// The length of the short side, and width and height, in pixels.
+fn target(config: &Value, kind: &str) -> (Option<u32>, Option<(u32, u32)>) {
+    let value = &config["size"];
+    let short = side(&value["shortest_edge"]).or_else(|| {
+        // Old files have a single number, whose meaning depends on the processor.
+        let is_square = ["ViT", "DeiT", "Beit", "EfficientNet"].contains(&kind);
+        side(value).filter(|_| !is_square)
+    });
+    let whole_size = side(&value["width"]).zip(side(&value["height"])).or_else(|| side(value).map(|side| (side, side)));
+    match kind {
+        "Levit" => (short.map(|side| (256.0 / 224.0 * f64::from(side)) as u32), whole_size),
+        "PoolFormer" if config.get("crop_pct") != Some(&Value::Null) => {
+            let side = short.or(whole_size.filter(|(width, height)| width == height).map(|(width, _)| width));
+            (side.map(|side| (f64::from(side) / crop_share(config, 0.9)) as u32), None)
+        }
+        _ => (short, whole_size),
+    }
+}
+
+fn crop_share(config: &Value, default: f64) -> f64 {
+    config["crop_pct"].as_f64().filter(|share| *share > 0.0).unwrap_or(default)
+}
+
+/// A possible length in pixels.
+pub(crate) fn side(value: &Value) -> Option<u32> {
+    whole(value).filter(|side| (1..=MAX_SIDE).contains(side))
 }
 
 /// Three numbers, or one for all channels.

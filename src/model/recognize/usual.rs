@@ -1,7 +1,9 @@
 //! The usual preprocessing of exporters, by their outputs. A graph does not record it, so all of it is assumed.
 
 use super::noted::{Noted, NotedResize, PixelNotes};
-use crate::domain::{BoxFormat, BoxSpace, BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding, Square};
+use crate::domain::{
+    BoxFormat, BoxSpace, BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding, SideRounding, Square,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Usual {
@@ -50,11 +52,16 @@ pub(crate) enum Usual {
     /// SSD with `ResNet-34` of `MLPerf` and the ONNX Model Zoo.
     MlPerfSsd,
     Yolop,
+    /// timm's `EfficientDet` (efficientdet-pytorch), whose classes begin at 1.
+    EffDet,
+    /// `biubug6/Pytorch_Retinaface`.
+    RetinaFace,
+    /// The ONNX Model Zoo's `EfficientNet-Lite4`.
+    EfficientNetLite,
+    /// The ONNX Model Zoo's emotions of faces, from CNTK.
+    FerPlus,
 }
 
-/// `ImageNet`'s mean and standard deviation of RGB in `0..=255`.
-const MMDETECTION_MEAN: [f32; 3] = [123.675, 116.28, 103.53];
-const MMDETECTION_STD: [f32; 3] = [58.395, 57.12, 57.375];
 /// The divisor, `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`.
 const IMAGENET: (f32, [f32; 3], [f32; 3]) = (255.0, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
 
@@ -99,6 +106,10 @@ impl Usual {
             Self::KerasRetinaNet => "keras-retinanet",
             Self::MlPerfSsd => "MLPerf's SSD",
             Self::Yolop => "YOLOP",
+            Self::EffDet => "effdet",
+            Self::RetinaFace => "RetinaFace",
+            Self::EfficientNetLite => "the ONNX Model Zoo's EfficientNet-Lite4",
+            Self::FerPlus => "the ONNX Model Zoo's FER+",
         }
     }
 
@@ -107,87 +118,124 @@ impl Usual {
         (self == Self::Yolov3).then_some([416; 2])
     }
 
+    /// Whether the exporter's own code leaves the size of an image to a graph that accepts any.
+    pub(crate) fn leaves_size_to_graph(self) -> bool {
+        matches!(self, Self::TensorFlow | Self::RetinaFace)
+    }
+
     pub(crate) fn pixels(self) -> PixelNotes {
         let because = format!("ONNX does not record this; {} models expect it", self.name());
-        let letterbox = |fill: u8, position, rounding, boxes_back| NotedResize::Letterbox {
-            fill: Fill([fill; 3]),
+        let (divide_by, mean, std) = self.levels();
+        PixelNotes {
+            resize: Some(Noted { value: self.resize(), because: because.clone() }),
+            interpolation: Some(Noted { value: self.interpolation(), because: because.clone() }),
+            order: Some(Noted { value: self.order(), because: because.clone() }),
+            divide_by: Some(Noted { value: divide_by, because: because.clone() }),
+            mean: Some(Noted { value: mean, because: because.clone() }),
+            std: Some(Noted { value: std, because }),
+        }
+    }
+
+    fn order(self) -> ChannelOrder {
+        match self {
+            Self::Yolox
+            | Self::NanoDet
+            | Self::NanoDetPlus
+            | Self::KerasRetinaNet
+            | Self::WdTagger
+            | Self::DetectionOut
+            | Self::YuNet
+            | Self::RetinaFace
+            | Self::Detectron2 => ChannelOrder::Bgr,
+            _ => ChannelOrder::Rgb,
+        }
+    }
+
+    /// The divisor, mean and standard deviation, in the model's channel order.
+    fn levels(self) -> (f32, [f32; 3], [f32; 3]) {
+        match self {
+            Self::Detr
+            | Self::Yolop
+            | Self::RfDetr
+            | Self::MlPerfSsd
+            | Self::Yolov5Classifier
+            | Self::EffDet
+            | Self::PicoDet => IMAGENET,
+            Self::NanoDet | Self::NanoDetPlus => (1.0, [103.53, 116.28, 123.675], [57.375, 57.12, 58.395]),
+            Self::MmDetection => (1.0, [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]),
+            Self::TeachableMachine | Self::TensorFlowLite => (127.5, [1.0; 3], [1.0; 3]),
+            Self::KerasRetinaNet => (1.0, [103.939, 116.779, 123.68], [1.0; 3]),
+            Self::RetinaFace => (1.0, [104.0, 117.0, 123.0], [1.0; 3]),
+            Self::Ssd | Self::EfficientNetLite => (1.0, [127.0; 3], [128.0; 3]),
+            Self::Scrfd => (1.0, [127.5; 3], [128.0; 3]),
+            Self::Yolox
+            | Self::TensorFlow
+            | Self::WdTagger
+            | Self::DetectionOut
+            | Self::DamoYolo
+            | Self::YuNet
+            | Self::FerPlus
+            | Self::Detectron2 => (1.0, [0.0; 3], [1.0; 3]),
+            _ => (255.0, [0.0; 3], [1.0; 3]),
+        }
+    }
+
+    fn interpolation(self) -> Interpolation {
+        match self {
+            Self::NanoDet | Self::NanoDetPlus => Interpolation::OpencvWarp,
+            Self::Paddle | Self::PicoDet => Interpolation::OpencvCubic,
+            Self::TeachableMachine => Interpolation::PillowLanczos,
+            Self::WdTagger | Self::Yolov3 | Self::CustomVision => Interpolation::PillowBicubic,
+            // RF-DETR and MLPerf use torchvision's antialiased resize of a float image, which differs from Pillow's only
+            // by rounding.
+            Self::Detr
+            | Self::TensorFlow
+            | Self::RtDetr
+            | Self::TensorFlowLite
+            | Self::RfDetr
+            | Self::MlPerfSsd
+            | Self::EffDet
+            | Self::FerPlus
+            | Self::Detectron2 => Interpolation::PillowBilinear,
+            _ => Interpolation::OpencvLinear,
+        }
+    }
+
+    fn resize(self) -> NotedResize {
+        let filled = |fill, position, rounding, boxes_back| NotedResize::Letterbox {
+            fill: Fill(fill),
             position,
             rounding,
             boxes_back,
         };
-        let (rgb, bgr) = (ChannelOrder::Rgb, ChannelOrder::Bgr);
-        let short_side = NotedResize::ShortSidePad { short_side: 800, max_long_side: 1333, pad_to_multiple: 1 };
-        let (plain, opencv) = ((255.0, [0.0; 3], [1.0; 3]), Interpolation::OpencvLinear);
-        let centered = |boxes_back| letterbox(114, Position::Center, Rounding::HalfEven, boxes_back);
-        let (order, (divide_by, mean, std), interpolation, resize) = match self {
-            Self::Yolo => (rgb, plain, opencv, centered(BoxesBack::OneRatio)),
-            Self::Yolov5 => (rgb, plain, opencv, centered(BoxesBack::ExactPadding)),
-            Self::Yolox => {
-                let resize = letterbox(114, Position::TopLeft, Rounding::Down, BoxesBack::OneRatio);
-                (bgr, (1.0, [0.0; 3], [1.0; 3]), opencv, resize)
-            }
-            Self::NanoDet | Self::NanoDetPlus => {
-                let pixels = (1.0, [103.53, 116.28, 123.675], [57.375, 57.12, 58.395]);
-                // `keep_ratio` in the package's configuration files.
-                let resize = if self == Self::NanoDet {
-                    letterbox(0, Position::Center, Rounding::HalfEven, BoxesBack::ExactPadding)
-                } else {
-                    NotedResize::Stretch
-                };
-                (bgr, pixels, Interpolation::OpencvWarp, resize)
+        let centered = |boxes_back| filled([114; 3], Position::Center, Rounding::HalfEven, boxes_back);
+        let top_left = |fill| filled(fill, Position::TopLeft, Rounding::Down, BoxesBack::OneRatio);
+        let short_side =
+            |rounding| NotedResize::ShortSidePad { short_side: 800, max_long_side: 1333, pad_to_multiple: 1, rounding };
+        match self {
+            Self::Yolo => centered(BoxesBack::OneRatio),
+            Self::Yolov5 | Self::Yolop => centered(BoxesBack::ExactPadding),
+            Self::Yolox => top_left([114; 3]),
+            Self::YuNet | Self::Scrfd | Self::RetinaFace => top_left([0; 3]),
+            // `ResizePad` in effdet's `transforms_coco_eval`, filled with 255 times ImageNet's mean.
+            Self::EffDet => top_left([124, 116, 104]),
+            // `keep_ratio` in the package's configuration files; off for NanoDet-Plus and DAMO-YOLO.
+            Self::NanoDet => filled([0; 3], Position::Center, Rounding::HalfEven, BoxesBack::ExactPadding),
+            Self::MmDetection => filled([114; 3], Position::TopLeft, Rounding::HalfUp, BoxesBack::EachAxis),
+            // Boxes are in pixels of the image; with this mapping, no padding of a letterbox is removed.
+            Self::Yolov3 => filled([128; 3], Position::Center, Rounding::Down, BoxesBack::ExactPadding),
+            Self::Detr => short_side(SideRounding::ByPadding),
+            Self::KerasRetinaNet => short_side(SideRounding::HalfEven),
+            Self::Detectron2 => short_side(SideRounding::HalfUp),
+            Self::TeachableMachine => NotedResize::Square(Square::Fit),
+            Self::WdTagger => NotedResize::Square(Square::PadWhite),
+            Self::Yolov5Classifier => NotedResize::Square(Square::Crop),
+            // 87.5% of the short side (`resize_with_aspectratio` in the Model Zoo's README).
+            Self::EfficientNetLite => {
+                NotedResize::Crop { short_side: 256, long_side: Rounding::Down, offset: Rounding::Down }
             }
             // YOLO-NAS as in the documentation of its export; its own `predict` scales to 636 and pads to 640.
-            Self::UltralyticsRtDetr | Self::Yolov4 | Self::YoloNas => (rgb, plain, opencv, NotedResize::Stretch),
-            Self::Paddle => (rgb, plain, Interpolation::OpencvCubic, NotedResize::Stretch),
-            Self::MmDetection => {
-                let resize = letterbox(114, Position::TopLeft, Rounding::HalfUp, BoxesBack::EachAxis);
-                (rgb, (1.0, MMDETECTION_MEAN, MMDETECTION_STD), opencv, resize)
-            }
-            Self::Detr => (rgb, IMAGENET, Interpolation::PillowBilinear, short_side),
-            Self::TensorFlow => (rgb, (1.0, [0.0; 3], [1.0; 3]), Interpolation::PillowBilinear, NotedResize::Stretch),
-            Self::RtDetr => (rgb, plain, Interpolation::PillowBilinear, NotedResize::Stretch),
-            Self::TeachableMachine => {
-                let resize = NotedResize::Square(Square::Fit);
-                (rgb, (127.5, [1.0; 3], [1.0; 3]), Interpolation::PillowLanczos, resize)
-            }
-            Self::TensorFlowLite => {
-                (rgb, (127.5, [1.0; 3], [1.0; 3]), Interpolation::PillowBilinear, NotedResize::Stretch)
-            }
-            Self::KerasRetinaNet => (bgr, (1.0, [103.939, 116.779, 123.68], [1.0; 3]), opencv, short_side),
-            Self::Yolop => (rgb, IMAGENET, opencv, centered(BoxesBack::ExactPadding)),
-            // torchvision's antialiased resize of a float image, which differs from Pillow's only by rounding.
-            Self::RfDetr | Self::MlPerfSsd => (rgb, IMAGENET, Interpolation::PillowBilinear, NotedResize::Stretch),
-            Self::WdTagger => {
-                let resize = NotedResize::Square(Square::PadWhite);
-                (bgr, (1.0, [0.0; 3], [1.0; 3]), Interpolation::PillowBicubic, resize)
-            }
-            Self::Yolov5Classifier => (rgb, IMAGENET, opencv, NotedResize::Square(Square::Crop)),
-            Self::DetectionOut => (bgr, (1.0, [0.0; 3], [1.0; 3]), opencv, NotedResize::Stretch),
-            Self::Yolov3 => {
-                // Boxes are in pixels of the image; with this mapping, no padding of a letterbox is removed.
-                let resize = letterbox(128, Position::Center, Rounding::Down, BoxesBack::ExactPadding);
-                (rgb, plain, Interpolation::PillowBicubic, resize)
-            }
-            // `keep_ratio` is off in the package's configuration files.
-            Self::DamoYolo => (rgb, (1.0, [0.0; 3], [1.0; 3]), opencv, NotedResize::Stretch),
-            Self::Ssd => (rgb, (1.0, [127.0; 3], [128.0; 3]), opencv, NotedResize::Stretch),
-            Self::YuNet | Self::Scrfd => {
-                let resize = letterbox(0, Position::TopLeft, Rounding::Down, BoxesBack::OneRatio);
-                let is_yunet = self == Self::YuNet;
-                let levels = if is_yunet { (1.0, [0.0; 3], [1.0; 3]) } else { (1.0, [127.5; 3], [128.0; 3]) };
-                (if is_yunet { bgr } else { rgb }, levels, opencv, resize)
-            }
-            Self::CustomVision => (rgb, plain, Interpolation::PillowBicubic, NotedResize::Stretch),
-            Self::PicoDet => (rgb, IMAGENET, Interpolation::OpencvCubic, NotedResize::Stretch),
-            Self::Detectron2 => (bgr, (1.0, [0.0; 3], [1.0; 3]), Interpolation::PillowBilinear, short_side),
-        };
-        PixelNotes {
-            resize: Some(Noted { value: resize, because: because.clone() }),
-            interpolation: Some(Noted { value: interpolation, because: because.clone() }),
-            order: Some(Noted { value: order, because: because.clone() }),
-            divide_by: Some(Noted { value: divide_by, because: because.clone() }),
-            mean: Some(Noted { value: mean, because: because.clone() }),
-            std: Some(Noted { value: std, because }),
+            _ => NotedResize::Stretch,
         }
     }
 }

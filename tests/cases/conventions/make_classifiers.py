@@ -60,14 +60,14 @@ def stretch_rule(side, crop=None):
 def make(
     case, pixels, names, files=(), resize=None, interpolation="pillow-bilinear", channels="rgb", metadata=None,
     values="logits", layout="nchw", scaled_inside=False, is_8_bit=False, preset=None, only_likely=(), image=IMAGE,
-    square=None,
+    square=None, ports=("pixel_values", "logits"), label_set=None,
 ):
     """`pixels` [side, side, 3] (or 1) are those of the exporter; `names` those of the classes in the predictions. With
     `preset` nothing is written about the pixels, and the name of the preset says how they are prepared. `only_likely`
-    are the fields that nothing states."""
+    are the fields that nothing states. `ports` are the names of input and output; `label_set` is assumed because of them."""
     side, picture = len(pixels), image
     graph = Graph()
-    image = graph.op("Cast", "pixel_values", to=F32) if is_8_bit else "pixel_values"
+    image = graph.op("Cast", ports[0], to=F32) if is_8_bit else ports[0]
     if layout == "nhwc":
         image = graph.op("Transpose", image, perm=[0, 3, 1, 2])
     if scaled_inside:
@@ -83,16 +83,16 @@ def make(
         flat = graph.op("Mul", flat, graph.const(0.02))
     logits = graph.op("MatMul", flat, weights(graph, features, columns))
     activation = {"logits": "Identity", "softmax": "Softmax"}.get(values, "Sigmoid")
-    last = None if is_8_bit else ["logits"]
+    last = None if is_8_bit else [ports[1]]
     scores = graph.op(activation, logits, outputs=last, **({"axis": 1} if values == "softmax" else {}))
     if is_8_bit:
-        graph.op("Cast", graph.op("Round", graph.op("Mul", scores, graph.const(255))), to=U8, outputs=["logits"])
+        graph.op("Cast", graph.op("Round", graph.op("Mul", scores, graph.const(255))), to=U8, outputs=[ports[1]])
     element, shape = U8 if is_8_bit else F32, [1, side, side, count] if layout == "nhwc" else [1, count, side, side]
-    inputs, outputs = [("pixel_values", element, shape)], [("logits", element, [1, columns])]
+    inputs, outputs = [(ports[0], element, shape)], [(ports[1], element, [1, columns])]
     model = graph.model(inputs, outputs, metadata)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     tensor = (pixels if layout == "nhwc" else pixels.transpose(2, 0, 1))[None]
-    found = session.run(None, {"pixel_values": tensor.astype(np.uint8 if is_8_bit else np.float32)})[0][0]
+    found = session.run(None, {ports[0]: tensor.astype(np.uint8 if is_8_bit else np.float32)})[0][0]
     found = found.astype(np.float64) / (255 if is_8_bit else 1)
     multi_label = "multi_label_classification" in json.dumps(dict(files))
     if values == "logits":
@@ -121,7 +121,7 @@ def make(
         model,
         card={
             "task": "classification",
-            "labels": "labels.txt" if has_names else None,
+            "labels": "labels.txt" if has_names else label_set,
             "input": {"layout": layout, **({} if preset else known)},
             "output": {"classification": {"values": words.get(values, "probabilities")}},
         },
@@ -134,6 +134,7 @@ def make(
         image=picture,
         classes={names[index]: float(found[index]) for index in sorted(best)},
         **({"preset": preset} if preset else {}),
+        **({"names_decide": True} if label_set else {}),
     )
     for name, content in dict(files).items():
         text = content if isinstance(content, str) else json.dumps(content, indent=1) + "\n"
@@ -610,12 +611,36 @@ PostProcess:
     )
 
 
+def model_zoo():
+    """EfficientNet-Lite4 and FER+ of the ONNX Model Zoo, by the code in its READMEs (FER+'s leaves the resizing to the
+    reader). Nothing but the names of their tensors tells what they are."""
+    height, width = np.asarray(PHOTO).shape[:2]
+    short = int(100.0 * 224 / 87.5)
+    size = (short, int(short * height / width)) if height > width else (int(short * width / height), short)
+    resized = cv2.resize(np.asarray(PHOTO), size, interpolation=cv2.INTER_LINEAR)
+    left, top = (int((side - 224) / 2) for side in size)
+    pixels = (resized[top : top + 224, left : left + 224].astype(np.float64) - 127) / 128
+    lines = (HERE.parents[2] / "models/labels/imagenet.txt").read_text().splitlines()
+    make(
+        "zoo-efficientnet-lite4", pixels, [line.split("\t")[1] for line in lines], resize=crop_rule(short, 224, "down"),
+        interpolation="opencv-linear", values="softmax", layout="nhwc", only_likely=PIXEL_FIELDS,
+        ports=("images:0", "Softmax:0"), label_set="imagenet",
+    )
+    names = "neutral happiness surprise sadness anger disgust fear contempt".split()
+    pixels = np.asarray(PHOTO.convert("L").resize((64, 64), Image.BILINEAR), np.float64)[..., None]
+    make(
+        "zoo-ferplus", pixels, names, resize=stretch_rule(64), channels="gray", scaled_inside=True,
+        only_likely=PIXEL_FIELDS[1:], ports=("Input3", "Plus692_Output_0"), label_set="labels.txt",
+    )
+
+
 CASES = [
     timm, transformers_vit, transformers_convnext, transformers_mobilevit, transformers_efficientnet,
     ultralytics_square, timm_squash, transformers_deit, transformers_multi_label, keras_tf, keras_caffe, keras_torch,
     keras_scaled_inside, tflite, sigmoids, transformers_levit, transformers_poolformer, transformers_unknown,
     onnx_image_metadata, teachable_machine, gray, one_probability, custom_vision, keras_named,
     wd_tagger, yolov5_classifier, paddle_classifier, lobe, named_otherwise, paddle_multi_label,
+    model_zoo,
 ]
 
 if __name__ == "__main__":

@@ -478,21 +478,23 @@ label_list:
 
 
 def mmdeploy_dynamic(image):
-    """MMDeploy's dynamic export: the short side of `pipeline.json`, or less for long images, padded with zeros to a
-    multiple of 32."""
+    """MMDeploy's dynamic export: the short side of `pipeline.json`, or less for long images, rounded half up as in mmcv's
+    `rescale_size`, padded with zeros to a multiple of 32."""
     graph = d.Graph()
     boxes, scores, labels = final_parts(graph, graph.features("input", scale=0.5), 24, (64, 64), 49)
     graph.op("Concat", boxes, scores, axis=2, outputs=["dets"])
     reshaped(graph, graph.op("Cast", labels, to=I64), [1, 24], "labels")
     model = graph.model([("input", F32, ["n", 3, "height", "width"])], [("dets", F32, ["n", 24, 5]), ("labels", I64, ["n", 24])])
-    resize = {"type": "Resize", "keep_ratio": True, "size": [140, 60]}
+    resize = {"type": "Resize", "keep_ratio": True, "size": [140, 62]}
     mean, std = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
-    canvas = cv2.resize(image, (88, 60), interpolation=cv2.INTER_LINEAR)
+    gain = min(140 / image.shape[1], 62 / image.shape[0])
+    size = tuple(int(side * gain + 0.5) for side in image.shape[1::-1])
+    canvas = cv2.resize(image, size, interpolation=cv2.INTER_LINEAR)
     tensor = np.zeros((1, 3, 64, 96), np.float32)
-    tensor[:, :, :60, :88] = d.planar(canvas, 1.0, mean, std)
+    tensor[:, :, : size[1], : size[0]] = d.planar(canvas, 1.0, mean, std)
     raw = d.run(model, {"input": tensor})
     dets = in_rows(raw["dets"])
-    found = d.detections(d.stretched(dets[:, :4], image, (88, 60)), raw["labels"][0], dets[:, 4], 0.3)
+    found = d.detections(d.stretched(dets[:, :4], image, size), raw["labels"][0], dets[:, 4], 0.3)
     text = pipeline_json(mean, std, resize).replace('"to_rgb": false', '"to_rgb": true')
     d.write("mmdeploy-dynamic", model, found, 0.3, {"pipeline.json": text, "labels.txt": "\n".join(d.NAMES) + "\n"})
 
@@ -944,8 +946,8 @@ def tflite_ssd(image):
 
 def keras_retinanet(image):
     """keras-retinanet: `filtered_detections` as corners in input pixels, scores and classes. BGR minus the mean, resized
-    by OpenCV to a short side of 800 and a long side of at most 1333 (here in 8 bits and
-    to a whole number of pixels, which differs by rounding alone)."""
+    by OpenCV to a short side of 800 and a long side of at most 1333, with one ratio for both axes (here in 8 bits and to
+    a whole number of pixels, which differs by rounding alone)."""
     graph = d.Graph()
     shape = graph.op("Cast", graph.op("Shape", "input_1"), to=F32)
     sides = graph.op("Gather", shape, graph.const([2, 1, 2, 1], np.int64))
@@ -959,7 +961,7 @@ def keras_retinanet(image):
     ratio = min(800 / min(image.shape[:2]), 1333 / max(image.shape[:2]))
     canvas = cv2.resize(image[..., ::-1], [round(side * ratio) for side in image.shape[1::-1]])
     raw = d.run(model, {"input_1": (canvas.astype(np.float32) - np.float32([103.939, 116.779, 123.68]))[None]})
-    boxes = in_rows(raw[names[0]]) * np.array([image.shape[1] / canvas.shape[1], image.shape[0] / canvas.shape[0]] * 2)
+    boxes = in_rows(raw[names[0]]) / ratio
     found = d.detections(boxes, raw[names[2]][0], raw[names[1]][0].astype(np.float64), 0.25)
     d.write("keras-retinanet", model, found, 0.25)
 
@@ -1074,6 +1076,55 @@ def scrfd(image):
         scores.append(raw[str(440 + level)].astype(np.float64))
     boxes = d.one_ratio(np.concatenate(boxes), image, ratio, new, pad)
     write("scrfd", model, ranked(boxes, np.concatenate(scores), 0.4))
+
+
+def retinaface(image):
+    """biubug6/Pytorch_Retinaface: offsets from two square priors per cell, which follow one another, with the variances
+    0.1 and 0.2, then softmax of background and face, and key points. BGR minus (104, 117, 123) of the image as it is,
+    suppression at 0.4."""
+    graph = d.Graph()
+    features = graph.features("input", scale=1 / 255)
+    sides = graph.op("Slice", graph.op("Shape", "input"), graph.const([2], np.int64), graph.const([4], np.int64))
+    counts = []
+    for stride in STRIDES:
+        cells = graph.op("Add", sides, graph.const([stride - 1] * 2, np.int64))
+        cells = graph.op("Cast", graph.op("Div", cells, graph.const([stride] * 2, np.int64)), to=F32)
+        counts.append(graph.op("Mul", graph.op("ReduceProd", cells, keepdims=1), graph.const([2.0])))
+    count = graph.op("Cast", graph.op("Sum", *counts), to=I64)
+    # As many rows as the largest image of the tests needs.
+    waves = graph.waves(features, 4000, 15, 91)
+    rows = graph.op("Slice", waves, graph.const([0], np.int64), count, graph.const([1], np.int64))
+    graph.op("Mul", graph.columns(rows, 0, 4), graph.const(2.0), outputs=["output"])
+    score = graph.op("Sigmoid", graph.scaled(graph.columns(rows, 4, 5), 14.0, -12.5))
+    graph.op("Concat", graph.op("Sub", graph.const(1.0), score), score, axis=2, outputs=["outputt"])
+    named(graph, graph.columns(rows, 5, 15), "outputtt")
+    ports = [(name, F32, [1, "n", width]) for name, width in (("output", 4), ("outputt", 2), ("outputtt", 10))]
+    model = graph.model([("input", F32, [1, 3, "height", "width"])], ports)
+    raw = d.run(model, {"input": d.planar(image[..., ::-1], 1.0, (104, 117, 123))})
+    priors = []
+    for stride, sizes in zip(STRIDES, ((16, 32), (64, 128), (256, 512))):
+        for y, x in np.ndindex(-(-image.shape[0] // stride), -(-image.shape[1] // stride)):
+            priors += [((x + 0.5) * stride, (y + 0.5) * stride, size, size) for size in sizes]
+    priors, offsets = np.array(priors), in_rows(raw["output"])
+    centers = priors[:, :2] + offsets[:, :2] * 0.1 * priors[:, 2:]
+    boxes = d.corners(np.concatenate([centers, priors[:, 2:] * np.exp(offsets[:, 2:] * 0.2)], axis=1))
+    write("retinaface", model, ranked(boxes, in_rows(raw["outputt"])[:, 1:], 0.4))
+
+
+def effdet(image):
+    """efficientdet-pytorch's DetBenchPredict: 100 rows of corners in input pixels, score and class, from 1. RGB with
+    ImageNet's mean and std, resized by Pillow to the top left of that mean."""
+    graph = d.Graph()
+    boxes, scores, labels = final_parts(graph, graph.features("input"), 100, (128, 128), 92)
+    graph.op("Concat", boxes, scores, graph.op("Add", labels, graph.const(1.0)), axis=2, outputs=["output"])
+    model = graph.model([("input", F32, [1, 3, 128, 128])], [("output", F32, [1, 100, 6])])
+    ratio = min(128 / side for side in image.shape[:2])
+    size = tuple(int(side * ratio) for side in image.shape[1::-1])
+    canvas = Image.new("RGB", (128, 128), tuple(int(round(255 * mean)) for mean in IMAGENET[0]))
+    canvas.paste(Image.fromarray(image).resize(size, Image.BILINEAR))
+    table = in_rows(d.run(model, {"input": d.planar(np.asarray(canvas), 255.0, *IMAGENET)})["output"])
+    found = d.detections(table[:, :4] / ratio, table[:, 5].astype(int) - 1, table[:, 4], 0.005)
+    write("effdet", model, found, {"labels.txt": "\n".join(d.NAMES) + "\n"})
 
 
 def refused_centernet():
@@ -1216,6 +1267,8 @@ CASES = {
     "one-class": lambda _: one_class(),
     "yunet": lambda _: yunet(),
     "scrfd": scrfd,
+    "retinaface": retinaface,
+    "effdet": effdet,
     "refused-centernet": lambda _: refused_centernet(),
     "refused-yolov2": lambda _: refused_yolov2(),
     "refused-retinanet": lambda _: refused_retinanet(),

@@ -52,53 +52,12 @@ fn class_scores(
     found.because = format!("{boxes} has four numbers per box, {scores} a score for each of its classes");
     found.part("boxes", &boxes.name, true, "four numbers per box");
     found.part("scores", &scores.name, true, "a number for each class of each box");
-    let are_shares = table.are_shares();
-    let sum_to_one = are_shares && table.rows().all(|row| (row.iter().sum::<f64>() - 1.0).abs() < SUM_TOLERANCE);
     let counts = model.label_counts();
     let has_background = counts.contains(&(columns - 1)) && !counts.contains(&columns);
     let known = Queries::known(model, boxes, scores);
-    let (activation, background, because) = match &known {
-        _ if are_shares && (sum_to_one || has_background) => {
-            let background = if table.mostly_best(0) {
-                Background::First
-            } else if table.mostly_best(columns - 1) || has_background {
-                Background::Last
-            } else {
-                Background::None
-            };
-            (Activation::None, background, "the numbers per box sum to 1: softmax is already applied".to_owned())
-        }
-        _ if are_shares => (Activation::None, Background::None, "the numbers are from 0 to 1".to_owned()),
-        Some(Noted { value: Queries::Softmax, because }) => (Activation::Softmax, Background::Last, because.clone()),
-        Some(Noted { value: Queries::Sigmoid { .. } | Queries::RfDetr, because }) => {
-            (Activation::Sigmoid, Background::None, because.clone())
-        }
-        Some(_) if columns == COCO_IDS + 1 => (
-            Activation::Softmax,
-            Background::Last,
-            format!("{columns} numbers are those of COCO's {COCO_IDS} ids and “no object”"),
-        ),
-        _ if has_background => (
-            Activation::Softmax,
-            Background::Last,
-            format!("{columns} numbers for {} named classes: the last is “no object”", columns - 1),
-        ),
-        _ if columns > 1 && table.mostly_best(columns - 1) => (
-            Activation::Softmax,
-            Background::Last,
-            "the last number is the largest in most boxes: “no object”".to_owned(),
-        ),
-        _ if columns > 1 && table.mostly_best(0) => {
-            (Activation::Softmax, Background::First, "the first number is the largest in most boxes".to_owned())
-        }
-        _ => (
-            Activation::Sigmoid,
-            Background::None,
-            "no number is the largest in most boxes, so none is “no object”".to_owned(),
-        ),
-    };
+    let (activation, background, because) = table.activation(has_background, known.as_ref());
     let says_activation = known.as_ref().is_some_and(|known| known.value != Queries::ByValues);
-    let is_known = are_shares || says_activation || has_background;
+    let is_known = table.are_shares() || says_activation || has_background;
     found.part("activation", activation.into_str(), is_known, &because);
     found.part("background", background.into_str(), is_known, &because);
     found.output.activation = activation;
@@ -114,19 +73,34 @@ fn class_scores(
         found.is_final = true;
         found.part("selected", &selected.name, true, "three whole numbers per row: image, class and box");
     }
-    let are_in_cells = are_shares && known.is_none() && CellGrid::with_rows(table.boxes, prober.size()).is_some();
-    if table.boxes > MAX_FINAL_ROWS || are_in_cells {
-        let is_suppressed = found.output.selected.is_some();
-        let nms_iou = match columns {
+    let has_grid = || CellGrid::with_rows(table.boxes, prober.size()).is_some();
+    if table.boxes > MAX_FINAL_ROWS || (table.are_shares() && known.is_none() && has_grid()) {
+        found.set_anchors([boxes, scores], table, model, prober);
+    } else {
+        found.set_queries(known.map(|known| known.value), scores, table.boxes, is_known);
+    }
+    found
+}
+
+impl Found {
+    /// The usual suppression and preprocessing of graphs with a box per anchor or cell.
+    fn set_anchors(
+        &mut self,
+        [boxes, scores]: [&Port; 2],
+        table: &ClassTable,
+        model: &RecognitionRequest<'_>,
+        prober: &Prober<'_, '_>,
+    ) {
+        let sum_to_one = table.sum_to_one();
+        let nms_iou = match table.classes {
             _ if !sum_to_one => 0.6,
             // UltraFace has one class, pytorch-ssd several.
             ..=2 => 0.5,
             _ => 0.45,
         };
-        found.output.nms_iou = Some(nms_iou).filter(|_| !is_suppressed);
         let mut names = model.graph.outputs.iter().map(|port| &port.name);
-        let is_normalized = are_normalized(&found.rows(prober)) == Some(true);
-        found.usual = match prober.layout() {
+        let is_normalized = are_normalized(&self.rows(prober)) == Some(true);
+        self.usual = match prober.layout() {
             Layout::Nhwc | Layout::Hwc => None,
             _ if !prober.auxiliary().is_empty() => usual_of_sizes(prober.auxiliary()),
             _ if sum_to_one => Some(Usual::Ssd),
@@ -139,31 +113,37 @@ fn class_scores(
             }
             _ => Some(Usual::Yolo),
         };
-        if found.usual == Some(Usual::DamoYolo) {
-            found.output.nms_iou = Some(0.7);
+        if self.output.selected.is_some() {
+            return;
         }
-        if !is_suppressed && found.usual != Some(Usual::Yolov4) {
-            found.keep_all_classes();
+        self.output.nms_iou = Some(if self.usual == Some(Usual::DamoYolo) { 0.7 } else { nms_iou });
+        if self.usual != Some(Usual::Yolov4) {
+            self.keep_all_classes();
         }
-    } else if activation == Activation::Sigmoid {
-        let limit = match known {
-            Some(Noted { value: Queries::Sigmoid { limit: Some(limit) }, .. }) => Some(limit),
-            _ => u32::try_from(table.boxes).ok(),
-        };
-        found.output.label_choice = LabelChoice::All;
-        found.output.max_boxes = limit;
-        found.usual = Some(match known {
-            Some(Noted { value: Queries::RfDetr, .. }) => Usual::RfDetr,
-            Some(Noted { value: Queries::Sigmoid { limit: Some(_) }, .. }) => Usual::Detr,
-            // The name in the code of DETR, Deformable DETR and DINO; RT-DETR's own export has another.
-            _ if scores.name == "pred_logits" => Usual::Detr,
-            _ => Usual::RtDetr,
-        });
-        found.part("label_choice", "all", is_known, "the best scores across all queries and classes count");
-    } else if activation == Activation::Softmax {
-        found.usual = Some(Usual::Detr);
     }
-    found
+
+    /// The usual selection and preprocessing of a transformer with this many queries.
+    fn set_queries(&mut self, known: Option<Queries>, scores: &Port, count: usize, is_known: bool) {
+        match self.output.activation {
+            Activation::Sigmoid => {
+                self.output.label_choice = LabelChoice::All;
+                self.output.max_boxes = match known {
+                    Some(Queries::Sigmoid { limit: Some(limit) }) => Some(limit),
+                    _ => u32::try_from(count).ok(),
+                };
+                self.usual = Some(match known {
+                    Some(Queries::RfDetr) => Usual::RfDetr,
+                    Some(Queries::Sigmoid { limit: Some(_) }) => Usual::Detr,
+                    // The name in the code of DETR, Deformable DETR and DINO; RT-DETR's own export has another.
+                    _ if scores.name == "pred_logits" => Usual::Detr,
+                    _ => Usual::RtDetr,
+                });
+                self.part("label_choice", "all", is_known, "the best scores across all queries and classes count");
+            }
+            Activation::Softmax => self.usual = Some(Usual::Detr),
+            Activation::None | Activation::SquareRoot => {}
+        }
+    }
 }
 
 /// The scores of a transformer's queries, whose boxes are center and size from 0 to 1.
@@ -266,6 +246,53 @@ impl ClassTable {
 
     fn are_shares(&self) -> bool {
         self.values.iter().all(|value| (-SUM_TOLERANCE..=1.0 + SUM_TOLERANCE).contains(value))
+    }
+
+    fn sum_to_one(&self) -> bool {
+        self.are_shares() && self.rows().all(|row| (row.iter().sum::<f64>() - 1.0).abs() < SUM_TOLERANCE)
+    }
+
+    /// How the numbers become scores, which of them is no class, and why.
+    fn activation(&self, has_background: bool, known: Option<&Noted<Queries>>) -> (Activation, Background, String) {
+        let last = self.classes - 1;
+        let (activation, background, because) = match known {
+            _ if self.are_shares() && (self.sum_to_one() || has_background) => {
+                let background = if self.mostly_best(0) {
+                    Background::First
+                } else if self.mostly_best(last) || has_background {
+                    Background::Last
+                } else {
+                    Background::None
+                };
+                (Activation::None, background, "the numbers per box sum to 1: softmax is already applied")
+            }
+            _ if self.are_shares() => (Activation::None, Background::None, "the numbers are from 0 to 1"),
+            Some(Noted { value: Queries::Softmax, because }) => {
+                (Activation::Softmax, Background::Last, because.as_str())
+            }
+            Some(Noted { value: Queries::Sigmoid { .. } | Queries::RfDetr, because }) => {
+                (Activation::Sigmoid, Background::None, because.as_str())
+            }
+            Some(_) if self.classes == COCO_IDS + 1 => {
+                (Activation::Softmax, Background::Last, "92 numbers are those of COCO's 91 ids and “no object”")
+            }
+            _ if has_background => {
+                let because = format!("{} numbers for {last} named classes: the last is “no object”", self.classes);
+                return (Activation::Softmax, Background::Last, because);
+            }
+            _ if last > 0 && self.mostly_best(last) => {
+                let because = "the last number is the largest in most boxes: “no object”";
+                (Activation::Softmax, Background::Last, because)
+            }
+            _ if last > 0 && self.mostly_best(0) => {
+                (Activation::Softmax, Background::First, "the first number is the largest in most boxes")
+            }
+            _ => {
+                let because = "no number is the largest in most boxes, so none is “no object”";
+                (Activation::Sigmoid, Background::None, because)
+            }
+        };
+        (activation, background, because.to_owned())
     }
 
     /// Whether this class has the best score in most boxes.

@@ -110,12 +110,22 @@ fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     }
     found.usual = Some(match prober.layout() {
         Layout::Nhwc | Layout::Hwc => Usual::TensorFlow,
+        Layout::Nchw if !model.notes.is_ultralytics() && is_from_effdet(&table, order, prober) => Usual::EffDet,
         Layout::Nchw | Layout::Chw if order.boxes == 2 => Usual::Paddle,
         Layout::Nchw | Layout::Chw if order.boxes == 3 => Usual::DetectionOut,
         Layout::Nchw | Layout::Chw if order.batch_index.is_some() => Usual::Yolov5,
         Layout::Nchw | Layout::Chw => Usual::Yolo,
     });
     Some(found)
+}
+
+/// Whether there are 100 rows with classes from 1 (`MAX_DETECTIONS_PER_IMAGE` and `generate_detections` in effdet's
+/// `anchors.py`), for an input whose sides are a multiple of 128, like those of `EfficientDet`.
+fn is_from_effdet(table: &Table, order: &Order, prober: &Prober<'_, '_>) -> bool {
+    let [label, score] = [order.label, order.score].map(|column| &table.columns[column as usize]);
+    let has_sides = prober.size().into_iter().all(|side| side.is_multiple_of(128));
+    let from_one = label.is_whole && label.min >= 1.0 && label.max > label.min && score.is_share();
+    order.boxes == 0 && order.label == 5 && table.rows == 100 && has_sides && from_one
 }
 
 /// The channels of an output `[1, channels, height, width]` other than `boxes`, if there is exactly one.

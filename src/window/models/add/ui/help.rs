@@ -82,6 +82,10 @@ fn help_of_input(field: &str) -> &'static str {
         "input.resize.short-side-pad.cut_to_multiple" => {
             "Rounds both sides down to a multiple of this, in pixels. Usual: 1 (no rounding); 16 for YOLOS"
         }
+        "input.resize.short-side-pad.rounding" => {
+            "Rounding of the resized sides, and mapping of boxes back. Usual: By padding; halves up for MMDetection and \
+             Detectron2; halves to even for keras-retinanet"
+        }
         "input.square" => {
             "Makes the image square before it is resized. Usual: No; Crop for fastai and YOLOv5 classifiers"
         }
@@ -169,6 +173,9 @@ fn help_of_boxes(field: &str) -> &'static str {
         }
         "grid.coding.anchors.sizes" => {
             "Width x height of each anchor, in pixels of the input, level by level. Usual: YOLOv5’s nine"
+        }
+        "grid.coding.priors.sizes" => {
+            "Width x height of each prior, in pixels of the input, level by level. Usual: RetinaFace’s six"
         }
         _ => "",
     }

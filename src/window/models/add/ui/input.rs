@@ -184,7 +184,7 @@ fn resize_ui(ui: &mut Ui, rows: &mut Rows<'_>, rule: &mut ResizeRule) {
             });
             rows.menu_row(ui, &path("boxes_back"), "Map boxes back", boxes_back);
         }
-        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, cut_to_multiple } => {
+        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, cut_to_multiple, rounding } => {
             let path = |field| format!("input.resize.short-side-pad.{field}");
             for (key, name, side) in [
                 ("short_side", "Short side", short_side),
@@ -194,6 +194,7 @@ fn resize_ui(ui: &mut Ui, rows: &mut Rows<'_>, rule: &mut ResizeRule) {
             ] {
                 rows.row(ui, &path(key), name, |ui, field| number(ui, field, side, SIDES, " px"));
             }
+            rows.menu_row(ui, &path("rounding"), "Side rounding", rounding);
         }
     }
 }

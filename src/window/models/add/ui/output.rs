@@ -154,6 +154,7 @@ fn grid_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput) {
             Some(GridCoding::DistanceBins { .. }) => "Distance bins (NanoDet)",
             Some(GridCoding::Distances { .. }) => "Distances (SCRFD)",
             Some(GridCoding::Anchors { .. }) => "Anchors (YOLOv5)",
+            Some(GridCoding::Priors { .. }) => "Priors (RetinaFace)",
         };
         let chosen = text(output.grid.as_ref());
         combo(ui, field, chosen, CONTROL_WIDTH, |ui| {
@@ -173,6 +174,10 @@ fn grid_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput) {
     rows.row(ui, &path("grid.strides"), "Strides", |ui, field| {
         list(ui, field, &mut grid.strides, "8, 16, 32", ToString::to_string, |text| text.parse().ok());
     });
+    let sizes_path = match &grid.coding {
+        GridCoding::Priors { .. } => path("grid.coding.priors.sizes"),
+        _ => path("grid.coding.anchors.sizes"),
+    };
     match &mut grid.coding {
         GridCoding::Offsets {} => {}
         GridCoding::DistanceBins { bins, point } => {
@@ -187,8 +192,8 @@ fn grid_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput) {
             });
             rows.menu_row(ui, &path("grid.coding.distances.point"), "Point of a cell", point);
         }
-        GridCoding::Anchors { sizes } => {
-            rows.row(ui, &path("grid.coding.anchors.sizes"), "Anchors", |ui, field| {
+        GridCoding::Anchors { sizes } | GridCoding::Priors { sizes } => {
+            rows.row(ui, &sizes_path, "Anchors", |ui, field| {
                 list(
                     ui,
                     field,
@@ -206,7 +211,7 @@ fn grid_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput) {
 }
 
 /// Each coding with its box format and the current strides.
-fn grids(now: Option<&Grid>) -> [(Option<Grid>, Option<BoxFormat>); 5] {
+fn grids(now: Option<&Grid>) -> [(Option<Grid>, Option<BoxFormat>); 6] {
     let strides = now.map_or_else(|| vec![8, 16, 32], |grid| grid.strides.clone());
     let with = |coding| Some(Grid { strides: strides.clone(), coding });
     [
@@ -215,5 +220,6 @@ fn grids(now: Option<&Grid>) -> [(Option<Grid>, Option<BoxFormat>); 5] {
         (with(GridCoding::DistanceBins { bins: 8, point: CellPoint::Center }), Some(BoxFormat::Xyxy)),
         (with(GridCoding::Distances { anchors: 2, point: CellPoint::TopLeft }), Some(BoxFormat::Xyxy)),
         (with(GridCoding::Anchors { sizes: GridCoding::YOLOV5_ANCHORS.to_vec() }), Some(BoxFormat::Cxcywh)),
+        (with(GridCoding::Priors { sizes: GridCoding::RETINA_FACE_PRIORS.to_vec() }), Some(BoxFormat::Cxcywh)),
     ]
 }

@@ -284,6 +284,7 @@ fn words(word: &'static str) -> &'static str {
         "center" => "In the middle",
         "top-left" => "Top left",
         "down" => "Down",
+        "by-padding" => "By padding: down, or as in DETR",
         "half-even" => "Nearest, halves to even",
         "half-up" => "Nearest, halves up",
         "scale-factor" => "Scale: height, width",
