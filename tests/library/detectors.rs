@@ -120,6 +120,9 @@ fn check_output(expected: &Value, card: &ModelCard) -> Result<(), String> {
     if let Some((field, value)) = expected["output"].as_object().unwrap().iter().find(differs) {
         return Err(format!("{field} is not {value}: {got}"));
     }
+    if expected["labels"].as_str() != card.labels.as_deref() && expected["labels"].is_string() {
+        return Err(format!("the labels are not {}: {:?}", expected["labels"], card.labels));
+    }
     for (name, value) in expected["auxiliary"].as_object().into_iter().flatten() {
         let input = card.input.auxiliary.iter().find(|input| input.name == *name);
         if input.is_none_or(|input| input.value.into_str() != value.as_str().unwrap()) {

@@ -36,10 +36,12 @@ enum Kind {
     Labels,
     /// Lobe's `signature.json`.
     Lobe,
-    /// A text file whose name contains “labels” or “classes”.
+    /// A text or JSON file whose name contains “labels” or “classes”.
     LikelyLabels,
     /// `MMDeploy`'s `pipeline.json`.
     MmDeploy,
+    /// Roboflow's `environment.json`.
+    Roboflow,
     /// Any YAML file: `names` of the training data, or something else.
     Yaml,
 }
@@ -101,6 +103,7 @@ impl Notes {
             Kind::Yaml => self.read_yaml(file),
             Kind::OwnLabels if is_yaml(&file.name) => self.read_yaml(file),
             Kind::OwnLabels | Kind::Labels | Kind::LikelyLabels => self.read_labels(file),
+            Kind::Roboflow => json(&file.text).map(|config| self.read_roboflow(&config, &file.name)),
             Kind::Lobe => json(&file.text).map(|config| self.read_lobe(&config, &file.name)),
         };
         if let Err(reason) = read {
@@ -186,6 +189,16 @@ impl Notes {
         }
     }
 
+    /// The class names and the resize rule of Roboflow's weights (`roboflow.py` in the package `inference`).
+    fn read_roboflow(&mut self, config: &Value, file: &str) {
+        if let Some(labels) = names(&config["CLASS_MAP"]) {
+            self.add_labels(labels, file);
+        }
+        let steps = &config["PREPROCESSING"];
+        let steps = steps.as_str().map_or_else(|| Ok(steps.clone()), json);
+        preprocessing::read_roboflow(self, &steps.unwrap_or_default(), file);
+    }
+
     /// Also adds the names without a first one that stands for the background: a graph may leave it out.
     fn add_labels(&mut self, labels: LabelSet, place: &str) {
         let classes = without_background(&labels);
@@ -211,6 +224,11 @@ impl Notes {
         self.end_to_end = noted(value("end2end"), truth);
         self.nms_in_graph = noted(value("args"), |args| truth(&args["nms"]));
         preprocessing::read_image_metadata(self, metadata);
+        let label_info = metadata.get("model_info label_info").and_then(|text| json(text).ok());
+        if let Some(labels) = label_info.and_then(|info| names(&info["label_names"])) {
+            self.add_labels(labels, "the file metadata");
+        }
+        preprocessing::read_model_info(self, metadata);
         let written_by = |text: &str| metadata.get("author").is_some_and(|author| author.contains(text));
         let has = |key: &str| metadata.contains_key(key);
         let exporter = if written_by("Ultralytics") {
@@ -247,7 +265,8 @@ pub fn read_labels(file_name: &str, text: &str) -> Result<LabelSet, String> {
         "json" => {
             let config = json(text)?;
             let places = [&config["id2label"], &config["label_names"], &config["names"], &config];
-            places.into_iter().find_map(names).ok_or_else(|| "it has neither `id2label` nor a list of names".to_owned())
+            let labels = places.into_iter().find_map(names).or_else(|| class_indices(&config));
+            labels.ok_or_else(|| "it has neither `id2label` nor a list of names".to_owned())
         }
         _ => LabelSet::parse(text).map_err(|error| error.to_string()),
     }
@@ -293,6 +312,7 @@ fn kind(file_name: &str, stem: &str) -> Option<Kind> {
         ("config.json", ..) => Some(Kind::Config),
         ("preprocessor_config.json", ..) => Some(Kind::Preprocessor),
         ("pipeline.json", ..) => Some(Kind::MmDeploy),
+        ("environment.json", ..) => Some(Kind::Roboflow),
         (_, "yaml" | "yml" | "names" | "pbtxt", Some(rest)) if rest.len() == extension.len() + 1 => {
             Some(Kind::OwnLabels)
         }
@@ -303,7 +323,7 @@ fn kind(file_name: &str, stem: &str) -> Option<Kind> {
             Some(Kind::Labels)
         }
         ("signature.json", ..) => Some(Kind::Lobe),
-        (_, "txt", _) if words(&name).any(|word| LABEL_WORDS.contains(&word)) => Some(Kind::LikelyLabels),
+        (_, "txt" | "json", _) if words(&name).any(|word| LABEL_WORDS.contains(&word)) => Some(Kind::LikelyLabels),
         (_, "yaml" | "yml", _) => Some(Kind::Yaml),
         _ => None,
     }
@@ -399,6 +419,13 @@ fn names(value: &Value) -> Option<LabelSet> {
     (!labels.is_empty()).then_some(labels)
 }
 
+/// A table from name to class number, as in Keras' and torchvision's folders of images.
+fn class_indices(value: &Value) -> Option<LabelSet> {
+    let numbers = value.as_object()?.iter();
+    let labels: LabelSet = numbers.map(|(name, id)| Some((whole(id)?, name.clone()))).collect::<Option<_>>()?;
+    (!labels.is_empty()).then_some(labels)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::noted::NotedTask;
@@ -469,9 +496,20 @@ mod tests {
             ("labels.txt", "cat\ndog\nbird\n"),
             ("yolo.names", "red\ngreen\n"),
             ("map.pbtxt", "item { id: 1 name: 'x' }"),
+            ("classes.json", r#"["a", "b", "c", "d"]"#),
+            ("sizes.json", r#"["e"]"#),
         ]);
         let sets: Vec<Vec<&str>> = notes.labels.iter().map(|noted| list(&noted.value)).collect();
-        assert_eq!(sets, [vec!["red", "green"], vec!["cat", "dog", "bird"], vec!["x"], vec!["person", "no"]]);
+        assert_eq!(
+            sets,
+            [
+                vec!["red", "green"],
+                vec!["cat", "dog", "bird"],
+                vec!["x"],
+                vec!["a", "b", "c", "d"],
+                vec!["person", "no"]
+            ]
+        );
         assert_eq!(list(&notes.labels_for(3).unwrap().value), ["cat", "dog", "bird"]);
         assert_eq!(notes.labels[0].because, "yolo.names names 2 classes");
         let because = notes.labels_for(2).unwrap().because;
@@ -492,6 +530,7 @@ mod tests {
             ("config.json", r#"{"model_type": "vit", "id2label": {"0": "cat", "1": "no"}}"#),
             ("timm.json", r#"{"label_names": ["cat", "no"]}"#),
             ("list.json", r#"["cat", "no"]"#),
+            ("class_indices.json", r#"{"no": 1, "cat": 0}"#),
             ("infer_cfg.yml", "arch: YOLO\nlabel_list:\n- cat\n- no\n"),
             ("selected_tags.csv", "tag_id,name,category,count\n9,cat,0,7\n3,\"no\",0,1\n"),
         ] {

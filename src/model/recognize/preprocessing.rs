@@ -132,6 +132,47 @@ pub(crate) fn read_image_metadata(notes: &mut Notes, metadata: &BTreeMap<String,
     }
 }
 
+/// What the Model API of `OpenVINO` reads from the metadata of ONNX files (OTX, Geti). `otx/core/exporter/base.py` writes
+/// mean and scale in the order of the model, and models trained by OTX take RGB unless `reverse_input_channels` is set.
+pub(crate) fn read_model_info(notes: &mut Notes, metadata: &BTreeMap<String, String>) {
+    let value = |key: &str| metadata.get(&format!("model_info {key}")).map(String::as_str);
+    let numbers = |key: &str| {
+        let numbers: Vec<f64> = value(key)?.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+        <[f64; 3]>::try_from(numbers).ok()
+    };
+    let because = "the file metadata has OpenVINO's model_info";
+    if let (Some(mean), Some(scale)) = (numbers("mean_values"), numbers("scale_values")) {
+        notes.pixels.set_range(1.0, mean, scale, because);
+    }
+    if value("reverse_input_channels") == Some("False") && value("otx_version").is_some() {
+        set(&mut notes.pixels.order, ChannelOrder::Rgb, because);
+    }
+    match value("resize_type") {
+        Some("standard") => {
+            set(&mut notes.pixels.resize, NotedResize::Stretch, because);
+            set(&mut notes.pixels.interpolation, Interpolation::OpencvLinear, because);
+        }
+        Some(other) => notes.remarks.push(format!("The file metadata has resize_type = {other}, which is not used")),
+        None => {}
+    }
+}
+
+/// Roboflow stretches images with OpenCV unless `resize` has another format.
+pub(crate) fn read_roboflow(notes: &mut Notes, steps: &Value, file: &str) {
+    match steps["resize"]["format"].as_str() {
+        Some("Stretch to") => {
+            let because = format!("{file} has resize = Stretch to");
+            set(&mut notes.pixels.resize, NotedResize::Stretch, &because);
+            set(&mut notes.pixels.interpolation, Interpolation::OpencvLinear, &because);
+        }
+        Some(format) => notes.remarks.push(format!("{file} has resize = {format}, which Spotcheck only approximates")),
+        None => {}
+    }
+    for step in ["grayscale", "contrast", "static-crop"].into_iter().filter(|step| steps[step]["enabled"] == true) {
+        notes.remarks.push(format!("{file} has the step {step}, which Spotcheck does not support"));
+    }
+}
+
 /// timm: `create_transform(**resolve_data_config(pretrained_cfg))`. The keys are in `pretrained_cfg`, or at the top
 /// level in files of earlier versions.
 pub(crate) fn read_timm(notes: &mut Notes, config: &Value, file: &str) {

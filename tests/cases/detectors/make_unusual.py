@@ -441,6 +441,53 @@ def mmdeploy_pipeline(image):
     d.write("mmdeploy-pipeline", model, found, 0.3, {"pipeline.json": pipeline_json(mean, std), "labels.txt": "\n".join(d.NAMES) + "\n"})
 
 
+def otx(image):
+    """OTX (Geti): as MMDeploy, with OpenVINO's `model_info` in the metadata. RGB, resized by OpenCV ignoring the aspect
+    ratio."""
+    graph = d.Graph()
+    boxes, scores, labels = final_parts(graph, graph.features("image"), 24, (96, 64), 93)
+    graph.op("Concat", boxes, scores, axis=2, outputs=["boxes"])
+    reshaped(graph, graph.op("Cast", labels, to=I64), [1, 24], "labels")
+    info = {
+        "mean_values": "0.0 0.0 0.0", "scale_values": "255.0 255.0 255.0", "resize_type": "standard", "pad_value": "0",
+        "reverse_input_channels": "False", "otx_version": "2.4.0", "labels": " ".join(d.NAMES),
+        "label_info": json.dumps({"label_names": d.NAMES}),
+    }
+    outputs = [("boxes", F32, [1, 24, 5]), ("labels", I64, [1, 24])]
+    metadata = {f"model_info {key}": value for key, value in info.items()}
+    model = graph.model([("image", F32, [1, 3, 64, 96])], outputs, metadata)
+    raw = d.run(model, {"image": d.planar(cv2.resize(image, (96, 64), interpolation=cv2.INTER_LINEAR))})
+    table = in_rows(raw["boxes"])
+    found = d.detections(d.stretched(table[:, :4], image, (96, 64)), raw["labels"][0], table[:, 4], 0.3)
+    d.write("otx", model, found, 0.3)
+
+
+def roboflow(image):
+    """Roboflow's YOLOv8 weights: no metadata, but `environment.json`. RGB/255, resized by OpenCV ignoring the aspect
+    ratio, suppression at 0.7 as in Ultralytics."""
+    graph = d.Graph()
+    table, count = d.dense_table(graph, graph.features("images"), (64, 64), seed=94)
+    swapped(graph, table, "output0")
+    model = graph.model([("images", F32, [1, 3, 64, 64])], [("output0", F32, [1, 4 + len(d.NAMES), count])])
+    raw = d.run(model, {"images": d.planar(cv2.resize(image, (64, 64), interpolation=cv2.INTER_LINEAR))})["output0"][0].T
+    boxes = d.stretched(d.corners(raw[:, :4].astype(np.float64)), image)
+    found = ranked(boxes, raw[:, 4:].astype(np.float64), 0.7)
+    steps = {"auto-orient": {"enabled": True}, "resize": {"enabled": True, "width": 64, "height": 64, "format": "Stretch to"}}
+    config = {"CLASS_MAP": {str(i): name for i, name in enumerate(d.NAMES)}, "PREPROCESSING": json.dumps(steps)}
+    write("roboflow", model, found, {"environment.json": json.dumps(config)})
+
+
+def coco_by_number(image):
+    """MMDeploy without names: the classes begin at 0, even if a test image shows only later ones, and end before 80, as
+    COCO's do."""
+    graph = d.Graph()
+    boxes, scores, _ = final_parts(graph, graph.features("input"), 78, (64, 64), 95)
+    graph.op("Concat", boxes, scores, axis=2, outputs=["dets"])
+    reshaped(graph, graph.const(np.arange(2, 80), np.int64), [1, 78], "labels")
+    model = graph.model([("input", F32, [1, 3, 64, 64])], [("dets", F32, [1, 78, 5]), ("labels", I64, [1, 78])])
+    write_json("coco-by-number", model, {"labels": "coco-80", "output": {"class_offset": 0}})
+
+
 def paddle_config(image):
     """PaddleDetection with `infer_cfg.yml`: class, score and corners in pixels of the image as it was. RGB/255 with mean
     and std, resized by OpenCV's linear interpolation."""
@@ -1252,6 +1299,9 @@ CASES = {
     "yolov5-face": yolov5_face,
     "mmdeploy-dynamic": mmdeploy_dynamic,
     "paddle-unseen": paddle_unseen,
+    "otx": otx,
+    "roboflow": roboflow,
+    "coco-by-number": coco_by_number,
     "tflite-unseen": lambda _: tensorflow_lite_unseen(),
     "tensorflow-anchor-indices": lambda _: anchor_indices(),
     "yolo26-pose": yolo26_pose,

@@ -71,6 +71,11 @@ impl Seen {
         self.usual == Some(Usual::TensorFlowLite)
     }
 
+    /// Whether no class is the background, even if a test image shows only later classes (`MMDetection`).
+    fn begins_at_zero(&self) -> bool {
+        (self.has_zero && !self.is_tflite()) || self.usual == Some(Usual::MmDetection)
+    }
+
     /// effdet's classes begin at 1, like COCO's ids.
     fn is_effdet(&self) -> bool {
         self.usual == Some(Usual::EffDet)
@@ -127,6 +132,8 @@ impl Seen {
             Some(90) if self.counts_all => (Some("coco-91"), 1),
             Some(90 | 91) => (Some("coco-91"), 0),
             _ if (81..=90).contains(&self.highest) => (Some("coco-91"), i32::from(self.is_tflite())),
+            // More than VOC's 20.
+            None if self.begins_at_zero() && (20..80).contains(&self.highest) => (Some("coco-80"), 0),
             Some(81) => (Some("coco-80"), -1),
             Some(80) => (Some("coco-80"), 0),
             // The ONNX Model Zoo's Faster R-CNN: COCO's 80 names after one for the background.
