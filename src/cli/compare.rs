@@ -1,6 +1,6 @@
 //! `spotcheck compare`: how far two runs of a project agree on the same images.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -8,17 +8,19 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::Outcome;
-use super::export::{find_run, list_of_runs, open_project, open_source, stored_view};
+use super::export::{find_run, list_of_runs, open_project, open_source, source_name, stored_view};
 use super::place::S3Args;
 use super::progress::with_progress;
 use super::values::{NmsIou, parse_nms_iou};
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{ModelTask, RunInfo, Sample, SampleId, SampleUri, counted};
+use crate::domain::{ModelTask, RunInfo, Sample, counted};
 use crate::evaluation::AgreementSummary;
 use crate::image::source::{Source, for_task};
 use crate::project::export::options::ComparisonFormat;
-use crate::project::export::{ComparisonContext, Existing, ExportTarget, export_comparison};
+use crate::project::export::{
+    ComparisonContext, Existing, ExportTarget, compare_runs, export_comparison, follow_listing, stored_sample,
+};
 use crate::project::{PredictionPair, Project, prediction_pairs};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -116,11 +118,9 @@ pub(crate) fn hold(
     }
     let control = interruptible(ProgressUnit::Images)?;
 
-    let root = project.root();
     let source = open_source(project, &args.s3, &control)?;
     let source = for_task(&source, &control);
-    let context =
-        ComparisonContext { runs, views, source_name: root.as_deref().unwrap_or("several locations").to_owned() };
+    let context = ComparisonContext { runs, views, source_name: source_name(project) };
     let summary =
         with_progress("Comparing", &control, || compare(project.clone(), &*source, &context, args, see, &control))?;
     Ok(summary_text(&context, &summary))
@@ -178,7 +178,15 @@ fn compare(
 ) -> anyhow::Result<AgreementSummary> {
     control.set_step("project");
     let runs = context.runs.each_ref().map(|run| run.id);
-    let samples = samples(&project, context, source)?;
+    let mut stored = BTreeMap::new();
+    for run in runs {
+        for (uri, known) in project.stamps(run)? {
+            stored.entry(uri).or_insert(known.stamp);
+        }
+    }
+    let samples = stored.into_iter().map(|(uri, stamp)| stored_sample(&project, uri, stamp));
+    let mut samples: Vec<Sample> = samples.collect();
+    follow_listing(&mut samples, source);
     control.set_step("");
     control.set_total(Some(samples.len() as u64));
     let pairs = prediction_pairs(project, runs, samples.into_iter());
@@ -187,51 +195,14 @@ fn compare(
             see(pair);
         }
     });
-    if let Some(out) = &args.out {
-        let target = ExportTarget {
-            path: out.path.clone(),
-            existing: if args.force { Existing::Replace } else { Existing::Keep },
-        };
-        let report = export_comparison(pairs, context, out.format, &target, control)
-            .context("Could not export the comparison")?;
-        eprintln!("{report}");
-        return Ok(report.summary);
-    }
-    let mut comparison = context.comparison();
-    for (index, pair) in pairs.enumerate() {
-        control.checkpoint()?;
-        let pair = pair?;
-        let [a, b] = &pair.predictions;
-        comparison.add(SampleId::from_index(index), a.as_ref(), b.as_ref());
-        control.add_done(1);
-    }
-    Ok(comparison.finish().summary)
-}
-
-/// The predicted images of the runs, as currently listed; those that no longer exist come last, as they were when
-/// predicted.
-fn samples(project: &Project, context: &ComparisonContext, source: &dyn Source) -> anyhow::Result<Vec<Sample>> {
-    let mut stored: HashMap<SampleUri, _> = HashMap::new();
-    for run in &context.runs {
-        for (uri, known) in project.stamps(run.id)? {
-            stored.entry(uri).or_insert(known.stamp);
-        }
-    }
-    let listed = source.pages().flat_map(|page| page.samples);
-    let mut samples: Vec<Sample> = listed.filter(|sample| stored.remove(&sample.uri).is_some()).collect();
-    let root = project.root();
-    let gone: BTreeMap<SampleUri, _> = stored.into_iter().collect();
-    samples.extend(gone.into_iter().map(|(uri, stamp)| {
-        let stamp = stamp.unwrap_or_default();
-        Sample {
-            name: uri.name_below(root.as_deref()),
-            uri,
-            size_bytes: stamp.size_bytes,
-            modified_ns: stamp.modified_ns,
-            etag: stamp.etag,
-        }
-    }));
-    Ok(samples)
+    let Some(out) = &args.out else {
+        return Ok(compare_runs(context.comparison(), pairs, control, |_, _| anyhow::Ok(()))?.summary);
+    };
+    let target = ExportTarget { path: out.path.clone(), existing: Existing::from_force(args.force) };
+    let report = export_comparison(pairs, context, out.format, &target, control);
+    let report = report.context("Could not export the comparison")?;
+    eprintln!("{report}");
+    Ok(report.summary)
 }
 
 fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> String {

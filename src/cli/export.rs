@@ -1,6 +1,5 @@
 //! `spotcheck export`: exports a project for other programs and people.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,17 +13,17 @@ use super::values::{NmsIou, parse_nms_iou};
 use crate::aws::Aws;
 use crate::cli::terminal::{interruptible, print_problems};
 use crate::dirs::AppDirs;
-use crate::domain::{
-    BoundingBox, JudgedSample, Location, RunId, RunInfo, S3Place, Sample, SampleId, SampleUri, ViewSettings,
-};
+use crate::domain::{Location, RunInfo, S3Place, ViewSettings};
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Source, WithRecords, absolute, for_task};
 use crate::project::export::options::{
     AnnotatedKind, BoxChoice, ClassChoice, ExportFormat, ExportOptions, VerdictChoice,
 };
-use crate::project::export::{Existing, ExportContext, ExportReport, ExportTarget, export, project_rows};
-use crate::project::{OpenMode, OpenRequest, Project, StoredStamp, default_path, default_path_of_place};
-use crate::review::{ArrangeRequest, Mark, Marks, Predictions, Query, Suppressed, VerdictKind, arrange};
+use crate::project::export::{
+    Existing, ExportContext, ExportReport, ExportTarget, export_run, follow_listing, known_samples, matching_samples,
+};
+use crate::project::{OpenMode, OpenRequest, Project, default_path, default_path_of_place};
+use crate::review::Query;
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
@@ -94,7 +93,7 @@ impl ExportArgs {
     }
 
     fn target(&self) -> ExportTarget {
-        ExportTarget { path: self.out.clone(), existing: if self.force { Existing::Replace } else { Existing::Keep } }
+        ExportTarget { path: self.out.clone(), existing: Existing::from_force(self.force) }
     }
 }
 
@@ -121,33 +120,32 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     }
     let control = interruptible(ProgressUnit::Images)?;
 
-    let root = project.root();
     let source = open_source(&project, &args.s3, &control)?;
-    let judgments = project.judgments()?;
     let report = with_progress("Exporting", &control, || -> anyhow::Result<ExportReport> {
         control.set_step("project");
-        let mut known = Known::read(&project, &run, &judgments, &control)?;
-        known.follow_listing(&*for_task(&source, &control));
+        let judgments = project.judgments()?;
+        let mut samples = known_samples(&project, run.id, &judgments, &control)?;
+        follow_listing(&mut samples, &*for_task(&source, &control));
         control.checkpoint()?;
-        let samples = known.chosen(&project, &run, &view, &query, &judgments, &control)?;
-        control.set_step("");
-        control.set_total(Some(samples.len() as u64));
-        control.set_done_before(0);
+        let samples = matching_samples(samples, &project, &run, &view, &query, &judgments, &control)?;
         let context = ExportContext {
-            run: run.clone(),
-            view: view.clone(),
-            source_name: root.as_deref().unwrap_or("several locations").to_owned(),
-            source: Arc::clone(&source),
+            run,
+            view,
+            source_name: source_name(&project),
+            source,
             limits: DecodeLimits::default(),
             evaluation: None,
             truth: None,
         };
-        let samples = samples.into_iter();
-        let mut rows = project_rows(project.clone(), run.id, samples, judgments.clone());
-        let exported = export(&mut rows, &context, args.options(), &args.target(), &control);
+        let exported = export_run(project, samples, &context, args.options(), &args.target(), &control);
         exported.with_context(|| format!("Could not export as {}", args.format.name()))
     })?;
     Ok(conclude(&report))
+}
+
+/// The name of a project's images for people.
+pub(crate) fn source_name(project: &Project) -> String {
+    project.root().as_deref().unwrap_or("several locations").to_owned()
 }
 
 fn parse_query(text: &str) -> anyhow::Result<Query> {
@@ -274,173 +272,6 @@ pub(crate) fn open_source(project: &Project, args: &S3Args, control: &TaskContro
         },
         |opened| opened.source,
     ))
-}
-
-/// The images that the project knows: predicted by the run, failed, or judged.
-struct Known {
-    samples: Vec<Sample>,
-}
-
-impl Known {
-    fn read(
-        project: &Project,
-        run: &RunInfo,
-        judgments: &[JudgedSample],
-        control: &TaskControl,
-    ) -> anyhow::Result<Self> {
-        let stamps = project.stamps(run.id)?;
-        let root = project.root();
-        let mut samples = Vec::new();
-        let mut add = |uri: &SampleUri| {
-            let stamp = stamps.get(uri).and_then(|stored| stored.stamp.clone());
-            let stamp = stamp.unwrap_or_default();
-            samples.push(Sample {
-                name: uri.name_below(root.as_deref()),
-                uri: uri.clone(),
-                size_bytes: stamp.size_bytes,
-                modified_ns: stamp.modified_ns,
-                etag: stamp.etag,
-            });
-        };
-        project.each_summary(run.id, control, |page| {
-            for summary in page {
-                add(&summary.sample);
-            }
-        })?;
-        let only_judged = judgments.iter().filter(|judged| !stamps.contains_key(&judged.sample));
-        for judged in only_judged {
-            add(&judged.sample);
-        }
-        Ok(Self { samples })
-    }
-
-    /// Sorts the images in the order of `predict`, with their current files; unlisted ones come last.
-    fn follow_listing(&mut self, source: &dyn Source) {
-        let listed = source.pages().flat_map(|page| page.samples);
-        let places: HashMap<SampleUri, (usize, Sample)> =
-            listed.zip(0..).map(|(sample, place)| (sample.uri.clone(), (place, sample))).collect();
-        for sample in &mut self.samples {
-            if let Some((_, now)) = places.get(&sample.uri) {
-                // A record is named after its file.
-                let name =
-                    if sample.uri.record().is_some() { now.name.clone() } else { std::mem::take(&mut sample.name) };
-                *sample = Sample { name, ..now.clone() };
-            }
-        }
-        let place = |sample: &Sample| places.get(&sample.uri).map(|(place, _)| *place);
-        self.samples.sort_by_key(|sample| place(sample).unwrap_or(usize::MAX));
-    }
-
-    /// The images that match the query.
-    fn chosen(
-        self,
-        project: &Project,
-        run: &RunInfo,
-        view: &ViewSettings,
-        query: &Query,
-        judgments: &[JudgedSample],
-        control: &TaskControl,
-    ) -> anyhow::Result<Vec<Sample>> {
-        if query.is_empty() {
-            return Ok(self.samples);
-        }
-        let ids: HashMap<&SampleUri, SampleId> =
-            self.samples.iter().enumerate().map(|(index, sample)| (&sample.uri, SampleId::from_index(index))).collect();
-        let mut predictions = Predictions::new(run.card.task);
-        project.each_summary(run.id, control, |page| {
-            for summary in page {
-                let Some(&id) = ids.get(&summary.sample) else {
-                    continue;
-                };
-                match summary.result {
-                    Ok(found) => {
-                        let (width, height) = (found.width, found.height);
-                        predictions.record_summary(id, width, height, &found.classes, &found.scores);
-                        predictions.set_warnings(id, found.warnings);
-                    }
-                    Err(reason) => predictions.record_failure(id, reason),
-                }
-            }
-        })?;
-        let of_outdated = |(uri, stored): (SampleUri, StoredStamp)| {
-            let id = *ids.get(&uri)?;
-            let now = self.samples[id.index()].stamp();
-            let is_outdated = stored.stamp.is_some_and(|then| !then.is_of(&now));
-            is_outdated.then_some(id)
-        };
-        let outdated = project.stamps(run.id)?.into_iter().filter_map(of_outdated);
-        let request = ArrangeRequest {
-            predictions: Some(predictions),
-            outdated: outdated.collect(),
-            labels: run.labels.clone(),
-            view: view.clone(),
-            suppressed: suppressed(project, run, view, &ids, control)?,
-            marks: marks(judgments, run.id, &ids),
-            query: query.clone(),
-            samples: self.samples.iter().cloned().collect(),
-            ..ArrangeRequest::default()
-        };
-        let arrangement = arrange(&request, &|| control.is_cancelled());
-        control.checkpoint()?;
-        let order = arrangement.map(|arrangement| Arc::clone(arrangement.order()));
-        let order = order.unwrap_or_default();
-        let samples = order.iter().map(|id| self.samples[id.index()].clone());
-        Ok(samples.collect())
-    }
-}
-
-/// The suppressed boxes, if the view suppresses any: this requires all boxes.
-fn suppressed(
-    project: &Project,
-    run: &RunInfo,
-    view: &ViewSettings,
-    ids: &HashMap<&SampleUri, SampleId>,
-    control: &TaskControl,
-) -> anyhow::Result<Option<Suppressed>> {
-    let Some(max_iou) = view.nms_iou else {
-        return Ok(None);
-    };
-    let mut suppressed = Suppressed::new(max_iou);
-    project.each_prediction(run.id, control, |page| {
-        for prediction in page {
-            let (Some(&id), Ok(prediction)) = (ids.get(&prediction.sample), &prediction.result) else {
-                continue;
-            };
-            let boxes = prediction.detections();
-            let bounds: Vec<BoundingBox> = boxes.iter().map(|found| found.bounds).collect();
-            let classes: Vec<u32> = boxes.iter().map(|found| found.class_id).collect();
-            let scores: Vec<f32> = boxes.iter().map(|found| found.score).collect();
-            suppressed.record(id, &bounds, &classes, &scores);
-        }
-    })?;
-    Ok(Some(suppressed))
-}
-
-fn marks(judgments: &[JudgedSample], run: RunId, ids: &HashMap<&SampleUri, SampleId>) -> Marks {
-    let mut marks = Marks::default();
-    for judged in judgments {
-        let Some(&id) = ids.get(&judged.sample) else {
-            continue;
-        };
-        let mut mark = Mark {
-            note: (!judged.note.is_empty()).then(|| judged.note.as_str().into()),
-            tags: judged.tags.clone().into(),
-            ..Mark::default()
-        };
-        let mut boxes = Vec::new();
-        for (target, verdict) in &judged.verdicts {
-            let kind = VerdictKind::from(verdict);
-            match target.box_index {
-                _ if target.run.is_some_and(|of| of != run) => {}
-                Some(index) => boxes.push((index, kind)),
-                None => mark.verdict = Some(kind),
-            }
-        }
-        boxes.sort_by_key(|(index, _)| *index);
-        mark.boxes = boxes.into();
-        marks.set(id, mark);
-    }
-    marks
 }
 
 /// Reports the result, and returns the outcome for the exit code.

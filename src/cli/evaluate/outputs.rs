@@ -11,38 +11,29 @@ use crate::cli::out_file::{check_is_no_input, is_stdout};
 use crate::cli::terminal::stdout;
 use crate::evaluation::Evaluated;
 use crate::image::decode::DecodeLimits;
-use crate::project::export::evaluation::{write_classes_csv, write_json, write_plots};
-use crate::project::export::{EvaluatedImages, Existing, ExportTarget, write_evaluation_report};
+use crate::project::export::options::EvaluationFormat;
+use crate::project::export::{EvaluatedImages, Existing, ExportTarget, write_evaluation};
 use crate::tasks::TaskControl;
 
 /// The files and folders, checked before anything is read.
 pub(crate) struct Outputs {
-    files: Vec<(OutKind, PathBuf)>,
-    plots: Option<PathBuf>,
-    report: Option<PathBuf>,
+    /// `None`: JSON on stdout.
+    files: Vec<(Option<EvaluationFormat>, PathBuf)>,
     existing: Existing,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OutKind {
-    Stdout,
-    Json,
-    Csv,
-}
-
-impl OutKind {
-    fn from_path(out: &Path) -> anyhow::Result<Self> {
-        let extension = out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-        Ok(match extension.as_deref() {
-            _ if is_stdout(out) => Self::Stdout,
-            Some("json") => Self::Json,
-            Some("csv") => Self::Csv,
-            _ => bail!(
-                "the name of --out must end in .json (all metrics) or .csv (one row per class), not: {}",
-                out.display()
-            ),
-        })
-    }
+/// The format of an `--out`.
+fn format_of(out: &Path) -> anyhow::Result<Option<EvaluationFormat>> {
+    let extension = out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    Ok(match extension.as_deref() {
+        _ if is_stdout(out) => None,
+        Some("json") => Some(EvaluationFormat::Json),
+        Some("csv") => Some(EvaluationFormat::Csv),
+        _ => bail!(
+            "the name of --out must end in .json (all metrics) or .csv (one row per class), not: {}",
+            out.display()
+        ),
+    })
 }
 
 impl Outputs {
@@ -69,18 +60,18 @@ impl Outputs {
                 bail!("the output exists and was not replaced; choose another name, or add --force: {}", out.display());
             }
         }
-        let kinds = args.out.iter().map(|out| Ok((OutKind::from_path(out)?, out.clone())));
-        Ok(Self {
-            files: kinds.collect::<anyhow::Result<_>>()?,
-            plots: args.plots.clone(),
-            report: args.report.clone(),
-            existing: if args.force { Existing::Replace } else { Existing::Keep },
-        })
+        let mut files = Vec::new();
+        for out in &args.out {
+            files.push((format_of(out)?, out.clone()));
+        }
+        files.extend(args.plots.iter().map(|path| (Some(EvaluationFormat::Plots), path.clone())));
+        files.extend(args.report.iter().map(|path| (Some(EvaluationFormat::Report), path.clone())));
+        Ok(Self { files, existing: Existing::from_force(args.force) })
     }
 
     /// Whether the summary must not go to stdout.
     pub(crate) fn takes_stdout(&self) -> bool {
-        self.files.iter().any(|(kind, _)| *kind == OutKind::Stdout)
+        self.files.iter().any(|(format, _)| format.is_none())
     }
 
     /// `listed`: the images, if known.
@@ -90,38 +81,34 @@ impl Outputs {
         listed: Option<&Listing>,
         control: &TaskControl,
     ) -> anyhow::Result<()> {
-        for (kind, path) in &self.files {
-            let target = self.target(path);
-            match kind {
-                OutKind::Stdout => {
-                    let mut text = serde_json::to_string(evaluated)?;
-                    text.push('\n');
-                    stdout().write_all(text.as_bytes()).context("Could not write to stdout")?;
-                }
-                OutKind::Json => write_json(evaluated, &target).context("Could not write the metrics")?,
-                OutKind::Csv => write_classes_csv(evaluated, &target).context("Could not write the class table")?,
+        let limits = DecodeLimits::default();
+        let images = listed.map(|(source, samples)| EvaluatedImages {
+            source: &**source,
+            samples: samples.iter().map(|sample| (sample.name.as_str(), &sample.uri)).collect(),
+            limits: &limits,
+        });
+        for (format, path) in &self.files {
+            let Some(format) = *format else {
+                let text = serde_json::to_string(evaluated)? + "\n";
+                stdout().write_all(text.as_bytes()).context("Could not write to stdout")?;
+                continue;
+            };
+            let target = ExportTarget { path: path.clone(), existing: self.existing };
+            let failure = match format {
+                EvaluationFormat::Json => "Could not write the metrics",
+                EvaluationFormat::Csv => "Could not write the class table",
+                EvaluationFormat::Plots => "Could not write the plots",
+                EvaluationFormat::Report => "Could not write the report",
+            };
+            let written = write_evaluation(evaluated, format, images.as_ref(), &target, control).context(failure)?;
+            if format == EvaluationFormat::Plots {
+                let plots = &written.plots;
+                eprintln!("Plots: {}", if plots.is_empty() { "none (no data)".to_owned() } else { plots.join(", ") });
             }
-        }
-        if let Some(folder) = &self.plots {
-            let plots = write_plots(evaluated, &self.target(folder), control).context("Could not write the plots")?;
-            eprintln!("Plots: {}", if plots.is_empty() { "none (no data)".to_owned() } else { plots.join(", ") });
-        }
-        if let Some(path) = &self.report {
-            let limits = DecodeLimits::default();
-            let images = listed.map(|(source, samples)| EvaluatedImages {
-                source: &**source,
-                samples: samples.iter().map(|sample| (sample.name.as_str(), &sample.uri)).collect(),
-                limits: &limits,
-            });
-            let problems = write_evaluation_report(evaluated, images.as_ref(), &self.target(path), control);
-            for problem in problems.context("Could not write the report")? {
+            for problem in written.problems {
                 eprintln!("{problem}");
             }
         }
         Ok(())
-    }
-
-    fn target(&self, path: &Path) -> ExportTarget {
-        ExportTarget { path: path.to_owned(), existing: self.existing }
     }
 }

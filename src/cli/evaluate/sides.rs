@@ -1,6 +1,6 @@
 //! Opens the two sides of an evaluation.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::cli::place::{self, S3Args, is_stdin, parse_location};
 use crate::cli::values::{NmsIou, find_labels, read_class_map};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    AnnotationProblems, FileStamp, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, SampleUri, TruthLabel,
+    AnnotationProblems, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, TruthLabel, ViewSettings,
 };
 use crate::evaluation::pipeline::{
     EvaluateError, FileSide, RunSide, TruthFrom, TruthScores, of_annotations, of_run, open_truth,
 };
 use crate::evaluation::{GroundTruth, NoTruth, Sides};
 use crate::image::decode::image_size;
-use crate::image::source::{Files, Source, for_task, stamp_on_disk};
+use crate::image::source::{Files, Source, for_task};
 use crate::project::Project;
 use crate::sagemaker::jobs::quoted;
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -78,8 +78,9 @@ pub(crate) fn read(
             None => names_of_run(&project, &run, control),
         };
         let truth = read_truth(args, dirs, control, names, || run.labels.clone())?;
-        let samples = listed.as_ref().map(|(_, samples)| samples.as_slice());
-        let sides = read_run(&truth, rules, args, (&project, &run, samples), control)?;
+        let view = view_of(&project, &run, args)?;
+        let listed = listed.as_ref().map(|(_, samples)| samples.iter().collect());
+        let sides = of_run(&truth, &RunSide { project: &project, run: &run, view: &view, listed }, rules, control);
         (truth, Vec::new(), sides)
     };
     let mut sides = sides.map_err(|error| with_advice(error, args))?;
@@ -220,13 +221,8 @@ fn problem_notes(problems: &AnnotationProblems) -> Vec<String> {
     notes
 }
 
-fn read_run(
-    truth: &GroundTruth,
-    rules: MatchRules,
-    args: &EvaluateArgs,
-    (project, run, samples): (&Project, &RunInfo, Option<&[Sample]>),
-    control: &TaskControl,
-) -> anyhow::Result<Result<Sides, EvaluateError>> {
+/// The project's last view settings, overridden by the flags.
+fn view_of(project: &Project, run: &RunInfo, args: &EvaluateArgs) -> anyhow::Result<ViewSettings> {
     let mut view = stored_view(project, run)?;
     if let Some(min_score) = args.min_score {
         view.min_score = min_score as f32;
@@ -235,15 +231,7 @@ fn read_run(
     if let Some(NmsIou(iou)) = args.nms_iou {
         view.nms_iou = iou;
     }
-    let stamped = |sample: &Sample| (sample.uri.clone(), sample.stamp());
-    let listed: Option<HashMap<SampleUri, FileStamp>> = samples.map(|samples| samples.iter().map(stamped).collect());
-    let listing = |uri: &SampleUri| match &listed {
-        Some(listed) => Some((None, listed.get(uri)?.clone())),
-        // Everything except local files counts as unchanged since prediction.
-        None => Some((None, stamp_on_disk(uri).unwrap_or_default())),
-    };
-    let side = RunSide { project, run, view: &view, listing: &listing };
-    Ok(of_run(truth, &side, rules, control))
+    Ok(view)
 }
 
 fn listing(source: &Path, s3: &S3Args, control: &TaskControl) -> anyhow::Result<Listing> {
@@ -255,7 +243,8 @@ fn listing(source: &Path, s3: &S3Args, control: &TaskControl) -> anyhow::Result<
     Ok((opened.source, samples))
 }
 
-/// Reads the headers of the ground-truth images. Images that the source does not have get no size.
+/// The size of each ground-truth image: for boxes that are fractions, and for checking that annotations are for images of this
+/// size. Reads the headers of the ground-truth images. Images that the source does not have get no size.
 ///
 /// # Errors
 /// Canceled, or the only source of an image's size cannot be read: without its boxes, the metrics would be wrong.

@@ -9,13 +9,14 @@ use crate::annotations::matching::{
     ClassList, Doubt, ImageKey, ImageMatches, MatchRules, MatchSummary, OtherFolders, Unmatched, classes_of,
 };
 use crate::domain::{
-    AnnotatedImage, FileStamp, ModelTask, Prediction, PredictionStatus, RunInfo, SampleId, SamplePrediction, SampleUri,
-    TruthLabel, ViewSettings, counted, decimal,
+    AnnotatedImage, FileStamp, ModelTask, Prediction, PredictionStatus, RunInfo, Sample, SampleId, SamplePrediction,
+    SampleUri, TruthLabel, ViewSettings, counted, decimal,
 };
 use crate::evaluation::{
     BoxChecks, Counted, DetectedObject, GroundTruth, ImageObjects, ImageSides, MatchedClasses, OTHER_CLASS, Sides,
     annotated_detections, detections,
 };
+use crate::image::source::stamp_on_disk;
 use crate::project::Project;
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -25,12 +26,31 @@ pub struct RunSide<'r> {
     pub run: &'r RunInfo,
     /// The minimum scores and NMS.
     pub view: &'r ViewSettings,
-    /// The current images: others are skipped, and so are predictions of older versions.
-    pub listing: &'r ListedSample<'r>,
+    /// The current images: others are skipped, and so are predictions of older versions. `None`: all images; only local
+    /// files can have changed since prediction.
+    pub listed: Option<ListedSamples>,
 }
 
-/// Returns an image's index in the listing, if there is one, and its current file; `None` if it is not listed.
-pub type ListedSample<'l> = dyn Fn(&SampleUri) -> Option<(Option<SampleId>, FileStamp)> + 'l;
+/// The index of each image in a listing, and its current file.
+pub struct ListedSamples(HashMap<SampleUri, (SampleId, FileStamp)>);
+
+impl<'s> FromIterator<&'s Sample> for ListedSamples {
+    fn from_iter<I: IntoIterator<Item = &'s Sample>>(samples: I) -> Self {
+        let listed = samples.into_iter().enumerate();
+        Self(listed.map(|(at, sample)| (sample.uri.clone(), (SampleId::from_index(at), sample.stamp()))).collect())
+    }
+}
+
+impl RunSide<'_> {
+    /// An image's index in the listing, if there is one, and its current file; `None` if it is not listed.
+    fn listed(&self, uri: &SampleUri) -> Option<(Option<SampleId>, FileStamp)> {
+        let Some(listed) = &self.listed else {
+            return Some((None, stamp_on_disk(uri).unwrap_or_default()));
+        };
+        let (sample, stamp) = listed.0.get(uri)?;
+        Some((Some(*sample), stamp.clone()))
+    }
+}
 
 /// Predictions from another tool.
 pub struct FileSide<'f> {
@@ -150,7 +170,7 @@ pub fn of_run(
     rules: MatchRules,
     control: &TaskControl,
 ) -> Result<Sides, EvaluateError> {
-    let RunSide { project, run, view, listing } = side;
+    let RunSide { project, run, view, .. } = side;
     if run.card.task != truth.task {
         let predictions = format!("the run “{}”", run.name);
         return Err(EvaluateError::OtherTask { truth: truth.task, predictions });
@@ -169,7 +189,7 @@ pub fn of_run(
     let root = project.root();
     let mut stored: Vec<Stored> = Vec::new();
     let mut each = |uri: &SampleUri, stamp: &FileStamp, result: Result<Prediction, String>| {
-        let Some((sample, now)) = listing(uri) else { return };
+        let Some((sample, now)) = side.listed(uri) else { return };
         let Ok(prediction) = result else {
             counted.images_failed += 1;
             return;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::annotated::{DrawnObjects, TruthMarks};
 use super::file_names::{FileNames, safe_stem};
 use super::image_pool::{ImagePool, Job};
-use super::row::{ChosenImage, ChosenPrediction, ExportContext};
+use super::row::{ChosenContent, ChosenImage, ExportContext};
 use super::tally::Tally;
 use super::target::{ExportTarget, FOLDER_MARK, WholeFolder};
 use super::{ExportError, Writer, dataset_folder::folder_mark};
@@ -109,10 +109,7 @@ impl<'c> AnnotatedWriter<'c> {
 
     /// For the drawn boxes, if the run was evaluated.
     fn marks(&self, image: &ChosenImage) -> TruthMarks {
-        let ChosenPrediction::Boxes { boxes, .. } = &image.prediction else {
-            return TruthMarks::default();
-        };
-        let shown: Vec<(usize, usize)> = boxes.iter().map(|chosen| chosen.index).enumerate().collect();
+        let shown: Vec<(usize, usize)> = image.boxes().iter().map(|chosen| chosen.index).enumerate().collect();
         let (Some(Ok(stored)), Some(truth)) = (&image.row.result, &self.context.truth) else {
             return TruthMarks::default();
         };
@@ -120,33 +117,26 @@ impl<'c> AnnotatedWriter<'c> {
             TruthMarks::new(&truth.outcomes, sample, stored, &shown, DrawnObjects::All)
         })
     }
-
-    fn check_that_it_can_go_on(&self) -> Result<(), ExportError> {
-        let halt = self.pool.take_error();
-        halt.map_or(Ok(()), |halt| Err(halt.into_error(&self.target.path)))
-    }
 }
 
 impl Writer for AnnotatedWriter<'_> {
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
-        let Some(prediction) = image.prediction.prediction() else {
-            image.count_unpredicted(tally);
+        let Some(prediction) = image.predicted(tally) else {
             return Ok(());
         };
-        let boxes = match &image.prediction {
-            ChosenPrediction::Boxes { boxes, .. } => {
-                let inside = boxes.iter().filter(|chosen| chosen.clipped.is_some());
-                inside.count()
-            }
-            _ => prediction.classes().len(),
+        let boxes = match &prediction.content {
+            ChosenContent::Boxes(boxes) => boxes.iter().filter(|chosen| chosen.clipped.is_some()).count(),
+            ChosenContent::Classes(classes) => classes.len(),
         };
-        self.check_that_it_can_go_on()?;
+        if let Some(halt) = self.pool.take_error() {
+            return Err(halt.into_error(&self.target.path));
+        }
         let sample = &image.row.sample;
         let name = image_name(&mut self.names, &sample.name, self.options.annotated_kind);
         tally.images += 1;
         tally.boxes += boxes as u64;
         let target = self.folder.partial().join(name);
-        let marks = self.marks(image);
+        let (prediction, marks) = (prediction.to_prediction(), self.marks(image));
         self.pool.add(Job { uri: sample.uri.clone(), target, prediction, marks });
         Ok(())
     }

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Seek, Write};
+use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 
 use super::file_names::FileNames;
-use super::row::{BoxesOfImage, ChosenBox, ChosenImage, ExportContext, right_class};
+use super::row::{ChosenImage, ExportContext, InsideBox, right_class};
 use super::tally::Tally;
-use super::target::{ExportTarget, WholeFile};
+use super::target::{ExportTarget, JsonEntries, WholeFile};
 use super::{ExportError, Writer};
 use crate::domain::Verdict;
 
@@ -56,28 +56,17 @@ struct Category<'r> {
 
 /// Images are written as they come; annotations go to a second file that is appended at the end.
 pub(crate) struct CocoWriter {
-    images: WholeFile,
-    annotations: BufWriter<File>,
+    images: JsonEntries<WholeFile>,
+    annotations: JsonEntries<BufWriter<File>>,
     /// The model's ids and names, and those that only a prediction has.
     categories: BTreeMap<u32, String>,
     names: FileNames,
-    next_image_id: u64,
-    next_annotation_id: u64,
 }
 
 impl CocoWriter {
     pub(crate) fn create(target: &ExportTarget, context: &ExportContext) -> Result<Self, ExportError> {
-        let images = WholeFile::create(target)?;
-        let annotations = images.annex()?;
-        let labels = context.run.labels.iter();
-        let mut writer = Self {
-            images,
-            annotations,
-            categories: labels.map(|(id, name)| (id, name.to_owned())).collect(),
-            names: FileNames::default(),
-            next_image_id: 1,
-            next_annotation_id: 1,
-        };
+        let mut file = WholeFile::create(target)?;
+        let annotations = file.entries()?;
         let info = serde_json::json!({
             "description": format!(
                 "Predictions of {} over {}", context.run.card.name, context.source_name
@@ -87,51 +76,47 @@ impl CocoWriter {
             "run": context.run.name,
             "model": context.run.card.id,
         });
-        writer.put(|file, _| write!(file, "{{\"info\":{info},\"licenses\":[],\"images\":["))?;
-        Ok(writer)
+        let head = format!("{{\"info\":{info},\"licenses\":[],\"images\":[");
+        file.write_all(head.as_bytes()).map_err(ExportError::write(file.path()))?;
+        let labels = context.run.labels.iter();
+        Ok(Self {
+            images: JsonEntries { file, len: 0 },
+            annotations,
+            categories: labels.map(|(id, name)| (id, name.to_owned())).collect(),
+            names: FileNames::default(),
+        })
     }
 
-    fn put(
-        &mut self,
-        put: impl FnOnce(&mut WholeFile, &mut BufWriter<File>) -> io::Result<()>,
-    ) -> Result<(), ExportError> {
-        put(&mut self.images, &mut self.annotations).map_err(ExportError::write(self.images.path()))
+    fn failed(&self) -> impl Fn(io::Error) -> ExportError + use<> {
+        ExportError::write(self.images.file.path())
     }
 
-    fn write_annotation(&mut self, image_id: u64, chosen: &ChosenBox, tally: &mut Tally) -> Result<(), ExportError> {
-        let Some(clipped) = chosen.clipped else {
-            tally.outside += 1;
-            return Ok(());
-        };
-        tally.boxes += 1;
-        tally.relabeled += u64::from(chosen.is_relabeled());
+    fn write_annotation(&mut self, image_id: u64, found: &InsideBox) -> Result<(), ExportError> {
+        let InsideBox { chosen, bounds } = found;
         self.categories.entry(chosen.class_id).or_insert_with(|| chosen.label.to_owned());
-        let id = self.next_annotation_id;
-        self.next_annotation_id += 1;
         let annotation = Annotation {
-            id,
+            id: self.annotations.len + 1,
             image_id,
             category_id: chosen.class_id,
-            bbox: [clipped.x1, clipped.y1, clipped.width(), clipped.height()],
-            area: clipped.area(),
+            bbox: [bounds.x1, bounds.y1, bounds.width(), bounds.height()],
+            area: bounds.area(),
             iscrowd: 0,
             score: chosen.detection.score,
             verdict: chosen.verdict.map(Verdict::into_str),
             right_class: right_class(chosen.verdict),
             model_category_id: chosen.is_relabeled().then_some(chosen.detection.class_id),
         };
-        self.put(|_, annotations| write_entry(annotations, id, &annotation))
+        self.annotations.push(&annotation).map_err(self.failed())
     }
 }
 
 impl Writer for CocoWriter {
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
-        let Some(BoxesOfImage { size, boxes }) = image.boxes(tally) else {
+        let Some(([width, height], boxes)) = image.inside_boxes(tally) else {
             return Ok(());
         };
         let row = image.row;
-        let id = self.next_image_id;
-        self.next_image_id += 1;
+        let id = self.images.len + 1;
         // Two images in a list of files can share a name; a full path is unique, and works if joined to a folder.
         let file_name = if self.names.take(&row.sample.name) {
             &row.sample.name
@@ -142,38 +127,29 @@ impl Writer for CocoWriter {
         let entry = Image {
             id,
             file_name,
-            width: size.0,
-            height: size.1,
+            width,
+            height,
             verdict: row.verdict.as_ref().map(Verdict::into_str),
             note: row.note.as_deref(),
             tags: row.tags.iter().map(String::as_str).collect(),
         };
-        self.put(|images, _| write_entry(images, id, &entry))?;
+        self.images.push(&entry).map_err(self.failed())?;
         tally.images += 1;
-        for chosen in boxes {
-            self.write_annotation(id, chosen, tally)?;
-        }
-        Ok(())
+        tally.boxes += boxes.len() as u64;
+        boxes.iter().try_for_each(|found| self.write_annotation(id, found))
     }
 
-    fn finish(mut self: Box<Self>, _: &mut Tally) -> Result<(), ExportError> {
+    fn finish(self: Box<Self>, _: &mut Tally) -> Result<(), ExportError> {
+        let failed = self.failed();
+        let Self { images, annotations, categories, .. } = *self;
         let categories: Vec<Category> =
-            self.categories.iter().map(|(&id, name)| Category { id, name, supercategory: "" }).collect();
+            categories.iter().map(|(&id, name)| Category { id, name, supercategory: "" }).collect();
         let categories = serde_json::to_string(&categories).expect("numbers, strings and lists always serialize");
-        self.put(|file, annotations| {
-            write!(file, "\n],\"categories\":{categories},\"annotations\":[")?;
-            annotations.flush()?;
-            let annex = annotations.get_mut();
-            annex.rewind()?;
-            io::copy(annex, file)?;
-            file.write_all(b"\n]}\n")
-        })?;
-        self.images.commit()
+        let mut file = images.file;
+        write!(file, "\n],\"categories\":{categories},\"annotations\":[")
+            .and_then(|()| annotations.append_to(&mut file))
+            .and_then(|()| file.write_all(b"\n]}\n"))
+            .map_err(failed)?;
+        file.commit()
     }
-}
-
-/// A list element: number 1 is the first. One per line, so that the file is readable.
-fn write_entry(file: &mut impl Write, number: u64, entry: &impl Serialize) -> io::Result<()> {
-    file.write_all(if number == 1 { b"\n" } else { b",\n" })?;
-    serde_json::to_writer(file, entry).map_err(io::Error::from)
 }

@@ -1,19 +1,19 @@
 //! Compares two runs over the same images, in total and per image.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Seek, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::ExportError;
-use super::csv_table::{escape_formula, io_error};
-use super::target::{ExportTarget, WholeFile};
-use crate::domain::{ModelTask, Prediction, RunInfo, SampleId, ViewSettings, counted};
-use crate::evaluation::{AgreementSummary, ClassMap, Comparison, ImageAgreement, MATCHING_IOU};
+use super::csv_table::{Table, escape_formula};
+use super::target::{ExportTarget, JsonEntries, WholeFile};
+use crate::domain::{ModelTask, Prediction, PredictionContent, RunInfo, SampleId, ViewSettings, counted};
+use crate::evaluation::{Agreement, AgreementSummary, ClassMap, Comparison, ImageAgreement, MATCHING_IOU};
 use crate::project::export::options::ComparisonFormat;
 use crate::project::{PredictionPair, StoreError};
-use crate::tasks::TaskControl;
+use crate::tasks::{Cancelled, TaskControl};
 
 /// The two runs, A and B for the user, and which boxes of each count.
 pub struct ComparisonContext {
@@ -59,8 +59,31 @@ impl std::fmt::Display for ComparisonReport {
     }
 }
 
-/// Writes the summary, and an entry for each image that at least one run has a prediction for, in the order of `pairs`.
-/// Checks `control` before each image and counts there; the caller sets its total.
+/// Compares two runs image by image; `see` receives each pair with its agreement. Checks `control` before each image
+/// and counts there; the caller sets its total.
+///
+/// # Errors
+/// Canceled, the predictions cannot be read, or an error of `see`.
+pub fn compare_runs<E: From<Cancelled> + From<StoreError>>(
+    mut comparison: Comparison,
+    pairs: impl Iterator<Item = Result<PredictionPair, StoreError>>,
+    control: &TaskControl,
+    mut see: impl FnMut(&PredictionPair, Option<ImageAgreement>) -> Result<(), E>,
+) -> Result<Agreement, E> {
+    for (index, pair) in pairs.enumerate() {
+        control.checkpoint()?;
+        let pair = pair?;
+        let [left, right] = &pair.predictions;
+        let agreement = comparison.add(SampleId::from_index(index), left.as_ref(), right.as_ref());
+        see(&pair, agreement)?;
+        control.add_done(1);
+    }
+    control.checkpoint()?;
+    Ok(comparison.finish())
+}
+
+/// Writes the summary, and an entry for each image that at least one run has a prediction for, in the order of `pairs`,
+/// as [`compare_runs`].
 ///
 /// # Errors
 /// On any error, including cancellation, nothing is left of the export.
@@ -75,19 +98,11 @@ pub fn export_comparison(
         ComparisonFormat::Json => Box::new(JsonWriter::create(target)?),
         ComparisonFormat::Csv => Box::new(CsvWriter::create(target, context.task())?),
     };
-    let mut comparison = context.comparison();
-    for (index, pair) in pairs.enumerate() {
-        control.checkpoint()?;
-        let pair = pair.map_err(|error| ExportError::Rows(Box::new(error)))?;
-        let [left, right] = &pair.predictions;
-        let agreement = comparison.add(SampleId::from_index(index), left.as_ref(), right.as_ref());
-        if let Some(row) = Row::new(&pair, agreement) {
-            writer.row(&row)?;
-        }
-        control.add_done(1);
-    }
-    control.checkpoint()?;
-    let summary = comparison.finish().summary;
+    let write = |pair: &PredictionPair, agreement| match Row::new(pair, agreement) {
+        Some(row) => writer.row(&row),
+        None => Ok(()),
+    };
+    let summary = compare_runs(context.comparison(), pairs, control, write)?.summary;
     writer.finish(context, &summary)?;
     Ok(ComparisonReport {
         path: target.path.clone(),
@@ -154,11 +169,8 @@ impl<'p> Row<'p> {
             (None, Some(_)) => "b",
             (None, None) => return None,
         };
-        let has_boxes = pair
-            .predictions
-            .iter()
-            .flatten()
-            .any(|prediction| matches!(prediction.content, crate::domain::PredictionContent::Detections(_)));
+        let mut predictions = pair.predictions.iter().flatten();
+        let has_boxes = predictions.any(|prediction| matches!(prediction.content, PredictionContent::Detections(_)));
         let what = if has_boxes {
             RowContent::Boxes {
                 boxes_matched: agreement.map(|image| image.matched),
@@ -201,46 +213,33 @@ fn class_changes(context: &ComparisonContext, summary: &AgreementSummary) -> Vec
 /// The images wait in a second file until the summary, which comes first, is known.
 struct JsonWriter {
     file: WholeFile,
-    images: BufWriter<File>,
-    rows: usize,
+    images: JsonEntries<BufWriter<File>>,
 }
 
 impl JsonWriter {
     fn create(target: &ExportTarget) -> Result<Self, ExportError> {
         let file = WholeFile::create(target)?;
-        let images = file.annex()?;
-        Ok(Self { file, images, rows: 0 })
+        Ok(Self { images: file.entries()?, file })
     }
 }
 
 impl RowWriter for JsonWriter {
     fn row(&mut self, row: &Row<'_>) -> Result<(), ExportError> {
-        let separator = if self.rows == 0 { "\n" } else { ",\n" };
-        self.rows += 1;
-        let mut put = || {
-            self.images.write_all(separator.as_bytes())?;
-            Ok(serde_json::to_writer(&mut self.images, row)?)
-        };
-        put().map_err(ExportError::write(self.file.path()))
+        self.images.push(row).map_err(ExportError::write(self.file.path()))
     }
 
     fn finish(self: Box<Self>, context: &ComparisonContext, summary: &AgreementSummary) -> Result<(), ExportError> {
-        let Self { mut file, images, .. } = *self;
-        let head = Head::new(context, summary);
-        put_together(&mut file, &head, images).map_err(ExportError::write(file.path()))?;
+        let Self { mut file, images } = *self;
+        let failed = ExportError::write(file.path());
+        let head = serde_json::to_string_pretty(&Head::new(context, summary)).map_err(|error| failed(error.into()))?;
+        // Its last brace comes after the images.
+        let head = head.strip_suffix("\n}").unwrap_or(&head);
+        write!(file, "{head},\n  \"images\": [")
+            .and_then(|()| images.append_to(&mut file))
+            .and_then(|()| file.write_all(b"\n  ]\n}\n"))
+            .map_err(failed)?;
         file.commit()
     }
-}
-
-fn put_together(file: &mut WholeFile, head: &Head<'_>, images: BufWriter<File>) -> io::Result<()> {
-    let head = serde_json::to_string_pretty(head)?;
-    // Its last brace comes after the images.
-    let head = head.strip_suffix("\n}").unwrap_or(&head);
-    write!(file, "{head},\n  \"images\": [")?;
-    let mut images = images.into_inner().map_err(io::IntoInnerError::into_error)?;
-    images.rewind()?;
-    io::copy(&mut images, file)?;
-    file.write_all(b"\n  ]\n}\n")
 }
 
 /// Everything except the images.
@@ -333,33 +332,27 @@ fn largest_difference(summary: &AgreementSummary) -> Option<f32> {
     (summary.differences.count > 0).then_some(summary.differences.largest)
 }
 
-/// Two CSV files as in RFC 4180: the images under the chosen name, the summary next to them.
+/// Two CSV files: the images under the chosen name, the summary next to them.
 struct CsvWriter {
-    images: csv::Writer<WholeFile>,
-    path: PathBuf,
-    summary: WholeFile,
+    images: Table,
+    summary: Table,
+    summary_path: PathBuf,
 }
 
 impl CsvWriter {
     fn create(target: &ExportTarget, task: ModelTask) -> Result<Self, ExportError> {
-        let beside = ExportTarget { path: summary_path(&target.path), existing: target.existing };
-        let mut writer = Self {
-            images: table(WholeFile::create(target)?),
-            path: target.path.clone(),
-            summary: WholeFile::create(&beside)?,
-        };
         let mut columns = vec!["image", "predicted", "agrees", "disagreement", "largest_score_difference"];
         match task {
             ModelTask::Classification => columns.extend(CLASS_COLUMNS),
             ModelTask::Detection => columns.extend(BOX_COLUMNS),
         }
         columns.push("uri");
-        writer.record(&columns)?;
-        Ok(writer)
-    }
-
-    fn record(&mut self, cells: &[impl AsRef<[u8]>]) -> Result<(), ExportError> {
-        self.images.write_record(cells).map_err(|error| ExportError::write(&self.path)(io_error(error)))
+        let beside = ExportTarget { path: summary_path(&target.path), existing: target.existing };
+        Ok(Self {
+            images: Table::create(target, &columns)?,
+            summary: Table::create(&beside, &["measure", "class_a", "class_b", "value"])?,
+            summary_path: beside.path,
+        })
     }
 }
 
@@ -370,20 +363,13 @@ fn summary_path(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn table(file: WholeFile) -> csv::Writer<WholeFile> {
-    csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(file)
-}
-
-fn commit(table: csv::Writer<WholeFile>, path: &Path) -> Result<(), ExportError> {
-    let file = table.into_inner().map_err(|error| ExportError::write(path)(error.into_error()))?;
-    file.commit()
+/// Empty for `None`.
+fn cell(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
 }
 
 impl RowWriter for CsvWriter {
     fn row(&mut self, row: &Row<'_>) -> Result<(), ExportError> {
-        fn cell(value: Option<impl ToString>) -> String {
-            value.map_or_else(String::new, |value| value.to_string())
-        }
         let mut cells = vec![
             escape_formula(row.image),
             row.predicted_by.to_owned(),
@@ -403,44 +389,37 @@ impl RowWriter for CsvWriter {
             }
         }
         cells.push(escape_formula(row.uri));
-        self.record(&cells)
+        self.images.row(&cells)
     }
 
-    fn finish(self: Box<Self>, context: &ComparisonContext, summary: &AgreementSummary) -> Result<(), ExportError> {
-        let beside = self.summary.path().to_owned();
-        let mut table = table(self.summary);
+    fn finish(mut self: Box<Self>, context: &ComparisonContext, summary: &AgreementSummary) -> Result<(), ExportError> {
         for row in summary_rows(context, summary) {
-            table.write_record(&row).map_err(|error| ExportError::write(&beside)(io_error(error)))?;
+            self.summary.row(&row)?;
         }
-        commit(table, &beside)?;
-        if let Err(error) = commit(self.images, &self.path) {
+        self.summary.commit()?;
+        let committed = self.images.commit();
+        if committed.is_err() {
             // Without its table, it would be half an export.
-            drop(std::fs::remove_file(&beside));
-            return Err(error);
+            drop(std::fs::remove_file(&self.summary_path));
         }
-        Ok(())
+        committed
     }
 }
 
 /// A measure and its value; a class change has its two classes in between.
 fn summary_rows(context: &ComparisonContext, summary: &AgreementSummary) -> Vec<[String; 4]> {
     let row = |measure: &str, value: String| [measure.to_owned(), String::new(), String::new(), value];
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let [left, right] = &context.runs;
     let mut rows = vec![
-        ["measure", "class_a", "class_b", "value"].map(str::to_owned),
         row("run_a", escape_formula(&left.name)),
         row("run_b", escape_formula(&right.name)),
         row("compared", summary.compared.to_string()),
         row("agreeing", summary.agreeing.to_string()),
-        row("agreement", number(summary.rate())),
+        row("agreement", cell(summary.rate())),
         row("predicted_only_a", summary.predicted_only_left.to_string()),
         row("predicted_only_b", summary.predicted_only_right.to_string()),
-        row("mean_score_difference", number(summary.differences.mean())),
-        row(
-            "largest_score_difference",
-            largest_difference(summary).map_or_else(String::new, |value| value.to_string()),
-        ),
+        row("mean_score_difference", cell(summary.differences.mean())),
+        row("largest_score_difference", cell(largest_difference(summary))),
     ];
     if context.task() == ModelTask::Detection {
         rows.push(row("boxes_matched", summary.matched.to_string()));

@@ -1,12 +1,38 @@
 //! CSV as in RFC 4180: one row per box, one per class of a classifier, or one for an image that has neither.
 
 use std::io;
+use std::path::PathBuf;
 
-use super::row::{ChosenImage, ChosenPrediction, right_class};
+use super::row::{ChosenContent, ChosenImage, right_class};
 use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
-use crate::domain::Verdict;
+use crate::domain::{ClassScore, Verdict};
+
+/// A CSV file that appears under its name when complete.
+pub(crate) struct Table {
+    writer: csv::Writer<WholeFile>,
+    path: PathBuf,
+}
+
+impl Table {
+    pub(crate) fn create(target: &ExportTarget, columns: &[&str]) -> Result<Self, ExportError> {
+        let file = WholeFile::create(target)?;
+        let writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(file);
+        let mut table = Self { writer, path: target.path.clone() };
+        table.row(columns)?;
+        Ok(table)
+    }
+
+    pub(crate) fn row(&mut self, cells: &[impl AsRef<[u8]>]) -> Result<(), ExportError> {
+        self.writer.write_record(cells).map_err(|error| ExportError::write(&self.path)(io_error(error)))
+    }
+
+    pub(crate) fn commit(self) -> Result<(), ExportError> {
+        let file = self.writer.into_inner().map_err(|error| ExportError::write(&self.path)(error.into_error()))?;
+        file.commit()
+    }
+}
 
 /// The header. `index` counts the stored boxes (or classes) of an image from 0; boxes are in pixels of the upright
 /// image and clipped to it. `class_id` and `label` are the model's, `right_class` is the verdict's.
@@ -34,135 +60,87 @@ const COLUMNS: [&str; 21] = [
     "uri",
 ];
 
+/// The cells of a box or class: the columns from `index` to `right_class`.
+type BoxCells = [String; 10];
+
 /// Text from outside never becomes a formula: if it looks like one, it gets a leading apostrophe, which spreadsheets do
 /// not show (OWASP, “CSV Injection”). Tags are separated by spaces.
 pub(crate) struct CsvWriter {
-    table: csv::Writer<WholeFile>,
-    target: ExportTarget,
+    table: Table,
     model: String,
-}
-
-/// The cells that all rows of an image share, and those of a single row.
-#[derive(Default)]
-struct Cells {
-    status: &'static str,
-    width: String,
-    height: String,
-    index: String,
-    bounds: [String; 4],
-    class_id: String,
-    label: String,
-    score: String,
-    verdict: &'static str,
-    right_class: String,
-    error: String,
 }
 
 impl CsvWriter {
     pub(crate) fn create(target: &ExportTarget, model: &str) -> Result<Self, ExportError> {
-        let file = WholeFile::create(target)?;
-        let table = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(file);
-        let mut writer = Self { table, target: target.clone(), model: escape_formula(model) };
-        writer.record(&COLUMNS)?;
-        Ok(writer)
-    }
-
-    fn record(&mut self, cells: &[&str; COLUMNS.len()]) -> Result<(), ExportError> {
-        self.table.write_record(cells).map_err(|error| ExportError::write(&self.target.path)(io_error(error)))
-    }
-
-    fn row(&mut self, image: &ChosenImage, cells: &Cells) -> Result<(), ExportError> {
-        let row = image.row;
-        let tags: Vec<&str> = row.tags.iter().map(String::as_str).collect();
-        let image_verdict = row.verdict.as_ref();
-        let model = self.model.clone();
-        self.record(&[
-            &escape_formula(&row.sample.name),
-            cells.status,
-            &cells.width,
-            &cells.height,
-            &cells.index,
-            &cells.bounds[0],
-            &cells.bounds[1],
-            &cells.bounds[2],
-            &cells.bounds[3],
-            &cells.class_id,
-            &escape_formula(&cells.label),
-            &cells.score,
-            cells.verdict,
-            &escape_formula(&cells.right_class),
-            image_verdict.map_or("", Verdict::into_str),
-            &escape_formula(right_class(image_verdict).unwrap_or_default()),
-            &escape_formula(row.note.as_deref().unwrap_or_default()),
-            &escape_formula(&tags.join(" ")),
-            &model,
-            &escape_formula(&cells.error),
-            &escape_formula(row.sample.uri.as_str()),
-        ])
+        Ok(Self { table: Table::create(target, &COLUMNS)?, model: escape_formula(model) })
     }
 }
 
-/// One row of cells per box or class; one row without them if there are none.
-fn cells_of(image: &ChosenImage, tally: &mut Tally) -> Vec<Cells> {
-    let sized = |width: &u32, height: &u32| Cells {
-        status: "ok",
-        width: width.to_string(),
-        height: height.to_string(),
-        ..Cells::default()
+/// One row of cells per box or class.
+fn box_cells(image: &ChosenImage, tally: &mut Tally) -> Vec<BoxCells> {
+    let Ok(prediction) = &image.prediction else {
+        return Vec::new();
     };
-    let (bare, rows): (Cells, Vec<Cells>) = match &image.prediction {
-        ChosenPrediction::Unpredicted => (Cells { status: "unasked", ..Cells::default() }, Vec::new()),
-        ChosenPrediction::Outdated => (Cells { status: "outdated", ..Cells::default() }, Vec::new()),
-        ChosenPrediction::Failed(reason) => {
-            (Cells { status: "failed", error: (*reason).to_owned(), ..Cells::default() }, Vec::new())
+    let cells =
+        |index: usize, bounds: [String; 4], class_id: u32, label: &str, score: f32, verdict: Option<&Verdict>| {
+            let [x1, y1, x2, y2] = bounds;
+            let [index, class_id, score] = [index.to_string(), class_id.to_string(), score.to_string()];
+            let word = verdict.map_or("", Verdict::into_str).to_owned();
+            let right = escape_formula(right_class(verdict).unwrap_or_default());
+            [index, x1, y1, x2, y2, class_id, escape_formula(label), score, word, right]
+        };
+    let boxes = match &prediction.content {
+        ChosenContent::Classes(classes) => {
+            let cells = |(index, class): (usize, &ClassScore)| {
+                cells(index, Default::default(), class.index, &class.label, class.score, None)
+            };
+            return classes.iter().enumerate().map(cells).collect();
         }
-        ChosenPrediction::Classes { width, height, classes } => {
-            let rows = classes.iter().enumerate().map(|(index, class)| Cells {
-                index: index.to_string(),
-                class_id: class.index.to_string(),
-                label: class.label.clone(),
-                score: class.score.to_string(),
-                ..sized(width, height)
-            });
-            (sized(width, height), rows.collect())
-        }
-        ChosenPrediction::Boxes { width, height, boxes } => {
-            let rows = boxes.iter().filter_map(|chosen| {
-                let Some(clipped) = chosen.clipped else {
-                    tally.outside += 1;
-                    return None;
-                };
-                Some(Cells {
-                    index: chosen.index.to_string(),
-                    bounds: <[f32; 4]>::from(clipped).map(|edge| edge.to_string()),
-                    class_id: chosen.detection.class_id.to_string(),
-                    label: chosen.detection.label.clone(),
-                    score: chosen.detection.score.to_string(),
-                    verdict: chosen.verdict.map_or("", Verdict::into_str),
-                    right_class: right_class(chosen.verdict).unwrap_or_default().to_owned(),
-                    ..sized(width, height)
-                })
-            });
-            (sized(width, height), rows.collect())
-        }
+        ChosenContent::Boxes(boxes) => boxes,
     };
-    tally.boxes += rows.len() as u64;
-    if rows.is_empty() { vec![bare] } else { rows }
+    let rows = boxes.iter().filter_map(|chosen| {
+        let bounds = <[f32; 4]>::from(chosen.clipped?).map(|edge| edge.to_string());
+        let found = chosen.detection;
+        Some(cells(chosen.index, bounds, found.class_id, &found.label, found.score, chosen.verdict))
+    });
+    let rows: Vec<BoxCells> = rows.collect();
+    tally.outside += (boxes.len() - rows.len()) as u64;
+    rows
 }
 
 impl Writer for CsvWriter {
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
-        for cells in cells_of(image, tally) {
-            self.row(image, &cells)?;
-        }
+        let (status, error, size) = match &image.prediction {
+            Ok(prediction) => ("ok", None, prediction.size.map(|side| side.to_string())),
+            Err(unpredicted) => (unpredicted.status(), unpredicted.reason(), Default::default()),
+        };
+        let row = image.row;
+        let verdict = row.verdict.as_ref();
+        let tags: Vec<&str> = row.tags.iter().map(String::as_str).collect();
+        let [width, height] = size;
+        let of_image = [escape_formula(&row.sample.name), status.to_owned(), width, height];
+        let rest = [
+            verdict.map_or("", Verdict::into_str).to_owned(),
+            escape_formula(right_class(verdict).unwrap_or_default()),
+            escape_formula(row.note.as_deref().unwrap_or_default()),
+            escape_formula(&tags.join(" ")),
+            self.model.clone(),
+            escape_formula(error.unwrap_or_default()),
+            escape_formula(row.sample.uri.as_str()),
+        ];
+        let boxes = box_cells(image, tally);
         tally.images += 1;
+        tally.boxes += boxes.len() as u64;
+        let without_boxes = boxes.is_empty().then(BoxCells::default);
+        for cells in boxes.iter().chain(&without_boxes) {
+            let cells: Vec<&String> = of_image.iter().chain(cells).chain(&rest).collect();
+            self.table.row(&cells)?;
+        }
         Ok(())
     }
 
     fn finish(self: Box<Self>, _: &mut Tally) -> Result<(), ExportError> {
-        let path = self.target.path;
-        let file = self.table.into_inner().map_err(|error| ExportError::write(&path)(error.into_error()))?;
-        file.commit()
+        self.table.commit()
     }
 }
 

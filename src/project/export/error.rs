@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::project::StoreError;
 use crate::project::export::options::ExportFormat;
 use crate::tasks::Cancelled;
 
@@ -40,6 +41,12 @@ pub enum ExportError {
     Rows(Box<dyn std::error::Error + Send + Sync>),
     #[error("{0}; nothing was written")]
     Cancelled(#[from] Cancelled),
+}
+
+impl From<StoreError> for ExportError {
+    fn from(error: StoreError) -> Self {
+        Self::Rows(Box::new(error))
+    }
 }
 
 impl ExportError {

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::row::{ChosenImage, ChosenPrediction, right_class};
+use super::row::{ChosenContent, ChosenImage, right_class};
 use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
@@ -88,31 +88,19 @@ impl<'r> Line<'r> {
         Self { uri, status, predicted: None, error: None, judgment: Judgment::new(None), note: None, tags: Vec::new() }
     }
 
-    fn ok(uri: &'r SampleUri, predicted: PredictedLine<'r>) -> Self {
-        Self { predicted: Some(predicted), ..Self::new(uri, "ok") }
-    }
-
-    fn failed(uri: &'r SampleUri, error: &'r str) -> Self {
-        Self { error: Some(error), ..Self::new(uri, "failed") }
-    }
-
     fn from_image(image: &'r ChosenImage<'_>, model: &'r ModelCard) -> Self {
         let row = image.row;
         let uri = &row.sample.uri;
-        let predicted = |width: u32, height: u32| PredictedLine {
-            warnings: row.warnings(),
-            ..PredictedLine::empty(width, height, model)
-        };
         let line = match &image.prediction {
-            ChosenPrediction::Unpredicted => Self::new(uri, "unasked"),
-            ChosenPrediction::Outdated => Self::new(uri, "outdated"),
-            ChosenPrediction::Failed(reason) => Self::failed(uri, reason),
-            ChosenPrediction::Boxes { width, height, boxes } => {
-                let boxes = boxes.iter().map(|chosen| JudgedBox::new(chosen.detection, chosen.verdict));
-                Self::ok(uri, PredictedLine { detections: Some(boxes.collect()), ..predicted(*width, *height) })
-            }
-            ChosenPrediction::Classes { width, height, classes } => {
-                Self::ok(uri, PredictedLine { classes: Some(classes), ..predicted(*width, *height) })
+            Err(unpredicted) => Self { error: unpredicted.reason(), ..Self::new(uri, unpredicted.status()) },
+            Ok(prediction) => {
+                let predicted = PredictedLine::new(prediction.size, row.warnings(), model);
+                let predicted = match &prediction.content {
+                    ChosenContent::Boxes(boxes) => predicted
+                        .with_boxes(boxes.iter().map(|chosen| JudgedBox::new(chosen.detection, chosen.verdict))),
+                    ChosenContent::Classes(classes) => PredictedLine { classes: Some(classes), ..predicted },
+                };
+                Self { predicted: Some(predicted), ..Self::new(uri, "ok") }
             }
         };
         Self {
@@ -129,16 +117,13 @@ impl<'r> Line<'r> {
 }
 
 impl<'r> PredictedLine<'r> {
-    fn empty(width: u32, height: u32, model: &'r ModelCard) -> Self {
-        Self {
-            width,
-            height,
-            model: &model.id,
-            task: model.task.into_str(),
-            classes: None,
-            detections: None,
-            warnings: &[],
-        }
+    fn new([width, height]: [u32; 2], warnings: &'r [String], model: &'r ModelCard) -> Self {
+        let task = model.task.into_str();
+        Self { width, height, model: &model.id, task, classes: None, detections: None, warnings }
+    }
+
+    fn with_boxes(self, boxes: impl Iterator<Item = JudgedBox<'r>>) -> Self {
+        Self { detections: Some(boxes.collect()), ..self }
     }
 }
 
@@ -146,20 +131,17 @@ impl<'r> PredictedLine<'r> {
 /// with the fewest digits that restore the same 32-bit float.
 pub fn jsonl_line(uri: &SampleUri, model: &ModelCard, result: &Result<Prediction, Problem>) -> String {
     let line = match result {
-        Err(problem) => Line::failed(uri, &problem.message),
+        Err(problem) => Line { error: Some(&problem.message), ..Line::new(uri, "failed") },
         Ok(prediction) => {
-            let predicted = PredictedLine {
-                warnings: &prediction.warnings,
-                ..PredictedLine::empty(prediction.width, prediction.height, model)
-            };
+            let size = [prediction.width, prediction.height];
+            let predicted = PredictedLine::new(size, &prediction.warnings, model);
             let predicted = match &prediction.content {
                 PredictionContent::Classes(classes) => PredictedLine { classes: Some(classes), ..predicted },
-                PredictionContent::Detections(detections) => {
-                    let boxes = detections.iter().map(|detection| JudgedBox::new(detection, None));
-                    PredictedLine { detections: Some(boxes.collect()), ..predicted }
+                PredictionContent::Detections(boxes) => {
+                    predicted.with_boxes(boxes.iter().map(|detection| JudgedBox::new(detection, None)))
                 }
             };
-            Line::ok(uri, predicted)
+            Line { predicted: Some(predicted), ..Line::new(uri, "ok") }
         }
     };
     line.into_text()
@@ -182,11 +164,7 @@ impl Writer for JsonlWriter<'_> {
         let line = Line::from_image(image, self.model).into_text();
         writeln!(self.file, "{line}").map_err(ExportError::write(self.file.path()))?;
         tally.images += 1;
-        tally.boxes += match &image.prediction {
-            ChosenPrediction::Boxes { boxes, .. } => boxes.len() as u64,
-            ChosenPrediction::Classes { classes, .. } => classes.len() as u64,
-            ChosenPrediction::Unpredicted | ChosenPrediction::Outdated | ChosenPrediction::Failed(_) => 0,
-        };
+        tally.boxes += image.prediction.as_ref().map_or(0, |prediction| prediction.len() as u64);
         Ok(())
     }
 

@@ -12,17 +12,17 @@ mod csv_table;
 mod dataset_folder;
 mod drawing;
 mod error;
-pub mod evaluation;
+mod evaluation;
 mod file_names;
-mod image_file;
 mod image_pool;
 mod jsonl;
 pub mod options;
-mod project_rows;
+mod plots;
 mod report;
 mod row;
 #[cfg(test)]
 mod sampler;
+mod selection;
 mod tally;
 mod target;
 #[cfg(test)]
@@ -32,13 +32,14 @@ mod yolo;
 
 pub use annotated::{DrawnObjects, TruthMarks, annotate};
 pub use annotated_folder::{AnnotatedFolder, AnnotatedFolderError};
-pub use comparison::{ComparisonContext, ComparisonReport, export_comparison};
+pub use comparison::{ComparisonContext, ComparisonReport, compare_runs, export_comparison};
 pub use error::ExportError;
-pub use image_file::{ImageFileError, write_image};
+pub use evaluation::{WrittenEvaluation, write_evaluation};
+pub use image_pool::{ImageFileError, write_image};
 pub use jsonl::jsonl_line;
-pub use project_rows::project_rows;
-pub use report::{EvaluatedImages, write_evaluation_report};
-pub use row::{EvaluatedBoxes, ExportContext, ExportRow};
+pub use report::EvaluatedImages;
+pub use row::{EvaluatedBoxes, ExportContext, ExportRow, project_rows};
+pub use selection::{follow_listing, known_samples, matching_samples, stored_sample};
 pub use tally::ExportReport;
 pub(crate) use target::partial_file;
 pub use target::{Existing, ExportTarget, WholeFile};
@@ -52,6 +53,8 @@ use self::row::{Chooser, ChosenImage};
 use self::tally::Tally;
 use self::voc::VocWriter;
 use self::yolo::YoloWriter;
+use crate::domain::Sample;
+use crate::project::Project;
 use crate::project::export::options::{ExportFormat, ExportOptions};
 use crate::tasks::TaskControl;
 
@@ -99,6 +102,26 @@ pub fn export(
         notes: tally.notes(options.format),
         problems: tally.problems,
     })
+}
+
+/// Exports images of a run of a project with their verdicts, as [`export`].
+///
+/// # Errors
+/// As [`export`], or the verdicts cannot be read.
+pub fn export_run(
+    project: Project,
+    samples: Vec<Sample>,
+    context: &ExportContext,
+    options: ExportOptions,
+    target: &ExportTarget,
+    control: &TaskControl,
+) -> Result<ExportReport, ExportError> {
+    control.set_step("");
+    control.set_total(Some(samples.len() as u64));
+    control.set_done_before(0);
+    let judgments = project.judgments()?;
+    let mut rows = project_rows(project, context.run.id, samples.into_iter(), judgments);
+    export(&mut rows, context, options, target, control)
 }
 
 fn open<'c>(

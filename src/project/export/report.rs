@@ -6,10 +6,10 @@ mod page;
 mod summary;
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::sync::Arc;
 
 pub use self::evaluation::EvaluatedImages;
+pub(crate) use self::evaluation::page as evaluation_page;
 use self::examples::{Example, Examples, Thumbnail};
 use self::summary::Summary;
 use super::row::{ChosenImage, ExportContext};
@@ -17,7 +17,6 @@ use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
 use crate::domain::{Problem, SampleUri};
-use crate::evaluation::Evaluated;
 use crate::project::export::options::ExportOptions;
 use crate::tasks::TaskControl;
 
@@ -45,7 +44,7 @@ impl<'c> ReportWriter<'c> {
             context,
             options,
             control,
-            summary: Summary::new(),
+            summary: Summary::default(),
             examples: Examples::default(),
             names: Vec::new(),
         })
@@ -64,7 +63,7 @@ impl Writer for ReportWriter<'_> {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
+    fn finish(self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
         self.control.set_step("drawing the examples");
         // An image in several sections is read once.
         let mut drawn: HashMap<SampleUri, Option<Arc<Thumbnail>>> = HashMap::new();
@@ -103,22 +102,6 @@ impl Writer for ReportWriter<'_> {
         });
         let evaluation = evaluation.transpose()?;
         let html = page::page(self.context, self.options, &self.summary, &sections, evaluation.as_ref());
-        self.file.write_all(html.as_bytes()).map_err(ExportError::write(self.file.path()))?;
-        self.file.commit()
+        self.file.commit_with(html.as_bytes())
     }
-}
-
-/// Writes an HTML page with all numbers, plots and the most confident errors, with their images if `images` are given.
-/// Returns the images that could not be shown.
-pub fn write_evaluation_report(
-    evaluated: &Evaluated,
-    images: Option<&EvaluatedImages<'_>>,
-    target: &ExportTarget,
-    control: &TaskControl,
-) -> Result<Vec<Problem>, ExportError> {
-    let mut file = WholeFile::create(target)?;
-    let (page, problems) = evaluation::page(evaluated, images, control)?;
-    file.write_all(page.as_bytes()).map_err(ExportError::write(&target.path))?;
-    file.commit()?;
-    Ok(problems)
 }

@@ -3,17 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::ExportError;
 use super::tally::Tally;
+use super::{ExportError, RowError};
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, LabelSet, ModelTask, Prediction, PredictionContent, RunInfo, Sample, SampleId,
-    SampleUri, Verdict, ViewSettings,
+    BoundingBox, ClassScore, Detection, JudgedSample, LabelSet, ModelTask, Prediction, PredictionContent, RunId,
+    RunInfo, Sample, SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings,
 };
 use crate::evaluation::Evaluated;
 use crate::image::decode::DecodeLimits;
 use crate::image::source::Source;
 use crate::project::export::options::{BoxChoice, ClassChoice, ExportOptions, VerdictChoice};
+use crate::project::{Project, paged};
 use crate::review::{Outcomes, VerdictKind};
+
+/// The number of predictions in memory.
+const PAGE_LEN: usize = 128;
 
 /// One image with its prediction, verdicts, note and tags.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,70 +94,158 @@ impl ExportContext {
     }
 }
 
+/// One row per given sample, in order. The samples contain the current versions of their files: a prediction of an
+/// older version does not count. `judgments` are those of the whole project; a sample gets those of this run, and its
+/// notes and tags.
+pub fn project_rows(
+    project: Project,
+    run: RunId,
+    samples: impl Iterator<Item = Sample>,
+    judgments: impl IntoIterator<Item = JudgedSample>,
+) -> impl Iterator<Item = Result<ExportRow, RowError>> {
+    let judgments = judgments.into_iter().map(|judged| (judged.sample.clone(), judged));
+    let judgments: HashMap<SampleUri, JudgedSample> = judgments.collect();
+    paged(samples, PAGE_LEN, move |samples| {
+        let uris: Vec<SampleUri> = samples.iter().map(|sample| sample.uri.clone()).collect();
+        let predictions = project.predictions(run, &uris)?;
+        let row = |(sample, prediction): (Sample, Option<SamplePrediction>)| {
+            let stamp = sample.stamp();
+            let mut row = ExportRow::new(sample);
+            row.is_outdated = prediction.as_ref().is_some_and(|prediction| !prediction.is_of(&stamp));
+            let prediction = prediction.filter(|_| !row.is_outdated);
+            row.result = prediction.map(|prediction| prediction.result);
+            if let Some(judged) = judgments.get(&row.sample.uri) {
+                judge(&mut row, judged, run);
+            }
+            row
+        };
+        Ok(samples.into_iter().zip(predictions).map(row).collect())
+    })
+}
+
+/// The verdicts on this run's prediction, or on the image itself if it was judged before there was a prediction.
+/// Verdicts on an outdated prediction do not apply to the current file.
+fn judge(row: &mut ExportRow, judged: &JudgedSample, run: RunId) {
+    let run = Some(run).filter(|_| !row.is_outdated);
+    for (target, verdict) in &judged.verdicts {
+        match (target.run, target.box_index) {
+            (of @ Some(_), Some(index)) if of == run => {
+                row.box_verdicts.insert(index, verdict.clone());
+            }
+            (of @ Some(_), None) if of == run => row.verdict = Some(verdict.clone()),
+            (None, None) if row.verdict.is_none() => row.verdict = Some(verdict.clone()),
+            _ => {}
+        }
+    }
+    row.note = Some(judged.note.clone()).filter(|note| !note.is_empty());
+    row.tags = judged.tags.iter().cloned().collect();
+}
+
 /// The exported part of a row.
 pub(crate) struct ChosenImage<'r> {
     pub(crate) row: &'r ExportRow,
-    pub(crate) prediction: ChosenPrediction<'r>,
+    pub(crate) prediction: Result<ChosenPrediction<'r>, Unpredicted<'r>>,
 }
 
-/// The boxes of an image, with its width and height in pixels.
-pub(crate) struct BoxesOfImage<'i, 'r> {
-    pub(crate) size: (u32, u32),
-    pub(crate) boxes: &'i [ChosenBox<'r>],
+/// Why an image has no prediction to export.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Unpredicted<'r> {
+    NotYet,
+    /// The prediction is of an older version of the file.
+    Outdated,
+    Failed(&'r str),
+}
+
+pub(crate) struct ChosenPrediction<'r> {
+    /// Width and height of the image in pixels.
+    pub(crate) size: [u32; 2],
+    pub(crate) content: ChosenContent<'r>,
+}
+
+pub(crate) enum ChosenContent<'r> {
+    /// In stored order: highest score first.
+    Boxes(Vec<ChosenBox<'r>>),
+    /// Best first.
+    Classes(&'r [ClassScore]),
+}
+
+/// The part of a box inside its image.
+pub(crate) struct InsideBox<'i, 'r> {
+    pub(crate) chosen: &'i ChosenBox<'r>,
+    pub(crate) bounds: BoundingBox,
 }
 
 impl<'r> ChosenImage<'r> {
-    /// The boxes, for formats with only boxes; without a prediction, the tally records why there are none.
-    pub(crate) fn boxes(&self, tally: &mut Tally) -> Option<BoxesOfImage<'_, 'r>> {
-        let ChosenPrediction::Boxes { width, height, boxes } = &self.prediction else {
-            self.count_unpredicted(tally);
-            return None;
-        };
-        Some(BoxesOfImage { size: (*width, *height), boxes })
+    /// The exported boxes; empty for a classifier.
+    pub(crate) fn boxes(&self) -> &[ChosenBox<'r>] {
+        match &self.prediction {
+            Ok(ChosenPrediction { content: ChosenContent::Boxes(boxes), .. }) => boxes,
+            _ => &[],
+        }
     }
 
-    /// Records in the tally why this image is skipped, for formats that require a prediction.
-    pub(crate) fn count_unpredicted(&self, tally: &mut Tally) {
-        match self.prediction {
-            ChosenPrediction::Unpredicted => tally.unpredicted += 1,
-            ChosenPrediction::Failed(_) => tally.failed += 1,
+    /// The prediction, for formats that require one; otherwise the tally records why there is none.
+    pub(crate) fn predicted(&self, tally: &mut Tally) -> Option<&ChosenPrediction<'r>> {
+        match &self.prediction {
+            Ok(prediction) => return Some(prediction),
+            Err(Unpredicted::NotYet) => tally.unpredicted += 1,
+            Err(Unpredicted::Failed(_)) => tally.failed += 1,
             // Those are counted for every format.
-            ChosenPrediction::Outdated | ChosenPrediction::Boxes { .. } | ChosenPrediction::Classes { .. } => {}
+            Err(Unpredicted::Outdated) => {}
+        }
+        None
+    }
+
+    /// The image size and the boxes inside the image, for dataset formats. The tally counts the others, and corrected
+    /// classes.
+    pub(crate) fn inside_boxes(&self, tally: &mut Tally) -> Option<([u32; 2], Vec<InsideBox<'_, 'r>>)> {
+        let size = self.predicted(tally)?.size;
+        let boxes = self.boxes();
+        let inside = boxes.iter().filter_map(|chosen| Some(InsideBox { chosen, bounds: chosen.clipped? }));
+        let inside: Vec<InsideBox<'_, 'r>> = inside.collect();
+        tally.outside += (boxes.len() - inside.len()) as u64;
+        tally.relabeled += inside.iter().filter(|found| found.chosen.is_relabeled()).count() as u64;
+        Some((size, inside))
+    }
+}
+
+impl Unpredicted<'_> {
+    /// The status in JSON Lines and CSV.
+    pub(crate) fn status(self) -> &'static str {
+        match self {
+            Self::NotYet => "unasked",
+            Self::Outdated => "outdated",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Failed(reason) => Some(reason),
+            Self::NotYet | Self::Outdated => None,
         }
     }
 }
 
-pub(crate) enum ChosenPrediction<'r> {
-    Unpredicted,
-    /// The prediction is of an older version of the file.
-    Outdated,
-    Failed(&'r str),
-    /// The boxes in stored order: highest score first.
-    Boxes {
-        width: u32,
-        height: u32,
-        boxes: Vec<ChosenBox<'r>>,
-    },
-    /// Best first.
-    Classes {
-        width: u32,
-        height: u32,
-        classes: &'r [ClassScore],
-    },
-}
-
 impl ChosenPrediction<'_> {
-    /// The exported part as a prediction, for drawing; `None` without a prediction.
-    pub(crate) fn prediction(&self) -> Option<Prediction> {
-        let (width, height, prediction) = match self {
-            Self::Unpredicted | Self::Outdated | Self::Failed(_) => return None,
-            Self::Boxes { width, height, boxes } => {
-                let detections = boxes.iter().map(|chosen| chosen.detection.clone());
-                (width, height, PredictionContent::Detections(detections.collect()))
+    /// The number of boxes or classes.
+    pub(crate) fn len(&self) -> usize {
+        match &self.content {
+            ChosenContent::Boxes(boxes) => boxes.len(),
+            ChosenContent::Classes(classes) => classes.len(),
+        }
+    }
+
+    /// The exported part as a prediction, for drawing.
+    pub(crate) fn to_prediction(&self) -> Prediction {
+        let [width, height] = self.size;
+        let content = match &self.content {
+            ChosenContent::Boxes(boxes) => {
+                PredictionContent::Detections(boxes.iter().map(|chosen| chosen.detection.clone()).collect())
             }
-            Self::Classes { width, height, classes } => (width, height, PredictionContent::Classes(classes.to_vec())),
+            ChosenContent::Classes(classes) => PredictionContent::Classes(classes.to_vec()),
         };
-        Some(Prediction { width: *width, height: *height, content: prediction, warnings: Vec::new() })
+        Prediction { width, height, content, warnings: Vec::new() }
     }
 }
 
@@ -204,12 +296,13 @@ impl<'c> Chooser<'c> {
     pub(crate) fn choose<'r>(&'r self, row: &'r ExportRow, tally: &mut Tally) -> Option<ChosenImage<'r>> {
         tally.outdated += u64::from(row.is_outdated);
         let prediction = match &row.result {
-            None if row.is_outdated => ChosenPrediction::Outdated,
-            None => ChosenPrediction::Unpredicted,
-            Some(Err(reason)) => ChosenPrediction::Failed(reason),
-            Some(Ok(prediction)) => self.choose_prediction(row, prediction, tally),
+            None if row.is_outdated => Err(Unpredicted::Outdated),
+            None => Err(Unpredicted::NotYet),
+            Some(Err(reason)) => Err(Unpredicted::Failed(reason)),
+            Some(Ok(prediction)) => Ok(self.choose_prediction(row, prediction, tally)),
         };
-        let has_boxes = matches!(&prediction, ChosenPrediction::Boxes { boxes, .. } if !boxes.is_empty());
+        let image = ChosenImage { row, prediction };
+        let has_boxes = !image.boxes().is_empty();
         let keeps = match self.options.verdicts {
             VerdictChoice::All => true,
             VerdictChoice::WithoutRejected => has_boxes || row.verdict != Some(Verdict::Reject),
@@ -220,7 +313,7 @@ impl<'c> Chooser<'c> {
             tally.left_out_by_verdict += u64::from(!row.is_outdated);
             return None;
         }
-        Some(ChosenImage { row, prediction })
+        Some(image)
     }
 
     fn choose_prediction<'r>(
@@ -229,25 +322,21 @@ impl<'c> Chooser<'c> {
         prediction: &'r Prediction,
         tally: &mut Tally,
     ) -> ChosenPrediction<'r> {
-        let (width, height) = (prediction.width, prediction.height);
+        let size = [prediction.width, prediction.height];
+        let is_visible = self.options.boxes == BoxChoice::Visible;
+        let view = &self.context.view;
         if self.context.task() == ModelTask::Classification {
-            let classes = match self.options.boxes {
-                BoxChoice::Visible => self.context.view.visible_classes(prediction),
-                BoxChoice::All => prediction.classes(),
-            };
-            return ChosenPrediction::Classes { width, height, classes };
+            let classes = if is_visible { view.visible_classes(prediction) } else { prediction.classes() };
+            return ChosenPrediction { size, content: ChosenContent::Classes(classes) };
         }
-        let mut indices = match self.options.boxes {
-            BoxChoice::Visible => {
-                let confirmed = row.confirmed_boxes();
-                let view = &self.context.view;
-                view.visible_detections(prediction, &confirmed)
-            }
-            BoxChoice::All => (0..prediction.detections().len()).collect(),
+        let mut indices = if is_visible {
+            view.visible_detections(prediction, &row.confirmed_boxes())
+        } else {
+            (0..prediction.detections().len()).collect()
         };
         indices.sort_unstable();
         let boxes = indices.into_iter().filter_map(|index| self.choose_box(row, prediction, index, tally));
-        ChosenPrediction::Boxes { width, height, boxes: boxes.collect() }
+        ChosenPrediction { size, content: ChosenContent::Boxes(boxes.collect()) }
     }
 
     fn choose_box<'r>(

@@ -2,8 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+
+use serde::Serialize;
 
 use super::ExportError;
 use crate::image::decode::Format;
@@ -22,6 +24,13 @@ pub enum Existing {
     Keep,
     /// Replaces it once the export is complete. Images, and folders that no export wrote, are kept even then.
     Replace,
+}
+
+impl Existing {
+    /// `is_allowed`: the user allowed replacing.
+    pub fn from_force(is_allowed: bool) -> Self {
+        if is_allowed { Self::Replace } else { Self::Keep }
+    }
 }
 
 /// The file in every exported folder that contains a summary and marks the folder as an export.
@@ -89,12 +98,17 @@ impl WholeFile {
         &self.path
     }
 
-    /// An unnamed file on the same disk, for content that follows what is being written now.
-    pub(crate) fn annex(&self) -> Result<BufWriter<File>, ExportError> {
+    /// JSON values that follow what is being written now: they wait in an unnamed file on the same disk.
+    pub(crate) fn entries(&self) -> Result<JsonEntries<BufWriter<File>>, ExportError> {
         let folder = folder_of(&self.path)?;
-        let file = tempfile::tempfile_in(folder).map_err(|error| nameless(&error));
-        let file = file.map_err(ExportError::write(&self.path))?;
-        Ok(BufWriter::new(file))
+        let file = tempfile::tempfile_in(folder).map_err(|error| ExportError::write(&self.path)(nameless(&error)))?;
+        Ok(JsonEntries { file: BufWriter::new(file), len: 0 })
+    }
+
+    /// Writes the rest of the content; the file appears under its name.
+    pub(crate) fn commit_with(mut self, content: &[u8]) -> Result<(), ExportError> {
+        self.write_all(content).map_err(ExportError::write(&self.path))?;
+        self.commit()
     }
 
     /// The file appears under its name.
@@ -123,6 +137,30 @@ impl Write for WholeFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
+    }
+}
+
+/// The elements of a JSON list, one per line, so that the file is readable.
+pub(crate) struct JsonEntries<F> {
+    pub(crate) file: F,
+    pub(crate) len: u64,
+}
+
+impl<F: Write> JsonEntries<F> {
+    pub(crate) fn push(&mut self, entry: &impl Serialize) -> io::Result<()> {
+        self.file.write_all(if self.len == 0 { b"\n" } else { b",\n" })?;
+        self.len += 1;
+        Ok(serde_json::to_writer(&mut self.file, entry)?)
+    }
+}
+
+impl JsonEntries<BufWriter<File>> {
+    pub(crate) fn append_to(mut self, file: &mut impl Write) -> io::Result<()> {
+        self.file.flush()?;
+        let entries = self.file.get_mut();
+        entries.rewind()?;
+        io::copy(entries, file)?;
+        Ok(())
     }
 }
 

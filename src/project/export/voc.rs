@@ -14,11 +14,11 @@ use quick_xml::Writer as Xml;
 use quick_xml::events::BytesText;
 
 use super::dataset_folder::{DatasetFolder, ImageNames, Places};
-use super::row::{BoxesOfImage, ChosenBox, ChosenImage, ExportContext, right_class};
+use super::row::{ChosenImage, ExportContext, InsideBox, right_class};
 use super::tally::Tally;
 use super::target::ExportTarget;
 use super::{ExportError, Writer};
-use crate::domain::{BoundingBox, Verdict};
+use crate::domain::Verdict;
 use crate::project::export::options::ExportOptions;
 
 pub(crate) struct VocWriter<'c> {
@@ -37,13 +37,7 @@ impl<'c> VocWriter<'c> {
         Ok(Self { folder: DatasetFolder::create(target, context, options, places)?, context, target: target.clone() })
     }
 
-    fn xml(
-        &self,
-        image: &ChosenImage,
-        names: &ImageNames,
-        size: (u32, u32),
-        boxes: &[(&ChosenBox, BoundingBox)],
-    ) -> io::Result<Vec<u8>> {
+    fn xml(&self, image: &ChosenImage, names: &ImageNames, size: [u32; 2], boxes: &[InsideBox]) -> io::Result<Vec<u8>> {
         let mut xml = Xml::new_with_indent(Vec::new(), b'\t', 1);
         let (folder, file) = names.image.rsplit_once('/').unwrap_or(("", &names.image));
         xml.create_element("annotation").write_inner_content(|xml| {
@@ -54,8 +48,8 @@ impl<'c> VocWriter<'c> {
                 text(xml, "annotation", &self.context.run.name)
             })?;
             xml.create_element("size").write_inner_content(|xml| {
-                text(xml, "width", &size.0.to_string())?;
-                text(xml, "height", &size.1.to_string())?;
+                text(xml, "width", &size[0].to_string())?;
+                text(xml, "height", &size[1].to_string())?;
                 text(xml, "depth", "3")
             })?;
             text(xml, "segmented", "0")?;
@@ -66,10 +60,7 @@ impl<'c> VocWriter<'c> {
             for tag in &image.row.tags {
                 text(xml, "tag", tag)?;
             }
-            for (chosen, clipped) in boxes {
-                write_object(xml, chosen, *clipped, size)?;
-            }
-            Ok(())
+            boxes.iter().try_for_each(|found| write_object(xml, found, size))
         })?;
         let mut bytes = xml.into_inner();
         bytes.push(b'\n');
@@ -79,18 +70,12 @@ impl<'c> VocWriter<'c> {
 
 impl Writer for VocWriter<'_> {
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
-        let Some(BoxesOfImage { size, boxes }) = image.boxes(tally) else {
+        let Some((size, boxes)) = image.inside_boxes(tally) else {
             return Ok(());
         };
-        let inside: Vec<(&ChosenBox, BoundingBox)> =
-            boxes.iter().filter_map(|chosen| Some((chosen, chosen.clipped?))).collect();
-        tally.outside += (boxes.len() - inside.len()) as u64;
-        let relabeled = inside.iter().filter(|(chosen, _)| chosen.is_relabeled());
-        tally.relabeled += relabeled.count() as u64;
         let names = self.folder.name(image, tally);
-        let xml = self.xml(image, &names, size, &inside).map_err(ExportError::write(&self.target.path))?;
-        let boxes = inside.len() as u64;
-        self.folder.write_image(image, &names, &xml, boxes, tally)?;
+        let xml = self.xml(image, &names, size, &boxes).map_err(ExportError::write(&self.target.path))?;
+        self.folder.write_image(image, &names, &xml, boxes.len() as u64, tally)?;
         Ok(())
     }
 
@@ -101,9 +86,10 @@ impl Writer for VocWriter<'_> {
 
 type XmlBytes = Xml<Vec<u8>>;
 
-fn write_object(xml: &mut XmlBytes, chosen: &ChosenBox, clipped: BoundingBox, size: (u32, u32)) -> io::Result<()> {
-    let [xmin, xmax] = inclusive(clipped.x1, clipped.x2, size.0);
-    let [ymin, ymax] = inclusive(clipped.y1, clipped.y2, size.1);
+fn write_object(xml: &mut XmlBytes, found: &InsideBox, [width, height]: [u32; 2]) -> io::Result<()> {
+    let InsideBox { chosen, bounds } = found;
+    let [xmin, xmax] = inclusive(bounds.x1, bounds.x2, width);
+    let [ymin, ymax] = inclusive(bounds.y1, bounds.y2, height);
     xml.create_element("object").write_inner_content(|xml| {
         text(xml, "name", chosen.label)?;
         text(xml, "pose", "Unspecified")?;

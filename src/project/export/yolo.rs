@@ -14,7 +14,7 @@ use std::io::BufWriter;
 
 use super::csv_table::{escape_formula, io_error};
 use super::dataset_folder::{DatasetFolder, Places};
-use super::row::{BoxesOfImage, ChosenImage, ExportContext};
+use super::row::{ChosenImage, ExportContext, InsideBox};
 use super::tally::Tally;
 use super::target::ExportTarget;
 use super::{ExportError, Writer};
@@ -107,20 +107,13 @@ impl<'c> YoloWriter<'c> {
 
 impl Writer for YoloWriter<'_> {
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
-        let Some(BoxesOfImage { size, boxes }) = image.boxes(tally) else {
+        let Some((size, boxes)) = image.inside_boxes(tally) else {
             return Ok(());
         };
         let mut lines = String::new();
-        let mut written = 0;
-        for chosen in boxes {
-            let Some(clipped) = chosen.clipped else {
-                tally.outside += 1;
-                continue;
-            };
-            written += 1;
-            tally.relabeled += u64::from(chosen.is_relabeled());
+        for InsideBox { chosen, bounds } in &boxes {
             let yolo_id = self.classes.yolo_id(chosen.class_id, chosen.label);
-            let [x, y, box_width, box_height] = center_and_size(clipped, size.0, size.1);
+            let [x, y, box_width, box_height] = center_and_size(*bounds, size);
             let _ = write!(lines, "{yolo_id} {x:.7} {y:.7} {box_width:.7} {box_height:.7}");
             if self.with_scores {
                 let _ = write!(lines, " {}", chosen.detection.score);
@@ -128,8 +121,7 @@ impl Writer for YoloWriter<'_> {
             lines.push('\n');
         }
         let names = self.folder.name(image, tally);
-        let content = lines.as_bytes();
-        if self.folder.write_image(image, &names, content, written, tally)? {
+        if self.folder.write_image(image, &names, lines.as_bytes(), boxes.len() as u64, tally)? {
             let label = format!("labels/{}.txt", names.label);
             self.list([
                 &escape_formula(&label),
@@ -158,9 +150,9 @@ impl Writer for YoloWriter<'_> {
 }
 
 /// The center and size as fractions of the image's width and height, `0.0..=1.0`.
-fn center_and_size(bounds: BoundingBox, width: u32, height: u32) -> [f64; 4] {
+fn center_and_size(bounds: BoundingBox, size: [u32; 2]) -> [f64; 4] {
     let [x1, y1, x2, y2] = <[f32; 4]>::from(bounds).map(f64::from);
-    let (width, height) = (f64::from(width), f64::from(height));
+    let [width, height] = size.map(f64::from);
     [f64::midpoint(x1, x2) / width, f64::midpoint(y1, y2) / height, (x2 - x1) / width, (y2 - y1) / height]
 }
 
@@ -193,6 +185,6 @@ mod tests {
     #[test]
     fn boxes_are_relative_centers() {
         let bounds = BoundingBox::new(10.0, 0.0, 30.0, 80.0);
-        assert_eq!(center_and_size(bounds, 100, 80), [0.2, 0.5, 0.2, 1.0]);
+        assert_eq!(center_and_size(bounds, [100, 80]), [0.2, 0.5, 0.2, 1.0]);
     }
 }

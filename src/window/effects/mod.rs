@@ -23,11 +23,11 @@ use crate::domain::{DisplayImage, Problem, RgbImage, RunId, SampleId, Tile, Tile
 use crate::image::decode::{DecodeLimits, ThumbnailCache};
 use crate::image::source::{FileEntry, Files, Source};
 use crate::model::catalog::Library;
-use crate::project::Project;
+use crate::project::{Project, StoreError};
 use crate::review::FilmBox;
 use crate::tasks::{self, TaskControl, Waker};
 use crate::window::state::{
-    BoxCountRequest, BrowseEvent, Effect, Event, FilePick, RequestId, SourceId, TaskId, TaskSignal, Ticket,
+    BoxCountRequest, BrowseEvent, Effect, Event, Failure, FilePick, RequestId, SourceId, TaskId, TaskSignal, Ticket,
 };
 use crate::window::{
     browse, canvas, endpoints, evaluation, export, filmstrip, jobs, judge, models, outputs, predict, project,
@@ -234,6 +234,12 @@ impl Drop for Effects {
             log::error!("the project was closed before everything was saved: {error}");
         }
         self.shared.model_work.close();
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(error.to_string())
     }
 }
 

@@ -1,11 +1,10 @@
 //! Reading ground truth, and evaluating runs.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches, MatchRules};
-use crate::domain::{FileStamp, NamePattern, Sample, SampleId, SampleUri, SharedList};
+use crate::domain::{NamePattern, Sample, SharedList};
 use crate::evaluation::pipeline::{
     EvaluateError, RunSide, TruthFrom, TruthScores, measure, measure_all, of_run, open_truth, truth_of,
 };
@@ -79,7 +78,7 @@ fn truth_from(
         TruthSource::Verdicts { source, run, view } => {
             let project = shared.project(source).ok_or(Failure::Cancelled)?;
             // The ground truth is read from the project, so all verdicts must be saved first.
-            project.flush().map_err(|error| error.to_string())?;
+            project.flush()?;
             (TruthAt::Verdicts(run.id), TruthFrom::Verdicts { project, run, view })
         }
         TruthSource::Names(pattern) => {
@@ -158,13 +157,9 @@ pub(crate) fn measured(
 fn sides_of(shared: &Shared, request: &EvaluateRequest, control: &TaskControl) -> Result<Sides, Failure> {
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
     // The evaluation reads the project, so everything must be saved first.
-    project.flush().map_err(|error| error.to_string())?;
-    let stamped =
-        |(at, sample): (usize, &Sample)| (sample.uri.clone(), (Some(SampleId::from_index(at)), sample.stamp()));
-    let listed: HashMap<SampleUri, (Option<SampleId>, FileStamp)> =
-        request.samples.iter().enumerate().map(stamped).collect();
-    let listing = |uri: &SampleUri| listed.get(uri).cloned();
-    let side = RunSide { project: &project, run: &request.run, view: &request.view, listing: &listing };
+    project.flush()?;
+    let listed = Some(request.samples.iter().collect());
+    let side = RunSide { project: &project, run: &request.run, view: &request.view, listed };
     let rules = MatchRules { corrections: &request.corrections, folders: Folders::Agree };
     of_run(&request.truth, &side, rules, control).map_err(|error| failure(&error))
 }

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use crate::domain::SampleId;
-use crate::project::export::evaluation::{write_classes_csv, write_json, write_plots};
-use crate::project::export::options::EvaluationFormat;
 use crate::project::export::{
     ComparisonContext, EvaluatedBoxes, EvaluatedImages, Existing, ExportContext, ExportError, ExportTarget,
-    project_rows,
+    export_comparison, export_run, write_evaluation,
 };
-use crate::project::{export, prediction_pairs};
+use crate::project::prediction_pairs;
 use crate::review::count_boxes;
 use crate::tasks::TaskControl;
 use crate::window::browse::effects::with_home;
@@ -34,7 +32,7 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
         }
         ExportEffect::StartEvaluation { request, ticket } => {
             let write =
-                move |shared: &Arc<Shared>, ticket: &Ticket| write_evaluation(shared, &request, &ticket.control);
+                move |shared: &Arc<Shared>, ticket: &Ticket| export_evaluation(shared, &request, &ticket.control);
             shared.run_task("export an evaluation", ticket, write, ExportEvent::Ended);
         }
         ExportEffect::CountBoxes { id, what } => {
@@ -66,10 +64,7 @@ fn counts(what: &BoxCountRequest) -> BoxCounts {
 }
 
 fn target(file: &ExportFile) -> ExportTarget {
-    ExportTarget {
-        path: with_home(&file.path),
-        existing: if file.replaces { Existing::Replace } else { Existing::Keep },
-    }
+    ExportTarget { path: with_home(&file.path), existing: Existing::from_force(file.replaces) }
 }
 
 fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Result<Exported, Failure> {
@@ -77,13 +72,7 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
     // The export includes the last verdicts.
     project.flush().map_err(|error| failed(&error))?;
-    let judgments = project.judgments().map_err(|error| failed(&error))?;
     let evaluation = request.evaluation.as_ref().map(|evaluation| measured(shared, evaluation, control)).transpose()?;
-    control.set_total(Some(request.samples.len() as u64));
-    control.set_done_before(0);
-    control.set_step("");
-    let samples = request.samples.into_iter();
-    let mut rows = project_rows(project, request.run.id, samples, judgments);
     let context = ExportContext {
         run: *request.run,
         view: request.view,
@@ -94,7 +83,7 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
         truth: request.truth.map(|(outcomes, samples)| EvaluatedBoxes { outcomes, samples }),
     };
     let target = target(&request.target);
-    let report = export::export(&mut rows, &context, request.options, &target, control);
+    let report = export_run(project, request.samples, &context, request.options, &target, control);
     let report = report.map_err(of_export)?;
     let problems = report.problems.iter().map(ToString::to_string);
     Ok(Exported {
@@ -113,13 +102,12 @@ fn write_comparison(
     let runs = request.runs.each_ref().map(|run| run.id);
     let pairs = prediction_pairs(project, runs, request.samples.iter().cloned());
     let context = ComparisonContext { runs: *request.runs, views: *request.views, source_name: request.source_name };
-    let target = target(&request.target);
-    let report = export::export_comparison(pairs, &context, request.format, &target, control);
+    let report = export_comparison(pairs, &context, request.format, &target(&request.target), control);
     let report = report.map_err(of_export)?;
     Ok(Exported { summary: report.to_string(), notes: Vec::new(), path: report.path })
 }
 
-fn write_evaluation(
+fn export_evaluation(
     shared: &Shared,
     request: &ExportEvaluationRequest,
     control: &TaskControl,
@@ -128,21 +116,12 @@ fn write_evaluation(
     let source = shared.source(evaluation.source).ok_or(Failure::Cancelled)?;
     let evaluated = measured(shared, evaluation, control)?;
     let target = target(file);
-    let written = match format {
-        EvaluationFormat::Json => write_json(&evaluated, &target).map(|()| Vec::new()),
-        EvaluationFormat::Csv => write_classes_csv(&evaluated, &target).map(|()| Vec::new()),
-        EvaluationFormat::Plots => write_plots(&evaluated, &target, control).map(|_| Vec::new()),
-        EvaluationFormat::Report => {
-            let limits = shared.limits();
-            let samples = evaluation.samples.iter().map(|sample| (sample.name.as_str(), &sample.uri)).collect();
-            let images = EvaluatedImages { source: &*source, samples, limits: &limits };
-            export::write_evaluation_report(&evaluated, Some(&images), &target, control)
-        }
-    };
-    let problems = written.map_err(of_export)?;
+    let samples = evaluation.samples.iter().map(|sample| (sample.name.as_str(), &sample.uri)).collect();
+    let images = EvaluatedImages { source: &*source, samples, limits: &shared.limits() };
+    let written = write_evaluation(&evaluated, *format, Some(&images), &target, control).map_err(of_export)?;
     Ok(Exported {
         summary: format!("{} written: {}", format.content(), target.path.display()),
-        notes: problems.iter().map(ToString::to_string).collect(),
+        notes: written.problems.iter().map(ToString::to_string).collect(),
         path: target.path,
     })
 }

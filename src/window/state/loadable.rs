@@ -1,6 +1,7 @@
 //! A value that a task loads in the background, or the reason for its failure.
 
 use super::{TaskId, TaskOutcome};
+use crate::tasks::Cancelled;
 
 /// A value that a task loads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -88,6 +89,12 @@ impl Failure {
 impl From<String> for Failure {
     fn from(message: String) -> Self {
         Self::new(message)
+    }
+}
+
+impl From<Cancelled> for Failure {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
     }
 }
 

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::super::ExportError;
 use super::super::annotated::{TruthBox, annotate_thumbnail};
-use super::super::evaluation::{percent, plots};
+use super::super::plots::{percent, plots};
 use super::examples::{Thumbnail, scaled};
 use super::page::{grouped, thumbnail_or_reason, whole};
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::ExportError;
 use super::super::annotated::annotate_thumbnail;
-use super::super::row::{ChosenImage, ChosenPrediction};
+use super::super::row::ChosenImage;
 use super::summary::VerdictCounts;
 use crate::domain::{
     BoundingBox, ModelTask, Prediction, PredictionContent, RgbImage, Sample, SampleUri, Verdict, ViewSettings,
@@ -84,9 +84,10 @@ impl Best {
 
 impl Examples {
     pub(crate) fn consider(&mut self, image: &ChosenImage, view: &ViewSettings) {
-        let (Some(Ok(stored)), Some(prediction)) = (&image.row.result, image.prediction.prediction()) else {
+        let (Some(Ok(stored)), Ok(prediction)) = (&image.row.result, &image.prediction) else {
             return;
         };
+        let prediction = prediction.to_prediction();
         let margin = margin(stored, view);
         let example = || Example::new(image, prediction.clone());
         if let Some(margin) = margin {
@@ -148,13 +149,8 @@ impl Section<()> {
 impl Example {
     fn new(image: &ChosenImage, mut prediction: Prediction) -> Self {
         let row = image.row;
-        let box_verdicts = match &image.prediction {
-            ChosenPrediction::Boxes { boxes, .. } => boxes
-                .iter()
-                .filter_map(|chosen| Some((chosen.detection.label.clone(), chosen.verdict?.clone())))
-                .collect(),
-            _ => Vec::new(),
-        };
+        let judged = image.boxes().iter();
+        let judged = judged.filter_map(|chosen| Some((chosen.detection.label.clone(), chosen.verdict?.clone())));
         if let PredictionContent::Detections(detections) = &mut prediction.content {
             detections.truncate(MAX_BOXES);
         }
@@ -162,7 +158,7 @@ impl Example {
             sample: row.sample.clone(),
             prediction,
             verdict: row.verdict.clone(),
-            box_verdicts,
+            box_verdicts: judged.collect(),
             note: row.note.clone(),
             tags: row.tags.clone(),
         }
@@ -211,11 +207,7 @@ pub(crate) fn scaled(prediction: &Prediction, width: u32, height: u32) -> Predic
 /// Whether the image or one of its boxes has this verdict.
 fn has_verdict(image: &ChosenImage, word: &str) -> bool {
     let is = |verdict: &Verdict| verdict.into_str() == word;
-    let has_box = match &image.prediction {
-        ChosenPrediction::Boxes { boxes, .. } => boxes.iter().any(|chosen| chosen.verdict.is_some_and(is)),
-        _ => false,
-    };
-    has_box || image.row.verdict.as_ref().is_some_and(is)
+    image.boxes().iter().any(|chosen| chosen.verdict.is_some_and(is)) || image.row.verdict.as_ref().is_some_and(is)
 }
 
 /// The number of each verdict on boxes of a class, for captions: `cat: reject`.

@@ -13,8 +13,8 @@ use super::examples::{Example, Section, Thumbnail, box_verdict_texts};
 use super::summary::{ClassCount, Histogram, Summary, VerdictCounts};
 use crate::domain::{ModelTask, Prediction, PredictionContent, RunInfo, Verdict, human_bytes};
 use crate::project::export::ExportContext;
-use crate::project::export::evaluation::{Axis, Bar, Mark, Plane, Plot, bars};
 use crate::project::export::options::{BoxChoice, ExportOptions, VerdictChoice};
+use crate::project::export::plots::{Axis, Bar, Mark, Plane, Plot, bars};
 
 /// The number of classes in the chart; the table has all of them.
 const CHARTED_CLASSES: usize = 15;

@@ -1,13 +1,15 @@
-use std::collections::BTreeMap;
+//! The counts of a report.
 
-use super::super::row::{ChosenImage, ChosenPrediction};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::row::{ChosenContent, ChosenImage, Unpredicted};
 use crate::domain::{SampleUri, Verdict};
 
 /// The number of failed images that are named; others are only counted.
 const MAX_FAILURES: usize = 200;
 
 /// Grows with the number of classes and tags, not of images.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) images: u64,
     pub(crate) unpredicted: u64,
@@ -84,23 +86,6 @@ impl Histogram {
 }
 
 impl Summary {
-    pub(crate) fn new() -> Self {
-        Self {
-            images: 0,
-            unpredicted: 0,
-            outdated: 0,
-            failed: 0,
-            failures: Vec::new(),
-            without_boxes: 0,
-            scores: Histogram::default(),
-            classes: BTreeMap::new(),
-            image_verdicts: VerdictCounts::default(),
-            box_verdicts: VerdictCounts::default(),
-            notes: 0,
-            tags: BTreeMap::new(),
-        }
-    }
-
     pub(crate) fn predicted(&self) -> u64 {
         self.images - self.unpredicted - self.outdated - self.failed
     }
@@ -116,34 +101,37 @@ impl Summary {
             *self.tags.entry(tag.clone()).or_default() += 1;
         }
         match &image.prediction {
-            ChosenPrediction::Unpredicted => self.unpredicted += 1,
-            ChosenPrediction::Outdated => self.outdated += 1,
-            ChosenPrediction::Failed(reason) => {
+            Err(Unpredicted::NotYet) => self.unpredicted += 1,
+            Err(Unpredicted::Outdated) => self.outdated += 1,
+            Err(Unpredicted::Failed(reason)) => {
                 self.failed += 1;
                 if self.failures.len() < MAX_FAILURES {
-                    let uri = row.sample.uri.clone();
-                    self.failures.push((uri, (*reason).to_owned()));
+                    self.failures.push((row.sample.uri.clone(), (*reason).to_owned()));
                 }
             }
-            ChosenPrediction::Classes { classes, .. } => {
+            Ok(prediction) => self.add_content(&prediction.content),
+        }
+    }
+
+    fn add_content(&mut self, content: &ChosenContent) {
+        match content {
+            ChosenContent::Classes(classes) => {
                 if let Some(best) = classes.first() {
                     self.add_score(best.index, &best.label, best.score);
                     self.count_image(best.index);
                 }
             }
-            ChosenPrediction::Boxes { boxes, .. } => {
+            ChosenContent::Boxes(boxes) => {
                 self.without_boxes += u64::from(boxes.is_empty());
-                let mut seen: Vec<u32> = Vec::new();
+                let mut seen = BTreeSet::new();
                 for chosen in boxes {
                     let detection = chosen.detection;
                     self.add_score(detection.class_id, &detection.label, detection.score);
-                    seen.push(detection.class_id);
+                    seen.insert(detection.class_id);
                     if let Some(verdict) = chosen.verdict {
                         self.box_verdicts.add(verdict);
                     }
                 }
-                seen.sort_unstable();
-                seen.dedup();
                 for class_id in seen {
                     self.count_image(class_id);
                 }

@@ -13,7 +13,7 @@ const SAMPLE: f64 = 26.0;
 
 /// An axis; its ends are 0 and 1 on the plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Axis {
+pub(crate) enum Axis {
     /// A measured fraction, in percent.
     Share(&'static str),
     /// A score.
@@ -23,19 +23,19 @@ pub enum Axis {
 }
 
 /// What is drawn between the axes; points are `0.0..=1.0` each.
-pub enum Mark {
+pub(crate) enum Mark {
     Line(&'static str, Vec<[f64; 2]>),
     Spot(Spot, [f64; 2]),
     Bar { from: f64, to: f64, height: f64, title: String },
 }
 
-pub struct Plane {
+pub(crate) struct Plane {
     height: f64,
     across: Axis,
     up: Axis,
-    pub marks: Vec<Mark>,
+    pub(crate) marks: Vec<Mark>,
     /// A mark that fills a square, and its name.
-    pub legend: Vec<(Mark, String)>,
+    pub(crate) legend: Vec<(Mark, String)>,
 }
 
 impl Axis {
@@ -73,28 +73,28 @@ impl Mark {
 }
 
 impl Plane {
-    pub fn new(height: f64, across: Axis, up: Axis) -> Self {
+    pub(crate) fn new(height: f64, across: Axis, up: Axis) -> Self {
         Self { height, across, up, marks: Vec::new(), legend: Vec::new() }
     }
 
-    pub fn line(&mut self, style: &'static str, points: Vec<[f64; 2]>, name: String) {
+    pub(crate) fn line(&mut self, style: &'static str, points: Vec<[f64; 2]>, name: String) {
         self.marks.push(Mark::Line(style, points));
         self.legend.push((Mark::Line(style, vec![[0.0, 0.5], [1.0, 0.5]]), name));
     }
 
-    pub fn spot(&mut self, spot: Spot, at: [f64; 2], name: String) {
+    pub(crate) fn spot(&mut self, spot: Spot, at: [f64; 2], name: String) {
         self.marks.push(Mark::Spot(spot, at));
         self.legend.push((Mark::Spot(spot, [0.5; 2]), name));
     }
 
-    pub fn plot(&self, name: &'static str, title: &'static str, caption: String) -> Plot {
+    pub(crate) fn plot(&self, name: &'static str, title: &'static str, caption: String) -> Plot {
         let mut plot = Plot { name, title, caption, size: [WIDTH, 0.0], body: Shapes::default() };
         self.draw_below(&mut plot);
         plot
     }
 
     /// Adds the plane below the existing content of the plot.
-    pub fn draw_below(&self, plot: &mut Plot) {
+    pub(crate) fn draw_below(&self, plot: &mut Plot) {
         let top = plot.size[1] + TOP;
         let (bottom, right) = (top + self.height, LEFT + SIDE);
         let body = &mut plot.body;

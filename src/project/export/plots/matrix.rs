@@ -35,73 +35,50 @@ pub(crate) struct Words {
     pub(crate) about_no_prediction: &'static str,
 }
 
-pub(crate) fn plot(classes: &[EvaluatedClass], cells: &[ConfusionCell], words: &Words) -> Option<Plot> {
-    let shown = shown(cells);
-    let line = |class: Option<u32>| match class {
-        Some(class) if shown.contains(&class) => Line::Class(class),
-        Some(_) => Line::Others,
-        None => Line::Nothing,
-    };
-    let mut counts: BTreeMap<(Line, Line), u64> = BTreeMap::new();
-    for cell in cells {
-        *counts.entry((line(cell.truth), line(cell.predicted))).or_default() += cell.count;
+pub(crate) const WORDS_OF_DETECTION: Words = Words {
+    no_truth: "background",
+    no_prediction: "not detected",
+    counted: "Detections above the minimum score and undetected objects, at IoU ≥ 0.50.",
+    about_no_truth: " Row “background”: detections without an object.",
+    about_no_prediction: " Column “not detected”: objects without a detection.",
+};
+
+pub(crate) const WORDS_OF_CLASSIFICATION: Words = Words {
+    no_truth: "no class",
+    no_prediction: "unknown class",
+    counted: "Images by true class and predicted top class.",
+    about_no_truth: "",
+    about_no_prediction: " Column “unknown class”: predicted as a class that the ground truth does not have.",
+};
+
+pub(crate) fn plot(classes: &[&EvaluatedClass], cells: &[ConfusionCell], words: &Words) -> Option<Plot> {
+    let matrix = Matrix::new(classes, cells, words);
+    let Matrix { rows, columns, shown, others, .. } = &matrix;
+    if rows.is_empty() || columns.is_empty() {
+        return None;
     }
-    let lines_of = |side: fn(&(Line, Line)) -> Line| {
-        let mut lines: Vec<Line> = shown.iter().map(|class| Line::Class(*class)).collect();
-        let rest = [Line::Others, Line::Nothing].into_iter();
-        lines.extend(rest.filter(|rest| counts.keys().any(|cell| side(cell) == *rest)));
-        lines
-    };
-    let (rows, columns) = (lines_of(|cell| cell.0), lines_of(|cell| cell.1));
-    let occurring = occurring(cells).len();
-    let others = occurring - shown.len();
-    let name = |line: Line, nothing: &str| match line {
-        Line::Class(class) => classes.get(class as usize).map_or_else(|| class.to_string(), |class| class.name.clone()),
-        Line::Others => format!("{others} other classes"),
-        Line::Nothing => nothing.to_owned(),
-    };
-    let side = ((WIDTH - LABELS) / columns.len().max(1) as f64).clamp(SMALLEST_CELL, LARGEST_CELL);
-    let names = columns.iter().map(|column| width_of(&name(*column, words.no_prediction)));
-    let longest = names.fold(0.0, f64::max).min(LONGEST_NAME);
-    let head = (longest * RISE + 20.0).max(44.0);
+    let side = ((WIDTH - LABELS) / columns.len() as f64).clamp(SMALLEST_CELL, LARGEST_CELL);
+    let longest = columns.iter().map(|column| width_of(&matrix.column_name(*column))).fold(0.0, f64::max);
+    let head = (longest.min(LONGEST_NAME) * RISE + 20.0).max(44.0);
     let mut body = Shapes::default();
     body.text("weak", Anchor::End, [LABELS - 8.0, head - 26.0], "Columns: predicted");
     body.text("weak", Anchor::End, [LABELS - 8.0, head - 8.0], "Rows: ground truth");
     for (place, column) in columns.iter().enumerate() {
         let x = LABELS + (place as f64 + 0.5) * side + 4.0;
-        body.name(Anchor::Start, [x, head - 6.0], -50, &name(*column, words.no_prediction), LONGEST_NAME);
+        body.name(Anchor::Start, [x, head - 6.0], -50, &matrix.column_name(*column), LONGEST_NAME);
     }
     for (place, row) in rows.iter().enumerate() {
-        let y = head + place as f64 * side;
-        let row_name = name(*row, words.no_truth);
-        body.name(Anchor::End, [LABELS - 8.0, y + side / 2.0 + 4.5], 0, &row_name, LABELS - 12.0);
-        let count_of = |column: &Line| counts.get(&(*row, *column)).copied().unwrap_or(0);
-        let whole = columns.iter().map(count_of).sum::<u64>().max(1) as f64;
-        for (place, column) in columns.iter().enumerate() {
-            let (count, x) = (count_of(column), LABELS + place as f64 * side);
-            let share = count as f64 / whole;
-            if count > 0 {
-                let column_name = name(*column, words.no_prediction);
-                let title = format!("{row_name} predicted as {column_name}: {count} ({:.1}%)", 100.0 * share);
-                // At least half a shade, so that no count is on bare paper.
-                body.rect("fill", [x, y, side, side], 0.06 + 0.94 * share, &title);
-                let style = if share > 0.75 { "small on" } else { "small" };
-                let center = [x + side / 2.0, y + side / 2.0 + 4.0];
-                body.text(style, Anchor::Middle, center, &short_count(count));
-            }
-            if row == column && matches!(row, Line::Class(_)) {
-                body.rect("right", [x + 1.0, y + 1.0, side - 2.0, side - 2.0], 1.0, "");
-            }
-        }
+        matrix.draw_row(&mut body, *row, head + place as f64 * side, side);
     }
     let [width, height] = [columns.len(), rows.len()].map(|lines| side * lines as f64);
     body.rect("right", [LABELS, head, width, height], 1.0, "");
-    let some = if others > 0 {
+    let some = if *others > 0 {
+        let occurring = shown.len() + others;
         format!("The {} most confused of {occurring} classes; the others are combined. ", shown.len())
     } else {
         String::new()
     };
-    (!rows.is_empty() && !columns.is_empty()).then(|| Plot {
+    Some(Plot {
         name: "confusion-matrix",
         title: "Confusion matrix",
         caption: format!(
@@ -113,6 +90,79 @@ pub(crate) fn plot(classes: &[EvaluatedClass], cells: &[ConfusionCell], words: &
         size: [(LABELS + width + 64.0).max(WIDTH), head + height + 4.0],
         body,
     })
+}
+
+struct Matrix<'m> {
+    classes: &'m [&'m EvaluatedClass],
+    words: &'m Words,
+    /// The classes with a line.
+    shown: Vec<u32>,
+    /// The number of other classes that occur.
+    others: usize,
+    /// Counts by row and column.
+    counts: BTreeMap<[Line; 2], u64>,
+    rows: Vec<Line>,
+    columns: Vec<Line>,
+}
+
+impl<'m> Matrix<'m> {
+    fn new(classes: &'m [&'m EvaluatedClass], cells: &[ConfusionCell], words: &'m Words) -> Self {
+        let shown = shown(cells);
+        let line = |class: Option<u32>| match class {
+            Some(class) if shown.contains(&class) => Line::Class(class),
+            Some(_) => Line::Others,
+            None => Line::Nothing,
+        };
+        let mut counts: BTreeMap<[Line; 2], u64> = BTreeMap::new();
+        for cell in cells {
+            *counts.entry([line(cell.truth), line(cell.predicted)]).or_default() += cell.count;
+        }
+        let [rows, columns] = [0, 1].map(|side: usize| {
+            let mut lines: Vec<Line> = shown.iter().map(|class| Line::Class(*class)).collect();
+            let rest = [Line::Others, Line::Nothing].into_iter();
+            lines.extend(rest.filter(|rest| counts.keys().any(|cell| cell[side] == *rest)));
+            lines
+        });
+        let others = occurring(cells).len() - shown.len();
+        Self { classes, words, shown, others, counts, rows, columns }
+    }
+
+    fn name(&self, line: Line, nothing: &str) -> String {
+        match line {
+            Line::Class(class) => {
+                self.classes.get(class as usize).map_or_else(|| class.to_string(), |class| class.name.clone())
+            }
+            Line::Others => format!("{} other classes", self.others),
+            Line::Nothing => nothing.to_owned(),
+        }
+    }
+
+    fn column_name(&self, column: Line) -> String {
+        self.name(column, self.words.no_prediction)
+    }
+
+    /// Draws a row of cells, `side` pixels wide and high, at `y`.
+    fn draw_row(&self, body: &mut Shapes, row: Line, y: f64, side: f64) {
+        let row_name = self.name(row, self.words.no_truth);
+        body.name(Anchor::End, [LABELS - 8.0, y + side / 2.0 + 4.5], 0, &row_name, LABELS - 12.0);
+        let count_of = |column: &Line| self.counts.get(&[row, *column]).copied().unwrap_or(0);
+        let whole = self.columns.iter().map(count_of).sum::<u64>().max(1) as f64;
+        for (place, column) in self.columns.iter().enumerate() {
+            let (count, x) = (count_of(column), LABELS + place as f64 * side);
+            let share = count as f64 / whole;
+            if count > 0 {
+                let column_name = self.column_name(*column);
+                let title = format!("{row_name} predicted as {column_name}: {count} ({:.1}%)", 100.0 * share);
+                // At least half a shade, so that no count is on bare paper.
+                body.rect("fill", [x, y, side, side], 0.06 + 0.94 * share, &title);
+                let style = if share > 0.75 { "small on" } else { "small" };
+                body.text(style, Anchor::Middle, [x + side / 2.0, y + side / 2.0 + 4.0], &short_count(count));
+            }
+            if row == *column && matches!(row, Line::Class(_)) {
+                body.rect("right", [x + 1.0, y + 1.0, side - 2.0, side - 2.0], 1.0, "");
+            }
+        }
+    }
 }
 
 /// The classes with a line, in order: all, or those with the most confusions with other classes; among those that are
@@ -164,8 +214,8 @@ mod tests {
         let classes: Vec<EvaluatedClass> =
             (0..50).map(|id| EvaluatedClass { id: Some(id), name: format!("class <{id}>") }).collect();
         assert!([3, 40, 41].iter().all(|class| shown(&cells).contains(class)));
-        let words = super::super::WORDS_OF_DETECTION;
-        let plot = plot(&classes, &cells, &words).unwrap();
+        let words = WORDS_OF_DETECTION;
+        let plot = plot(&classes.iter().collect::<Vec<_>>(), &cells, &words).unwrap();
         let svg = plot.svg();
         assert!(plot.caption.starts_with("The 20 most confused of 50 classes;"), "{}", plot.caption);
         for text in ["class &lt;41&gt; predicted as class &lt;41&gt;: 100", "30 other classes: 3000", ">900<"] {

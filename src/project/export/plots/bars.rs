@@ -10,12 +10,12 @@ const MOST_CLASSES: usize = 40;
 const ROW: f64 = 22.0;
 const NUMBERS: f64 = 150.0;
 
-pub struct Bar {
-    pub name: String,
-    pub value: f64,
+pub(crate) struct Bar {
+    pub(crate) name: String,
+    pub(crate) value: f64,
     /// A second number, drawn as a line across the bar.
-    pub tick: Option<f64>,
-    pub text: String,
+    pub(crate) tick: Option<f64>,
+    pub(crate) text: String,
 }
 
 pub(crate) fn ap(metrics: &DetectionMetrics) -> Option<Plot> {
@@ -105,7 +105,7 @@ fn ticks(most: f64) -> Vec<(f64, String)> {
 }
 
 /// One row per bar, with ticks below; a gap before the row `gap`.
-pub fn bars(title: &'static str, bars: &[Bar], ticks: &[(f64, String)], left: f64, gap: Option<usize>) -> Plot {
+pub(crate) fn bars(title: &'static str, bars: &[Bar], ticks: &[(f64, String)], left: f64, gap: Option<usize>) -> Plot {
     let most = ticks.last().map_or(1.0, |(value, _)| *value);
     let room = WIDTH - left - NUMBERS;
     let x_of = |value: f64| left + room * (value / most).clamp(0.0, 1.0);

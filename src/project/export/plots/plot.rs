@@ -1,9 +1,14 @@
-//! A plot as SVG: a separate file, or part of a page.
+//! A plot as SVG: a separate file, or part of a page; and as PNG.
+
+use std::sync::Arc;
 
 use maud::{Markup, PreEscaped, Render, html};
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::fontdb::Database;
+use resvg::usvg::{Options, Tree};
 use strum::IntoStaticStr;
 
-use super::super::super::drawing::TextSize;
+use super::super::drawing::TextSize;
 
 /// The page's colors on paper: those of `report/style.css` in the light theme.
 const ON_PAPER: [(&str, &str); 9] = [
@@ -25,12 +30,12 @@ const MARGIN: f64 = 20.0;
 const TITLE_HEIGHT: f64 = 40.0;
 const LINE_HEIGHT: f64 = 18.0;
 
-pub struct Plot {
+pub(crate) struct Plot {
     /// The file name without an extension.
-    pub name: &'static str,
-    pub title: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
     /// What it shows; whole sentences.
-    pub caption: String,
+    pub(crate) caption: String,
     /// Of the body, in pixels.
     pub(crate) size: [f64; 2],
     pub(crate) body: Shapes,
@@ -38,10 +43,10 @@ pub struct Plot {
 
 impl Plot {
     /// The style rules of plots. Colors are those of the surrounding page.
-    pub const STYLE: &str = include_str!("plot.css");
+    pub(crate) const STYLE: &str = include_str!("plot.css");
 
     /// For a page with [`Self::STYLE`].
-    pub fn figure(&self) -> Markup {
+    pub(crate) fn figure(&self) -> Markup {
         let [width, height] = self.size.map(number);
         html! {
             figure {
@@ -53,14 +58,14 @@ impl Plot {
     }
 
     /// Width and height of the file, in pixels.
-    pub fn size(&self) -> [f64; 2] {
+    pub(crate) fn size(&self) -> [f64; 2] {
         let [width, height] = self.size;
         let caption = self.caption_lines().len() as f64 * LINE_HEIGHT;
         [width + 2.0 * MARGIN, height + 2.0 * MARGIN + TITLE_HEIGHT + caption + LINE_HEIGHT / 2.0].map(f64::ceil)
     }
 
     /// The whole file.
-    pub fn svg(&self) -> String {
+    pub(crate) fn svg(&self) -> String {
         let [width, height] = self.size().map(number);
         let style = ON_PAPER.iter().fold(Self::STYLE.to_owned(), |style, (name, color)| style.replace(name, color));
         let top = MARGIN + TITLE_HEIGHT;
@@ -97,7 +102,7 @@ impl Plot {
 
 /// The elements of a plot, in pixels. Styles are classes in [`Plot::STYLE`].
 #[derive(Default)]
-pub struct Shapes(String);
+pub(crate) struct Shapes(String);
 
 /// Which part of a text is at its position.
 #[derive(Debug, Clone, Copy, IntoStaticStr)]
@@ -110,7 +115,7 @@ pub(crate) enum Anchor {
 
 /// A mark at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spot {
+pub(crate) enum Spot {
     Circle,
     Diamond,
 }
@@ -174,6 +179,40 @@ impl Shapes {
     }
 }
 
+/// Pixels of the PNG per pixel of the SVG.
+const SCALE: f32 = 2.0;
+
+/// Plots as PNG: the SVG rendered by `resvg`, with only the window's font, so that a plot looks the same everywhere.
+pub(crate) struct PlotImages {
+    options: Options<'static>,
+}
+
+impl Default for PlotImages {
+    fn default() -> Self {
+        let mut fonts = Database::new();
+        fonts.load_font_data(epaint_default_fonts::UBUNTU_LIGHT.to_vec());
+        let family = fonts.faces().next().and_then(|face| Some(face.families.first()?.0.clone()));
+        let family = family.unwrap_or_default();
+        fonts.set_sans_serif_family(family.clone());
+        Self { options: Options { fontdb: Arc::new(fonts), font_family: family, ..Options::default() } }
+    }
+}
+
+impl PlotImages {
+    /// A PNG with two pixels per SVG pixel in each direction.
+    ///
+    /// # Errors
+    /// The SVG cannot be rendered; the text says why.
+    pub(crate) fn png(&self, svg: &str) -> Result<Vec<u8>, String> {
+        let tree = Tree::from_str(svg, &self.options).map_err(|error| error.to_string())?;
+        let side = |length: f32| (length * SCALE).ceil() as u32;
+        let (width, height) = (side(tree.size().width()), side(tree.size().height()));
+        let mut pixels = Pixmap::new(width, height).ok_or_else(|| format!("{width} × {height} pixels"))?;
+        resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
+        pixels.encode_png().map_err(|error| error.to_string())
+    }
+}
+
 /// The width of a text in pixels.
 pub(crate) fn width_of(text: &str) -> f64 {
     TextSize::from_em(TEXT).width_of(text).into()
@@ -200,7 +239,7 @@ mod tests {
 
     #[test]
     fn plot_colors_match_the_light_theme() {
-        let page = include_str!("../../report/style.css");
+        let page = include_str!("../report/style.css");
         let light = &page[..page.find("@media").unwrap()];
         for (name, color) in ON_PAPER {
             let name = name.trim_start_matches("var(").trim_end_matches(')');

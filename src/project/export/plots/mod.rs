@@ -1,0 +1,31 @@
+//! Plots as SVG and PNG. Colors are never the only distinction: lines have different dashes, cells and bars have numbers.
+
+mod bars;
+mod curves;
+mod matrix;
+mod plane;
+mod plot;
+
+pub(crate) use self::bars::{Bar, bars};
+pub(crate) use self::plane::{Axis, Mark, Plane};
+pub(crate) use self::plot::{Plot, PlotImages, percent};
+use crate::evaluation::{EvaluatedClass, Metrics};
+
+/// All plots with something to draw.
+pub(crate) fn plots(metrics: &Metrics) -> Vec<Plot> {
+    match metrics {
+        Metrics::Detection { metrics, .. } => {
+            let classes: Vec<&EvaluatedClass> = metrics.classes.iter().map(|class| &class.class).collect();
+            let mut plots = curves::plots(metrics);
+            plots.extend(matrix::plot(&classes, &metrics.confusion, &matrix::WORDS_OF_DETECTION));
+            plots.extend(bars::errors(metrics));
+            plots.extend(bars::ap(metrics));
+            plots
+        }
+        Metrics::Classification { metrics, .. } => {
+            let classes: Vec<&EvaluatedClass> = metrics.classes.iter().map(|class| &class.class).collect();
+            let matrix = matrix::plot(&classes, &metrics.confusion, &matrix::WORDS_OF_CLASSIFICATION);
+            [matrix, bars::f1(metrics), curves::reliability(metrics)].into_iter().flatten().collect()
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The images of a project that are exported or compared, without a window.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::ExportError;
+use crate::domain::{BoundingBox, FileStamp, JudgedSample, RunId, RunInfo, Sample, SampleId, SampleUri, ViewSettings};
+use crate::image::source::Source;
+use crate::project::{Project, StoreError, StoredStamp};
+use crate::review::{ArrangeRequest, Mark, Marks, Predictions, Query, Suppressed, VerdictKind, arrange};
+use crate::tasks::TaskControl;
+
+/// An image as it was when predicted.
+pub fn stored_sample(project: &Project, uri: SampleUri, stamp: Option<FileStamp>) -> Sample {
+    let FileStamp { size_bytes, modified_ns, etag } = stamp.unwrap_or_default();
+    Sample { name: uri.name_below(project.root().as_deref()), uri, size_bytes, modified_ns, etag }
+}
+
+/// The images that the project knows: predicted by the run, failed, or judged.
+///
+/// # Errors
+/// The project cannot be read, or canceled.
+pub fn known_samples(
+    project: &Project,
+    run: RunId,
+    judgments: &[JudgedSample],
+    control: &TaskControl,
+) -> Result<Vec<Sample>, StoreError> {
+    let mut stamps = project.stamps(run)?;
+    let only_judged: Vec<&JudgedSample> =
+        judgments.iter().filter(|judged| !stamps.contains_key(&judged.sample)).collect();
+    let mut samples = Vec::new();
+    project.each_summary(run, control, |page| {
+        for summary in page {
+            let stamp = stamps.remove(&summary.sample).and_then(|stored| stored.stamp);
+            samples.push(stored_sample(project, summary.sample, stamp));
+        }
+    })?;
+    samples.extend(only_judged.into_iter().map(|judged| stored_sample(project, judged.sample.clone(), None)));
+    Ok(samples)
+}
+
+/// Sorts images in the order of the source, with their current files; unlisted ones come last.
+pub fn follow_listing(samples: &mut [Sample], source: &dyn Source) {
+    let listed = source.pages().flat_map(|page| page.samples);
+    let places: HashMap<SampleUri, (usize, Sample)> =
+        listed.zip(0..).map(|(sample, place)| (sample.uri.clone(), (place, sample))).collect();
+    for sample in &mut *samples {
+        if let Some((_, now)) = places.get(&sample.uri) {
+            // A record is named after its file.
+            let name = if sample.uri.record().is_some() { now.name.clone() } else { std::mem::take(&mut sample.name) };
+            *sample = Sample { name, ..now.clone() };
+        }
+    }
+    samples.sort_by_key(|sample| places.get(&sample.uri).map_or(usize::MAX, |(place, _)| *place));
+}
+
+/// The images that match the query.
+///
+/// # Errors
+/// The project cannot be read, or canceled.
+pub fn matching_samples(
+    samples: Vec<Sample>,
+    project: &Project,
+    run: &RunInfo,
+    view: &ViewSettings,
+    query: &Query,
+    judgments: &[JudgedSample],
+    control: &TaskControl,
+) -> Result<Vec<Sample>, ExportError> {
+    if query.is_empty() {
+        return Ok(samples);
+    }
+    let ids: HashMap<&SampleUri, SampleId> =
+        samples.iter().enumerate().map(|(index, sample)| (&sample.uri, SampleId::from_index(index))).collect();
+    let mut predictions = Predictions::new(run.card.task);
+    project.each_summary(run.id, control, |page| {
+        for summary in page {
+            let Some(&id) = ids.get(&summary.sample) else {
+                continue;
+            };
+            match summary.result {
+                Ok(found) => {
+                    predictions.record_summary(id, found.width, found.height, &found.classes, &found.scores);
+                    predictions.set_warnings(id, found.warnings);
+                }
+                Err(reason) => predictions.record_failure(id, reason),
+            }
+        }
+    })?;
+    let of_outdated = |(uri, stored): (SampleUri, StoredStamp)| {
+        let id = *ids.get(&uri)?;
+        let now = samples[id.index()].stamp();
+        stored.stamp.is_some_and(|then| !then.is_of(&now)).then_some(id)
+    };
+    let request = ArrangeRequest {
+        predictions: Some(predictions),
+        outdated: project.stamps(run.id)?.into_iter().filter_map(of_outdated).collect(),
+        labels: run.labels.clone(),
+        view: view.clone(),
+        suppressed: suppressed(project, run, view, &ids, control)?,
+        marks: marks(judgments, run.id, &ids),
+        query: query.clone(),
+        samples: samples.iter().cloned().collect(),
+        ..ArrangeRequest::default()
+    };
+    let arrangement = arrange(&request, &|| control.is_cancelled());
+    control.checkpoint()?;
+    let order = arrangement.map(|arrangement| Arc::clone(arrangement.order())).unwrap_or_default();
+    Ok(order.iter().map(|id| samples[id.index()].clone()).collect())
+}
+
+/// The suppressed boxes, if the view suppresses any: this requires all boxes.
+fn suppressed(
+    project: &Project,
+    run: &RunInfo,
+    view: &ViewSettings,
+    ids: &HashMap<&SampleUri, SampleId>,
+    control: &TaskControl,
+) -> Result<Option<Suppressed>, StoreError> {
+    let Some(max_iou) = view.nms_iou else {
+        return Ok(None);
+    };
+    let mut suppressed = Suppressed::new(max_iou);
+    project.each_prediction(run.id, control, |page| {
+        for prediction in page {
+            let (Some(&id), Ok(prediction)) = (ids.get(&prediction.sample), &prediction.result) else {
+                continue;
+            };
+            let boxes = prediction.detections();
+            let bounds: Vec<BoundingBox> = boxes.iter().map(|found| found.bounds).collect();
+            let classes: Vec<u32> = boxes.iter().map(|found| found.class_id).collect();
+            let scores: Vec<f32> = boxes.iter().map(|found| found.score).collect();
+            suppressed.record(id, &bounds, &classes, &scores);
+        }
+    })?;
+    Ok(Some(suppressed))
+}
+
+fn marks(judgments: &[JudgedSample], run: RunId, ids: &HashMap<&SampleUri, SampleId>) -> Marks {
+    let mut marks = Marks::default();
+    for judged in judgments {
+        let Some(&id) = ids.get(&judged.sample) else {
+            continue;
+        };
+        let mut mark = Mark {
+            note: (!judged.note.is_empty()).then(|| judged.note.as_str().into()),
+            tags: judged.tags.clone().into(),
+            ..Mark::default()
+        };
+        let mut boxes = Vec::new();
+        for (target, verdict) in &judged.verdicts {
+            let kind = VerdictKind::from(verdict);
+            match target.box_index {
+                _ if target.run.is_some_and(|of| of != run) => {}
+                Some(index) => boxes.push((index, kind)),
+                None => mark.verdict = Some(kind),
+            }
+        }
+        boxes.sort_by_key(|(index, _)| *index);
+        mark.boxes = boxes.into();
+        marks.set(id, mark);
+    }
+    marks
+}
