@@ -185,6 +185,9 @@ fn polled(
     endpoint.trouble = None;
     endpoint.config = config.or(endpoint.config.take());
     endpoint.usd_per_hour = usd_per_hour;
+    // SageMaker still describes an endpoint for a moment after accepting its deletion.
+    let is_deleted = endpoint.presence == EndpointPresence::Absent && endpoint.deletion.is_some();
+    let found = found.filter(|found| !is_deleted || found.status != EndpointStatus::Deleting);
     let presence = found.map_or(EndpointPresence::Absent, EndpointPresence::Present);
     let before = std::mem::replace(&mut endpoint.presence, presence);
     let now = endpoint.presence.clone();

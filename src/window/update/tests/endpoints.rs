@@ -135,6 +135,25 @@ fn due_endpoint_is_deleted_once_and_failure_reported() {
 }
 
 #[test]
+fn endpoint_being_deleted_by_sagemaker_stays_deleted() {
+    let mut state = State::default();
+    read(&mut state, vec![record()], vec![id()]);
+    let kept = vec![("model cats".to_owned(), "it is in use".to_owned())];
+    end_deletion(&mut state, Ok(EndpointDeletion { deleted: vec!["endpoint cats".to_owned()], kept }));
+    notice(&mut state);
+    command(&mut state, EndpointsCommand::ConfirmDeletion(id()));
+    for presence in [EndpointPresence::example(EndpointStatus::Deleting), EndpointPresence::Absent] {
+        see(&mut state, presence);
+        assert_eq!(known(&state).goes_with_it(), ["the model cats"]);
+        assert_eq!(state.endpoints_at_our_cost().count(), 0);
+        assert_eq!(notice(&mut state), None);
+    }
+    // Another program has deployed it again.
+    see(&mut state, EndpointPresence::example(EndpointStatus::Creating));
+    assert_eq!(state.endpoints_at_our_cost().count(), 1);
+}
+
+#[test]
 fn stopped_deletion_explains_postponing() {
     let mut state = State::default();
     read(&mut state, vec![record()], vec![id()]);
