@@ -83,7 +83,7 @@ pub(crate) fn recognize(
 /// The exporter that the metadata, the label file or the names are typical of.
 fn usual(model: &RecognitionRequest<'_>, layout: Layout) -> Option<Usual> {
     let has_channels_last = matches!(layout, Layout::Nhwc | Layout::Hwc);
-    if let Some(usual) = of_model_zoo(model) {
+    if let Some(usual) = model_zoo_family(model) {
         Some(usual)
     } else if model.notes.exporter.as_ref().is_some_and(|exporter| exporter.value == Exporter::Yolov5) {
         Some(Usual::Yolov5Classifier)
@@ -97,7 +97,7 @@ fn usual(model: &RecognitionRequest<'_>, layout: Layout) -> Option<Usual> {
 }
 
 /// A model of the ONNX Model Zoo with unmistakable names and sizes.
-fn of_model_zoo(model: &RecognitionRequest<'_>) -> Option<Usual> {
+fn model_zoo_family(model: &RecognitionRequest<'_>) -> Option<Usual> {
     let sizes = |port: &Port| port.dims.iter().map(Dimension::fixed).collect::<Vec<_>>();
     let ([input], [output]) = (&model.graph.inputs[..], &model.graph.outputs[..]) else {
         return None;
@@ -432,12 +432,8 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
 
 /// The names of a dataset with this many classes.
 fn assume_names(model: &RecognitionRequest<'_>, classes: usize, findings: &mut Findings) -> Naming {
-    if of_model_zoo(model) == Some(Usual::FerPlus) {
-        findings.assumed(
-            "labels",
-            LABEL_FILE,
-            "the names of the graph's tensors are those of the ONNX Model Zoo's FER+",
-        );
+    if model_zoo_family(model) == Some(Usual::FerPlus) {
+        findings.assumed("labels", LABEL_FILE, "the graph's tensor names match the ONNX Model Zoo's FER+");
         let labels_to_store = Some((0..).zip(FER_PLUS.map(str::to_owned)).collect());
         return Naming { background: false, label_set: Some(LABEL_FILE.to_owned()), labels_to_store };
     }

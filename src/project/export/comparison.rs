@@ -347,11 +347,11 @@ impl CsvWriter {
             ModelTask::Detection => columns.extend(BOX_COLUMNS),
         }
         columns.push("uri");
-        let beside = ExportTarget { path: summary_path(&target.path), existing: target.existing };
+        let summary = ExportTarget { path: summary_path(&target.path), existing: target.existing };
         Ok(Self {
             images: Table::create(target, &columns)?,
-            summary: Table::create(&beside, &["measure", "class_a", "class_b", "value"])?,
-            summary_path: beside.path,
+            summary: Table::create(&summary, &["measure", "class_a", "class_b", "value"])?,
+            summary_path: summary.path,
         })
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> O
     let tables = outputs.map(|port| Some((port, Table::from_port(port, prober, false)?))).collect::<Option<_>>()?;
     let tables = Tables(tables);
     let size = prober.size();
-    tables.retina_face(size).or_else(|| [1, 2].into_iter().find_map(|anchors| tables.of_levels(anchors, size)))
+    tables.retina_face(size).or_else(|| [1, 2].into_iter().find_map(|anchors| tables.find_levels(anchors, size)))
 }
 
 impl Tables<'_> {
@@ -44,7 +44,7 @@ impl Tables<'_> {
     }
 
     /// `YuNet` has one candidate per cell and an objectness, `SCRFD` two candidates.
-    fn of_levels(&self, anchors: usize, size: [u32; 2]) -> Option<Found> {
+    fn find_levels(&self, anchors: usize, size: [u32; 2]) -> Option<Found> {
         let is_score = |table: &Table| table.columns.len() == 1 && table.columns.iter().all(Column::is_share);
         let is_known = |table: &Table| is_score(table) || [BOX, KEY_POINTS].contains(&table.columns.len());
         let grid = CellGrid { strides: STRIDES.to_vec(), anchors };
@@ -75,7 +75,7 @@ impl Tables<'_> {
             "{expected} outputs with a box and scores for each cell of three levels match {}",
             if is_yunet { "YuNet" } else { "SCRFD" }
         );
-        let mut found = of_cells(output, coding, usual, format, &because);
+        let mut found = cell_detector(output, coding, usual, format, &because);
         found.output.nms_iou = Some(nms_iou);
         found.part("scores", &found.output.scores.to_string(), true, "a number from 0 to 1 per cell");
         found.not_shown = has_key_points.then_some(NO_KEY_POINTS);
@@ -99,7 +99,7 @@ impl Tables<'_> {
             "{rows} rows of 4 numbers, 2 probabilities and 10 numbers match RetinaFace with two priors per cell of three \
              levels"
         );
-        let mut found = of_cells(output, coding, Usual::RetinaFace, BoxFormat::Cxcywh, &because);
+        let mut found = cell_detector(output, coding, Usual::RetinaFace, BoxFormat::Cxcywh, &because);
         found.part("scores", &scores.name, true, "two numbers from 0 to 1 that sum to 1");
         found.part("background", Background::First.into_str(), true, "the second number is the face's");
         found.not_shown = Some(NO_KEY_POINTS);
@@ -108,7 +108,7 @@ impl Tables<'_> {
 }
 
 /// Faces whose boxes are relative to the cells of [`STRIDES`].
-fn of_cells(output: DetectionOutput, coding: GridCoding, usual: Usual, format: BoxFormat, because: &str) -> Found {
+fn cell_detector(output: DetectionOutput, coding: GridCoding, usual: Usual, format: BoxFormat, because: &str) -> Found {
     let mut found = Found::new(output);
     because.clone_into(&mut found.because);
     found.part("boxes", &found.output.boxes.to_string(), true, "four numbers per cell");

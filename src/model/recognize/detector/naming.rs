@@ -11,7 +11,7 @@ use crate::model::recognize::usual::Usual;
 
 const OFFSET: &str = "output.detection.class_offset";
 
-/// The labels of the classes, and what is added to the graph's numbers.
+/// The class names, and the offset from the graph's class numbers to them.
 #[derive(Debug)]
 pub(crate) struct Naming {
     pub(crate) offset: i32,
@@ -104,7 +104,7 @@ impl Seen {
         }
     }
 
-    /// What is added to the graph's numbers, with `count` labels.
+    /// The offset from the graph's class numbers to `count` labels.
     fn offset(&self, count: usize, labels: &LabelSet, findings: &mut Findings) -> i32 {
         if self.counts_all {
             findings.recognized(OFFSET, 0, format!("the number of names matches the {count} class scores"));

@@ -82,7 +82,7 @@ fn around(
     let count = graph.outputs.iter().find(|port| is_count(port, boxes, prober));
     match (&of_box[..], count) {
         ([(scores, Kind::Fractions | Kind::Either)], Some(count)) => {
-            return Ok(Some(of_single_class(boxes, scores, count)));
+            return Ok(Some(single_class(boxes, scores, count)));
         }
         ([] | [_], _) => return Ok(None),
         _ => {}
@@ -118,7 +118,7 @@ fn around(
 }
 
 /// A graph that counts the boxes that it keeps and knows a single class (YOLO-NAS-POSE).
-fn of_single_class(boxes: &Port, scores: &Port, count: &Port) -> Found {
+fn single_class(boxes: &Port, scores: &Port, count: &Port) -> Found {
     let mut found = Found::new(DetectionOutput {
         labels: None,
         count: Some(count.name.clone()),
