@@ -162,7 +162,7 @@ impl FaultProxy {
         requests.iter().filter(|request| matches(request)).count()
     }
 
-    /// The maximum number of concurrent requests.
+    /// The maximum number of requests that waited for the start of their response at the same time.
     pub(crate) fn most_at_once(&self) -> usize {
         self.shared.in_flight.lock().unwrap().most
     }
@@ -288,10 +288,8 @@ impl Shared {
                 hang_up(client);
                 return None;
             }
-            self.enter();
-            let outcome = self.response(client, &mut server, &head, &body.raw, fault.as_ref());
-            self.leave();
-            if outcome? == Connection::Closed {
+            let waiting = self.enter();
+            if self.response(client, &mut server, &head, &body.raw, fault.as_ref(), waiting)? == Connection::Closed {
                 return None;
             }
         }
@@ -311,16 +309,14 @@ impl Shared {
         hit.then(|| rule.fault.clone())
     }
 
-    fn enter(&self) {
+    fn enter(&self) -> Waiting<'_> {
         let mut in_flight = self.in_flight.lock().unwrap();
         in_flight.now += 1;
         in_flight.most = in_flight.most.max(in_flight.now);
+        Waiting(&self.in_flight)
     }
 
-    fn leave(&self) {
-        self.in_flight.lock().unwrap().now -= 1;
-    }
-
+    /// `waiting` ends before the client can receive anything, and so before it can send its next request.
     fn response(
         &self,
         mut client: &TcpStream,
@@ -328,9 +324,11 @@ impl Shared {
         head: &Head,
         body: &[u8],
         fault: Option<&Fault>,
+        waiting: Waiting,
     ) -> Option<Connection> {
         match fault {
             Some(Fault::Response(response)) => {
+                drop(waiting);
                 let mut message = format!("HTTP/1.1 {}\r\n", response.status);
                 for (name, value) in &response.headers {
                     message.extend([name, ": ", value, "\r\n"]);
@@ -355,6 +353,7 @@ impl Shared {
         if matches!(fault, Some(Fault::OtherETag)) {
             response.set("ETag", "\"00000000000000000000000000000000\"");
         }
+        drop(waiting);
         client.write_all(response.to_string().as_bytes()).ok()?;
         match fault {
             Some(Fault::CutAfter(len)) => {
@@ -380,6 +379,15 @@ impl Shared {
         self.held.lock().unwrap().push(client.try_clone().ok()?);
         let _ = self.stalling.lock().unwrap().send(());
         Some(Connection::Closed)
+    }
+}
+
+/// A request whose response has not started.
+struct Waiting<'a>(&'a Mutex<InFlight>);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().now -= 1;
     }
 }
 
