@@ -20,8 +20,6 @@ use crate::support::repository;
 use crate::window::{click, home_with_runtime, open, open_at, samples, sees, wait_for, wait_for_notice, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
-/// A form whose top is this many points higher is scrolled.
-const SCROLLED: f32 = 50.0;
 const SCORE_TOLERANCE: f64 = 1e-4;
 /// The largest difference of an edge, in pixels.
 const EDGE_TOLERANCE: f64 = 0.05;
@@ -494,16 +492,19 @@ fn edited_detector_predicts_as_edited() {
 #[test]
 fn form_of_another_model_starts_at_the_top() {
     let mut window = open_form("keras-cifar10");
-    let top = |window: &Harness<'static, App>| window.get_by_role_and_label(Role::TextInput, "Name").rect().top();
-    let at_first = top(&window);
+    // The dialog is centered: its own position depends on the height of the form.
+    let below_title = |window: &Harness<'static, App>| {
+        let title = window.get_by_role_and_label(Role::Label, "Add a model").rect();
+        window.get_by_role_and_label(Role::TextInput, "Name").rect().top() - title.bottom()
+    };
+    let at_first = below_title(&window);
     window.hover_at(window.get_by_role_and_label(Role::TextInput, "Name").rect().center());
     window.run_steps(2);
     wheel(&mut window, -200.0);
-    assert!(top(&window) < at_first - SCROLLED, "{} after {at_first}", top(&window));
+    assert!(below_title(&window) < 0.0, "{} after {at_first}", below_title(&window));
     window.key_press(Key::Escape);
     wait_until(&mut window, "the form to close", |window| window.state().state().import.is_none());
     drop_case(&mut window, "tensorflow-resnet50");
     wait_until_tried(&mut window);
-    // The dialog is centered, so its own top depends on the height of the form.
-    assert!((top(&window) - at_first).abs() < SCROLLED, "{} after {at_first}", top(&window));
+    assert_eq!(below_title(&window), at_first);
 }
