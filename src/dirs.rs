@@ -1,4 +1,4 @@
-//! The folders that Spotcheck writes to. No other module knows them.
+//! The folders that Spotcheck writes to, and those of the files that come with it. No other module knows them.
 
 mod scratch;
 
@@ -78,6 +78,46 @@ impl AppDirs {
             cache: project.cache_dir().to_owned(),
         }
     }
+}
+
+/// The path of a file or folder that comes with Spotcheck, such as `docs/README.md`; `None` if it is not installed.
+pub fn shipped(path: &str) -> Option<PathBuf> {
+    shipped_folders().into_iter().map(|folder| folder.join(path)).find(|path| path.exists())
+}
+
+/// The folders that may contain the files that come with Spotcheck, laid out as in the repository: those of an installed
+/// program (`PREFIX/bin/spotcheck` has `PREFIX/share/spotcheck`, an app on macOS has `Resources`), the folders above the
+/// program (`target/release` belongs to the repository two folders up), and the repository that it was built from.
+pub(crate) fn shipped_folders() -> Vec<PathBuf> {
+    let above: Vec<PathBuf> = program_folders().collect();
+    let prefix = above.get(1).into_iter();
+    let installed = prefix.flat_map(|prefix| [prefix.join("share/spotcheck"), prefix.join("Resources")]);
+    installed.chain(above.iter().take(5).cloned()).chain([PathBuf::from(env!("CARGO_MANIFEST_DIR"))]).collect()
+}
+
+/// The package folders of the Python environment that Spotcheck is installed in: `PREFIX/bin/spotcheck` has
+/// `PREFIX/lib/python3.*/site-packages`. Links, as uv and pipx make them, are followed. Empty if there is none.
+pub(crate) fn python_packages() -> Vec<PathBuf> {
+    let Some(prefix) = program_folders().nth(1) else {
+        return Vec::new();
+    };
+    if cfg!(windows) {
+        return vec![prefix.join("Lib").join("site-packages"), prefix.join("site-packages")];
+    }
+    let entries = std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
+    let pythons = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("python3"));
+    // Debian's Python installs below `dist-packages`.
+    pythons.flat_map(|python| ["site-packages", "dist-packages"].map(|name| python.path().join(name))).collect()
+}
+
+/// The folders above the program's file, innermost first.
+fn program_folders() -> impl Iterator<Item = PathBuf> {
+    let program = std::env::current_exe().and_then(std::fs::canonicalize).unwrap_or_default();
+    let mut folder = Some(program);
+    std::iter::from_fn(move || {
+        folder = folder.take()?.parent().map(PathBuf::from);
+        folder.clone()
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

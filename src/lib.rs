@@ -16,3 +16,15 @@ pub mod review;
 pub mod sagemaker;
 pub mod tasks;
 pub mod window;
+
+use std::sync::OnceLock;
+
+/// The commit that the program was built from, if the build named it in `SPOTCHECK_COMMIT`. Only `main.rs` knows it, so
+/// that nothing else is compiled again after a commit.
+pub static COMMIT: OnceLock<&str> = OnceLock::new();
+
+/// `0.1.0 (9605c893)`
+pub(crate) fn version() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    COMMIT.get().map_or_else(|| version.to_owned(), |commit| format!("{version} ({commit})"))
+}

@@ -3,6 +3,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(commit) = option_env!("SPOTCHECK_COMMIT") {
+        spotcheck::COMMIT.get_or_init(|| commit);
+    }
     // Microsoft's builds of ONNX Runtime collect telemetry in a file below the home folder. They read this variable
     // while loading; their API can switch telemetry off only later.
     // SAFETY: no other thread runs yet.

@@ -14,6 +14,7 @@ macro_rules! eprintln {
     };
 }
 
+mod about;
 mod account;
 mod compare;
 mod endpoint;
@@ -49,10 +50,13 @@ use terminal::is_output_closed;
 
 /// See what a vision model predicts.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true)]
+#[command(disable_version_flag = true, args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
+    /// Print the versions of Spotcheck and ONNX Runtime
+    #[arg(short = 'V', long, exclusive = true)]
+    version: bool,
     #[command(flatten)]
     window: window::WindowArgs,
 }
@@ -81,6 +85,13 @@ enum Command {
     Models(models::ModelsArgs),
     /// Show or install ONNX Runtime
     Runtime(runtime::RuntimeArgs),
+    /// Print what a bug report needs to know about this installation
+    Diagnostics,
+    /// Print a completion script for a shell
+    Completions(about::CompletionsArgs),
+    /// Write manual pages for `man`
+    #[command(hide = true)]
+    Man(about::ManArgs),
 }
 
 /// The outcome of a command, for the exit code. clap handles invalid usage (2).
@@ -99,7 +110,7 @@ const READER_GONE: u8 = 141;
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     // The window deletes due endpoints itself and shows it.
-    let is_window = cli.command.is_none();
+    let is_window = cli.command.is_none() && !cli.version;
     let auto_delete = (!is_window).then(endpoint::AutoDeleter::start).flatten();
     let outcome = match cli.command {
         Some(Command::Predict(args)) => predict::run(&args),
@@ -113,6 +124,10 @@ pub fn run() -> ExitCode {
         Some(Command::Endpoint(args)) => endpoint::run(&args),
         Some(Command::Models(args)) => models::run(&args),
         Some(Command::Runtime(args)) => runtime::run(&args),
+        Some(Command::Diagnostics) => about::print_diagnostics(),
+        Some(Command::Completions(args)) => about::completions(&args),
+        Some(Command::Man(args)) => about::man(&args),
+        None if cli.version => about::version(),
         None => window::run(&cli.window, &Cli::command()),
     };
     if let Some(auto_delete) = auto_delete {

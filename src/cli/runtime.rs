@@ -14,7 +14,7 @@ use crate::dirs::AppDirs;
 use crate::domain::{Device, DeviceReport, ModelTask, RgbImage};
 use crate::model::catalog::Library;
 use crate::model::onnx::{DeviceSurvey, LoadOptions, OnnxPredictor, survey};
-use crate::model::runtime::{InstalledPackage, Loaded, Place, RuntimeError, RuntimePackage, SearchStep};
+use crate::model::runtime::{InstalledPackage, Loaded, Place, RuntimeError, RuntimePackage};
 use crate::model::{Predictor, runtime};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -89,7 +89,7 @@ fn report_installation(dirs: &AppDirs, installed: &InstalledPackage) -> anyhow::
 fn status(dirs: &AppDirs) -> anyhow::Result<Outcome> {
     say("ONNX Runtime search order:")?;
     for step in runtime::search(dirs, None) {
-        say(&describe_step(&step))?;
+        say(&format!("  {step}"))?;
     }
     // Only an existing library: asking for the status must not install anything.
     let library = runtime::locate(dirs, None)?;
@@ -132,16 +132,6 @@ fn measure(dirs: &AppDirs, loaded: &Loaded) -> anyhow::Result<(String, DeviceRep
         }
     }
     Ok((model.card.id, predictor.report()))
-}
-
-/// `  ORT_DYLIB_PATH: nothing`
-fn describe_step(step: &SearchStep) -> String {
-    let found = match &step.found {
-        None => "nothing".to_owned(),
-        Some(Ok(library)) => format!("{} {}", library.version, library.path.display()),
-        Some(Err(error)) => error.to_string(),
-    };
-    format!("  {}: {found}", step.place.name())
 }
 
 /// `running on CPU because …`, then `not on CUDA because …` for each faster device.

@@ -2,6 +2,7 @@
 //! Runtime.
 
 pub mod catalog;
+pub mod diagnostics;
 pub(crate) mod explain;
 pub mod onnx;
 mod postprocess;

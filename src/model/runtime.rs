@@ -1,7 +1,7 @@
 //! The ONNX Runtime library: found on this computer, or installed.
 //!
-//! It is searched for in the user's setting, in `ORT_DYLIB_PATH`, in the app's data folder and among the system's
-//! libraries, in this order. What the user names explicitly is used or rejected, never skipped. Nothing is loaded
+//! It is searched for in the user's setting, in `ORT_DYLIB_PATH`, in the app's data folder, in the Python environment
+//! that Spotcheck is installed in and among the system's libraries. What the user names explicitly is used or rejected, never skipped. Nothing is loaded
 //! before it is checked: a truncated library would kill the process.
 
 mod error;
@@ -23,7 +23,7 @@ pub use install::install;
 pub use installed::InstalledPackage;
 pub use packages::RuntimePackage;
 
-use crate::dirs::AppDirs;
+use crate::dirs::{AppDirs, python_packages};
 use crate::tasks::TaskControl;
 
 /// Names the library, for this and any other program that uses ONNX Runtime.
@@ -53,15 +53,18 @@ pub enum Place {
     Variable,
     /// The app's data folder.
     Installed(RuntimePackage),
+    /// The Python environment that Spotcheck is installed in (`pip install 'spotcheck[cpu]'`).
+    Python,
     System,
 }
 
 impl Place {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Setting,
         Self::Variable,
-        // A package with CUDA was installed on purpose, and it can do everything that the other can.
+        // A package with CUDA was installed on purpose, and it can do everything that the others can.
         Self::Installed(RuntimePackage::Cuda),
+        Self::Python,
         Self::Installed(RuntimePackage::Cpu),
         Self::System,
     ];
@@ -72,6 +75,7 @@ impl Place {
             Self::Variable => LIBRARY_VARIABLE,
             Self::Installed(RuntimePackage::Cuda) => "Spotcheck's own folder, with CUDA",
             Self::Installed(_) => "Spotcheck's own folder",
+            Self::Python => "Spotcheck's Python environment",
             Self::System => "the system's libraries",
         }
     }
@@ -82,6 +86,18 @@ pub struct SearchStep {
     pub place: Place,
     /// `None` if there is nothing.
     pub found: Option<Result<RuntimeLibrary, RuntimeError>>,
+}
+
+/// `ORT_DYLIB_PATH: nothing`
+impl std::fmt::Display for SearchStep {
+    fn fmt(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(text, "{}: ", self.place.name())?;
+        match &self.found {
+            None => text.write_str("nothing"),
+            Some(Ok(library)) => write!(text, "{} {}", library.version, library.path.display()),
+            Some(Err(error)) => error.fmt(text),
+        }
+    }
 }
 
 /// ONNX Runtime in this process, ready to create sessions.
@@ -115,7 +131,7 @@ pub fn search(dirs: &AppDirs, setting: Option<&Path>) -> impl Iterator<Item = Se
 pub fn locate(dirs: &AppDirs, setting: Option<&Path>) -> Result<RuntimeLibrary, RuntimeError> {
     for step in search(dirs, setting) {
         match step.found {
-            Some(Err(error)) if step.place == Place::System => log::info!("skipped: {error}"),
+            Some(Err(error)) if matches!(step.place, Place::Python | Place::System) => log::info!("skipped: {error}"),
             Some(found) => return found,
             None => {}
         }
@@ -150,10 +166,11 @@ fn search_in(place: Place, dirs: &AppDirs, setting: Option<&Path>) -> Option<Res
             plugins: Vec::new(),
             plugin_problem: None,
         }),
-        Place::System => first_good(system_libraries())?,
+        Place::Python => first_good(place, python_libraries())?,
+        Place::System => first_good(place, system_libraries())?,
     };
     Some(found.map(|library| {
-        let plugin = installed::find(dirs, RuntimePackage::WebGpu);
+        let plugin = installed::find(dirs, RuntimePackage::WebGpu).or_else(python_plugin);
         let (plugins, plugin_problem) = match plugin {
             None => (Vec::new(), None),
             Some(Ok(plugin)) => (vec![plugin], None),
@@ -201,15 +218,47 @@ fn minor_version(version: &str) -> Option<u32> {
     version.strip_prefix("1.")?.split('.').next()?.parse().ok()
 }
 
-fn first_good(paths: Vec<PathBuf>) -> Option<Result<RuntimeLibrary, RuntimeError>> {
+fn first_good(place: Place, paths: Vec<PathBuf>) -> Option<Result<RuntimeLibrary, RuntimeError>> {
     let mut first_error = None;
     for path in paths {
-        match examine(&path, Place::System) {
+        match examine(&path, place) {
             Ok(library) => return Some(Ok(library)),
             Err(error) => first_error = first_error.or(Some(Err(error))),
         }
     }
     first_error
+}
+
+/// As the packages `onnxruntime` and `onnxruntime-gpu` install them.
+fn python_libraries() -> Vec<PathBuf> {
+    let folder = RuntimePackage::Cpu.folder_in_wheel();
+    python_packages().iter().flat_map(|packages| libraries_in(&packages.join(folder))).collect()
+}
+
+/// The WebGPU plug-in in the Python environment that Spotcheck is installed in.
+fn python_plugin() -> Option<Result<InstalledPackage, RuntimeError>> {
+    let package = RuntimePackage::WebGpu;
+    let (library, packages) = python_packages().into_iter().find_map(|packages| {
+        let entries = std::fs::read_dir(packages.join(package.folder_in_wheel())).ok()?.flatten();
+        let mut paths = entries.map(|entry| entry.path());
+        let library = paths.find(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            packages::is_needed(&name) && package.is_main_library(&name)
+        })?;
+        Some((library, packages))
+    })?;
+    if let Err(reason) = installed::check_library(&library) {
+        return Some(Err(RuntimeError::NotALibrary { path: library, reason }));
+    }
+    let metadata = std::fs::read_dir(packages).into_iter().flatten().flatten();
+    let version = metadata.into_iter().find_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let rest = name.strip_prefix(package.folder_in_wheel())?.strip_prefix('-')?;
+        rest.strip_suffix(".dist-info").map(str::to_owned)
+    });
+    let bytes = library.metadata().map_or(0, |metadata| metadata.len());
+    let version = version.unwrap_or_else(|| "of unknown version".to_owned());
+    Some(Ok(InstalledPackage { package, version, library, is_pinned: false, bytes }))
 }
 
 fn system_libraries() -> Vec<PathBuf> {

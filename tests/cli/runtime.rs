@@ -332,6 +332,31 @@ fn ort_dylib_path_overrides_the_installed_runtime() {
     assert!(prediction.stdout.contains(&expected), "{}", prediction.stdout);
 }
 
+/// As `pip install 'spotcheck[cpu]'` makes it, with the link of uv and pipx.
+#[test]
+fn runtime_is_found_in_the_programs_python_environment() {
+    let (home, prefix) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (tools, links) = (prefix.path().join("tool/bin"), prefix.path().join("bin"));
+    let packages = prefix.path().join("tool/lib/python3.11/site-packages/onnxruntime/capi");
+    for folder in [&tools, &links, &packages] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    std::fs::copy(env!("CARGO_BIN_EXE_spotcheck"), tools.join("spotcheck")).unwrap();
+    symlink(tools.join("spotcheck"), links.join("spotcheck")).unwrap();
+    let library = packages.join("libonnxruntime.so.1.32.0");
+    std::fs::copy(installed_library(), &library).unwrap();
+    let status = || {
+        let mut status = Command::new(links.join("spotcheck"));
+        let status = status.args(["runtime", "status"]).env("SPOTCHECK_HOME", home.path());
+        Ended::run(status.env_remove("ORT_DYLIB_PATH"))
+    };
+    let found = format!("ONNX Runtime 1.32.0 from Spotcheck's Python environment: {}", library.display());
+    status().must_succeed().must_show(&[&found]);
+    // An old or damaged one that another package needs does not stop Spotcheck: the search goes on.
+    std::fs::write(&library, "damaged").unwrap();
+    status().must_fail_with(&["Spotcheck's Python environment: the file is not a shared library", INSTALL]);
+}
+
 #[test]
 fn explicit_device_never_falls_back() {
     let predict = |device: &str| {

@@ -11,7 +11,7 @@ use super::card::{CARD_FILE, CardError, parse_card, write_card};
 use super::download::{self, DownloadPolicy, FetchError};
 use super::error::LibraryError;
 use super::weights::{copy_hashed, has_sha256, part_is_locked, pump};
-use crate::dirs::AppDirs;
+use crate::dirs::{AppDirs, shipped_folders};
 use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, Problem};
 use crate::model::recognize::read_labels;
 use crate::tasks::TaskControl;
@@ -370,18 +370,10 @@ fn write_in_place(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The folders of weights that come with Spotcheck: `models/` next to the program, in a folder above it (a program in
-/// `target/release` belongs to the repository two folders up), and in the repository it was built from.
+/// The folders of weights that come with Spotcheck.
 fn shared_folders() -> Vec<PathBuf> {
-    let program = std::env::current_exe().and_then(fs::canonicalize);
-    let above = program.into_iter().flat_map(|program| {
-        let folders = program.ancestors().skip(1).take(5);
-        folders.map(Path::to_owned).collect::<Vec<_>>()
-    });
-    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let mut folders: Vec<PathBuf> = above.chain([source]).map(|f| f.join("models")).collect();
-    folders.retain(|folder| folder.is_dir());
-    folders
+    let folders = shipped_folders().into_iter().map(|folder| folder.join("models"));
+    folders.filter(|folder| folder.is_dir()).collect()
 }
 
 fn ready(entry: LibraryEntry) -> Result<Model, LibraryError> {

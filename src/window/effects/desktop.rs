@@ -10,10 +10,11 @@ use poll_promise::Promise;
 use rfd::AsyncFileDialog;
 
 use super::{Delivery, Shared, guarded};
+use crate::dirs::shipped;
 use crate::domain::{Prediction, RgbImage, SampleUri, ViewSettings};
 use crate::image::decode;
+use crate::model::diagnostics::diagnostics;
 use crate::project::export::{DrawnObjects, TruthMarks, annotate};
-use crate::window::browse;
 use crate::window::state::{AnnotationsPick, DrawnTruth, Event, FilePick, FileRequest, SourceId};
 
 /// A dialog that ends without a result faster than a person can click was never shown.
@@ -155,7 +156,7 @@ pub(crate) fn reveal(shared: &Arc<Shared>, uri: SampleUri) {
 
 pub(crate) fn open_manual(shared: &Arc<Shared>) {
     shared.spawn("open the manual", |shared| {
-        let Some(page) = browse::effects::shipped("docs/README.md", "docs/README.md") else {
+        let Some(page) = shipped("docs/README.md") else {
             let advice = "The manual is not next to the program; open `docs/README.md` in Spotcheck's source code";
             return shared.report_problem(advice);
         };
@@ -246,17 +247,9 @@ pub(crate) fn restart(shared: &Arc<Shared>) {
 }
 
 /// Copies diagnostics for a bug report, without secrets.
-pub(crate) fn copy_diagnostics(shared: &Arc<Shared>, lines: Vec<String>) {
+pub(crate) fn copy_diagnostics(shared: &Arc<Shared>, runtime_library: Option<PathBuf>, lines: Vec<String>) {
     shared.spawn("collect diagnostics", move |shared| {
-        let mut text = vec![
-            format!("Spotcheck {}", env!("CARGO_PKG_VERSION")),
-            format!(
-                "system: {} {}, {} cores",
-                std::env::consts::OS,
-                std::env::consts::ARCH,
-                std::thread::available_parallelism().map_or(0, usize::from)
-            ),
-        ];
+        let mut text = diagnostics(&shared.dirs, runtime_library.as_deref());
         text.extend(lines);
         text.push(format!("log: {}", shared.dirs.log_file().display()));
         text.push(String::new());

@@ -201,7 +201,9 @@ impl Effects {
             },
             Effect::PickFile(request) => desktop::pick(shared, request),
             Effect::CopyText { text, notice } => desktop::copy_text(shared, text, notice),
-            Effect::CopyDiagnostics { lines } => desktop::copy_diagnostics(shared, lines),
+            Effect::CopyDiagnostics { runtime_library, lines } => {
+                desktop::copy_diagnostics(shared, runtime_library, lines);
+            }
             Effect::OpenManual => desktop::open_manual(shared),
             Effect::OpenLog => desktop::open_log(shared),
             Effect::Restart => desktop::restart(shared),

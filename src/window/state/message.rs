@@ -246,6 +246,8 @@ pub enum Effect {
         notice: String,
     },
     CopyDiagnostics {
+        /// The user's setting for the search for ONNX Runtime.
+        runtime_library: Option<PathBuf>,
         /// A description of the state: device report and recent problems.
         lines: Vec<String>,
     },

@@ -156,7 +156,8 @@ fn on_action(state: &mut State, action: Action) {
         Action::ClearProblems => state.problems.clear(),
         Action::CopyDiagnostics => {
             let lines = canvas::update::diagnostics(state);
-            state.effects.push(Effect::CopyDiagnostics { lines });
+            let runtime_library = state.settings.runtime_library.clone();
+            state.effects.push(Effect::CopyDiagnostics { runtime_library, lines });
         }
         Action::OpenManual => state.effects.push(Effect::OpenManual),
         Action::OpenLog => state.effects.push(Effect::OpenLog),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cache::CacheError;
+use crate::dirs::shipped;
 use crate::domain::{Problem, S3Place};
 use crate::image::source::{LinesSource, ListingChange, S3Source, Source, WithRecords, absolute, folder_of, for_task};
 use crate::tasks::TaskControl;
@@ -233,19 +234,7 @@ pub(crate) fn with_home(path: &Path) -> PathBuf {
 }
 
 fn sample_images() -> Option<PathBuf> {
-    shipped("assets/samples", "samples").filter(|folder| folder.is_dir())
-}
-
-/// The path of a file shipped with Spotcheck: next to the installed program, or in the folder it was built in.
-pub(crate) fn shipped(in_sources: &str, installed: &str) -> Option<PathBuf> {
-    let program = std::env::current_exe().ok();
-    let beside = program.as_deref().and_then(Path::parent);
-    let candidates = [
-        beside.map(|folder| folder.join(in_sources)),
-        beside.map(|folder| folder.join("../share/spotcheck").join(installed)),
-        Some(Path::new(env!("CARGO_MANIFEST_DIR")).join(in_sources)),
-    ];
-    candidates.into_iter().flatten().find(|path| path.exists())
+    shipped("assets/samples").filter(|folder| folder.is_dir())
 }
 
 fn measure_cache(shared: &Arc<Shared>) {
@@ -277,7 +266,7 @@ mod tests {
     #[test]
     fn manual_and_samples_are_found() {
         assert!(sample_images().is_some());
-        assert!(shipped("docs/README.md", "docs/README.md").is_some_and(|page| page.is_file()));
+        assert!(shipped("docs/README.md").is_some_and(|page| page.is_file()));
     }
 
     #[test]
