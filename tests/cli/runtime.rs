@@ -337,24 +337,31 @@ fn ort_dylib_path_overrides_the_installed_runtime() {
 fn runtime_is_found_in_the_programs_python_environment() {
     let (home, prefix) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (tools, links) = (prefix.path().join("tool/bin"), prefix.path().join("bin"));
-    let packages = prefix.path().join("tool/lib/python3.11/site-packages/onnxruntime/capi");
-    for folder in [&tools, &links, &packages] {
+    let packages = prefix.path().join("tool/lib/python3.11/site-packages");
+    let (core, plugin) = (packages.join("onnxruntime/capi"), packages.join("onnxruntime_ep_webgpu"));
+    let metadata = packages.join("onnxruntime_ep_webgpu-0.4.0.dist-info");
+    for folder in [&tools, &links, &core, &plugin, &metadata] {
         std::fs::create_dir_all(folder).unwrap();
     }
     std::fs::copy(env!("CARGO_BIN_EXE_spotcheck"), tools.join("spotcheck")).unwrap();
     symlink(tools.join("spotcheck"), links.join("spotcheck")).unwrap();
-    let library = packages.join("libonnxruntime.so.1.32.0");
+    let library = core.join("libonnxruntime.so.1.32.0");
     std::fs::copy(installed_library(), &library).unwrap();
+    let plugin_name = "libonnxruntime_providers_webgpu.so";
+    let installed_plugin = runtime_home().join("data/runtime/webgpu").join(plugin_name);
+    std::fs::copy(installed_plugin, plugin.join(plugin_name)).unwrap();
     let status = || {
         let mut status = Command::new(links.join("spotcheck"));
         let status = status.args(["runtime", "status"]).env("SPOTCHECK_HOME", home.path());
         Ended::run(status.env_remove("ORT_DYLIB_PATH"))
     };
     let found = format!("ONNX Runtime 1.32.0 from Spotcheck's Python environment: {}", library.display());
-    status().must_succeed().must_show(&[&found]);
+    status().must_succeed().must_show(&[&found, "with the WebGPU plug-in of ONNX Runtime 0.4.0: "]);
     // An old or damaged one that another package needs does not stop Spotcheck: the search goes on.
     std::fs::write(&library, "damaged").unwrap();
-    status().must_fail_with(&["Spotcheck's Python environment: the file is not a shared library", INSTALL]);
+    let status = status().must_fail_with(&[INSTALL]);
+    let damaged = "Spotcheck's Python environment: the file is not a shared library";
+    assert!(status.stdout.contains(damaged), "{}", status.stdout);
 }
 
 #[test]
