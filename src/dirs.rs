@@ -95,6 +95,11 @@ pub(crate) fn shipped_folders() -> Vec<PathBuf> {
     installed.chain(above.iter().take(5).cloned()).chain([PathBuf::from(env!("CARGO_MANIFEST_DIR"))]).collect()
 }
 
+/// The libraries of a package for a system: `PREFIX/bin/spotcheck` has `PREFIX/lib/spotcheck`.
+pub(crate) fn package_library_folder() -> Option<PathBuf> {
+    program_folders().nth(1).map(|prefix| prefix.join("lib/spotcheck"))
+}
+
 /// The package folders of the Python environment that Spotcheck is installed in: `PREFIX/bin/spotcheck` has
 /// `PREFIX/lib/python3.*/site-packages`. Links, as uv and pipx make them, are followed. Empty if there is none.
 pub(crate) fn python_packages() -> Vec<PathBuf> {

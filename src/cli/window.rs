@@ -13,7 +13,7 @@ use crate::window::app::{RendererChoice, WindowOptions, run_window};
 
 #[derive(Debug, Args)]
 pub(crate) struct WindowArgs {
-    /// Folder, image or `s3://bucket/folder/` to open
+    /// Folder, image, `s3://bucket/folder/`, project (.spotcheck) or model (.onnx) to open
     source: Option<PathBuf>,
     /// Model id, or ONNX file to add [default: the model used last]
     #[arg(long, value_name = "ID|FILE.onnx")]

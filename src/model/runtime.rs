@@ -1,7 +1,7 @@
 //! The ONNX Runtime library: found on this computer, or installed.
 //!
-//! It is searched for in the user's setting, in `ORT_DYLIB_PATH`, in the app's data folder, in the Python environment
-//! that Spotcheck is installed in and among the system's libraries. What the user names explicitly is used or rejected, never skipped. Nothing is loaded
+//! It is searched for in the user's setting, in `ORT_DYLIB_PATH`, in the app's data folder, in the packages next to the
+//! program and among the system's libraries. What the user names explicitly is used or rejected, never skipped. Nothing is loaded
 //! before it is checked: a truncated library would kill the process.
 
 mod error;
@@ -23,7 +23,7 @@ pub use install::install;
 pub use installed::InstalledPackage;
 pub use packages::RuntimePackage;
 
-use crate::dirs::{AppDirs, python_packages};
+use crate::dirs::{AppDirs, package_library_folder, python_packages};
 use crate::tasks::TaskControl;
 
 /// Names the library, for this and any other program that uses ONNX Runtime.
@@ -53,8 +53,9 @@ pub enum Place {
     Variable,
     /// The app's data folder.
     Installed(RuntimePackage),
-    /// The Python environment that Spotcheck is installed in (`pip install 'spotcheck[cpu]'`).
-    Python,
+    /// The packages next to the program: `PREFIX/lib/spotcheck` of a Debian package, or the Python environment that
+    /// Spotcheck is installed in (`pip install 'spotcheck[cpu]'`).
+    Package,
     System,
 }
 
@@ -64,7 +65,7 @@ impl Place {
         Self::Variable,
         // A package with CUDA was installed on purpose, and it can do everything that the others can.
         Self::Installed(RuntimePackage::Cuda),
-        Self::Python,
+        Self::Package,
         Self::Installed(RuntimePackage::Cpu),
         Self::System,
     ];
@@ -75,7 +76,7 @@ impl Place {
             Self::Variable => LIBRARY_VARIABLE,
             Self::Installed(RuntimePackage::Cuda) => "Spotcheck's own folder, with CUDA",
             Self::Installed(_) => "Spotcheck's own folder",
-            Self::Python => "Spotcheck's Python environment",
+            Self::Package => "the packages next to Spotcheck",
             Self::System => "the system's libraries",
         }
     }
@@ -131,7 +132,7 @@ pub fn search(dirs: &AppDirs, setting: Option<&Path>) -> impl Iterator<Item = Se
 pub fn locate(dirs: &AppDirs, setting: Option<&Path>) -> Result<RuntimeLibrary, RuntimeError> {
     for step in search(dirs, setting) {
         match step.found {
-            Some(Err(error)) if matches!(step.place, Place::Python | Place::System) => log::info!("skipped: {error}"),
+            Some(Err(error)) if matches!(step.place, Place::Package | Place::System) => log::info!("skipped: {error}"),
             Some(found) => return found,
             None => {}
         }
@@ -166,7 +167,7 @@ fn search_in(place: Place, dirs: &AppDirs, setting: Option<&Path>) -> Option<Res
             plugins: Vec::new(),
             plugin_problem: None,
         }),
-        Place::Python => first_good(place, python_libraries())?,
+        Place::Package => first_good(place, package_libraries())?,
         Place::System => first_good(place, system_libraries())?,
     };
     Some(found.map(|library| {
@@ -229,10 +230,11 @@ fn first_good(place: Place, paths: Vec<PathBuf>) -> Option<Result<RuntimeLibrary
     first_error
 }
 
-/// As the packages `onnxruntime` and `onnxruntime-gpu` install them.
-fn python_libraries() -> Vec<PathBuf> {
+/// As in a package for a system, or as the Python packages `onnxruntime` and `onnxruntime-gpu` install them.
+fn package_libraries() -> Vec<PathBuf> {
     let folder = RuntimePackage::Cpu.folder_in_wheel();
-    python_packages().iter().flat_map(|packages| libraries_in(&packages.join(folder))).collect()
+    let in_python = python_packages().into_iter().map(|packages| packages.join(folder));
+    package_library_folder().into_iter().chain(in_python).flat_map(|folder| libraries_in(&folder)).collect()
 }
 
 /// The WebGPU plug-in in the Python environment that Spotcheck is installed in.

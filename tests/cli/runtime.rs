@@ -355,12 +355,12 @@ fn runtime_is_found_in_the_programs_python_environment() {
         let status = status.args(["runtime", "status"]).env("SPOTCHECK_HOME", home.path());
         Ended::run(status.env_remove("ORT_DYLIB_PATH"))
     };
-    let found = format!("ONNX Runtime 1.32.0 from Spotcheck's Python environment: {}", library.display());
+    let found = format!("ONNX Runtime 1.32.0 from the packages next to Spotcheck: {}", library.display());
     status().must_succeed().must_show(&[&found, "with the WebGPU plug-in of ONNX Runtime 0.4.0: "]);
     // An old or damaged one that another package needs does not stop Spotcheck: the search goes on.
     std::fs::write(&library, "damaged").unwrap();
     let status = status().must_fail_with(&[INSTALL]);
-    let damaged = "Spotcheck's Python environment: the file is not a shared library";
+    let damaged = "the packages next to Spotcheck: the file is not a shared library";
     assert!(status.stdout.contains(damaged), "{}", status.stdout);
 }
 

@@ -33,6 +33,14 @@ fn open_form(case: &str) -> Harness<'static, App> {
     window
 }
 
+/// As a file manager opens a model.
+#[test]
+fn model_as_the_programs_argument_opens_the_form() {
+    let model = repository().join("tests/cases/conventions/keras-cifar10/model.onnx");
+    let mut window = open(Some(&model), CLASSIFIER);
+    wait_for(&mut window, "Add a model");
+}
+
 pub(crate) fn drop_case(window: &mut Harness<'static, App>, case: &str) {
     drop_on(window, &repository().join("tests/cases/conventions").join(case).join("model.onnx"));
     wait_for(window, "Add a model");

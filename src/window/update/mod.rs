@@ -55,7 +55,7 @@ fn on_command(state: &mut State, command: Command) {
             jobs::update::watch_again(state);
             state.effects.push(EndpointsEffect::FollowRecords);
             if let Some(path) = source {
-                browse::update::open_path(state, path);
+                browse::update::open_dropped(state, vec![path]);
             }
             if let Some(file) = file {
                 models::add::update::open(state, ImportSubject::File(file));

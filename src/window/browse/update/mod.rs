@@ -167,7 +167,8 @@ fn looked_at_dropped(
     }
 }
 
-fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>) {
+/// Opens images, a project, or a model of the user's own.
+pub(crate) fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>) {
     let is_model = |path: &PathBuf| has_extension(path, "onnx");
     if let Some(position) = paths.iter().position(is_model) {
         models::add::update::open(state, ImportSubject::File(paths.swap_remove(position)));
