@@ -6,7 +6,7 @@ use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, Command, Overlay};
 use strum::VariantArray;
 
-use crate::window::{click, open, samples, sees, wait_for, wait_until};
+use crate::window::{click, home_with_runtime, open, open_at, samples, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -134,6 +134,20 @@ fn diagnostics_are_copied() {
     wait_for(&mut window, "Copy diagnostics");
     click(&mut window, "Copy diagnostics");
     wait_for(&mut window, "Copied the diagnostics");
+}
+
+#[test]
+fn update_offers_the_list_of_changes() {
+    let home = tempfile::tempdir().unwrap();
+    let dirs = home_with_runtime(home.path());
+    std::fs::create_dir_all(&dirs.config).unwrap();
+    std::fs::write(dirs.config.join("settings.json"), r#"{"seen_version":"0.0.1"}"#).unwrap();
+    let mut window = open_at(dirs, |builder| builder);
+    wait_for(&mut window, concat!("Spotcheck was updated to ", env!("CARGO_PKG_VERSION")));
+    click(&mut window, "What’s new");
+    wait_for(&mut window, "First numbered version.");
+    window.key_press(Key::Escape);
+    wait_until(&mut window, "the dialog to close", |window| !sees(window, "First numbered version."));
 }
 
 #[test]

@@ -111,7 +111,7 @@ pub(crate) fn on_action(state: &mut State, action: Action) {
             if let Some(card) = state.viewed_card().cloned() {
                 let before = state.view().into_owned();
                 set_filters(state, &card, ViewSettings::from_card(&card));
-                state.show_offer("Filters reset", NoticeOffer::Undo);
+                state.show_offer("Filters reset", NoticeOffer::Do(Action::Undo));
                 state.reset_filters = Some((card, before));
             }
         }

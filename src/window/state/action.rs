@@ -437,6 +437,8 @@ pub enum Action {
         props(keys = "F1")
     )]
     Help,
+    #[strum(message = "What’s new", detailed_message = "Lists what this version changes")]
+    WhatsNew,
     #[strum(
         message = "Copy diagnostics",
         detailed_message = "Copies versions, the device report and recent errors, without secrets"

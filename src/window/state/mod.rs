@@ -298,6 +298,7 @@ pub enum Overlay {
     /// The dialog for a remote model.
     RemoteInference,
     Help,
+    WhatsNew,
     /// The field for the right class.
     WrongClass,
     /// The question whether to quit despite unfinished work.
@@ -318,8 +319,8 @@ pub struct Notice {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeOffer {
-    /// Undo the last change, which the notice describes.
-    Undo,
+    /// Such as undoing the change that the notice describes.
+    Do(Action),
     ShowRun(RunId),
 }
 

@@ -37,6 +37,8 @@ pub struct Settings {
     pub slide_secs: f32,
     /// Whether to show the judging bar below the image.
     pub show_judging: bool,
+    /// The version that ran last, to offer the list of changes after an update.
+    pub seen_version: String,
     pub show_thumbnail_boxes: bool,
     /// Whether to show boxes stored with an image.
     pub show_stored_boxes: bool,
@@ -103,6 +105,7 @@ impl Default for Settings {
             show_tasks_panel: false,
             slide_secs: 5.0,
             show_judging: true,
+            seen_version: env!("CARGO_PKG_VERSION").to_owned(),
             show_thumbnail_boxes: false,
             show_stored_boxes: true,
             next_after_verdict: true,

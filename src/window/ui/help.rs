@@ -1,6 +1,6 @@
-//! The keys and mouse gestures.
+//! The keys and mouse gestures, and the changes of this version.
 
-use eframe::egui::{Context, Grid, RichText, ScrollArea, Ui, vec2};
+use eframe::egui::{Context, Grid, Label, RichText, ScrollArea, Ui, vec2};
 use strum::VariantArray;
 
 use crate::window::state::{Action, Command, Commands, Overlay, State};
@@ -41,6 +41,64 @@ pub(crate) fn help_ui(ctx: &Context, state: &State, commands: &mut Commands) {
     });
 }
 
+/// The changelog, from its newest entry to the end of this version's section.
+pub(crate) fn whats_new_ui(ctx: &Context, state: &State, commands: &mut Commands) {
+    if state.overlay != Overlay::WhatsNew {
+        return;
+    }
+    dialog_ui(ctx, "whats-new", 640.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
+        ui.label(strong(format!("What’s new in Spotcheck {}", env!("CARGO_PKG_VERSION"))).size(18.0));
+        ui.add_space(6.0);
+        let height = (ui.ctx().content_rect().height() - 200.0).max(160.0);
+        ScrollArea::vertical().max_height(height).show(ui, |ui| {
+            for (level, text) in entries(changes(CHANGELOG, env!("CARGO_PKG_VERSION"))) {
+                match level {
+                    0 => {
+                        ui.horizontal_top(|ui| {
+                            ui.label("•");
+                            ui.add(Label::new(text).wrap());
+                        });
+                    }
+                    _ => {
+                        ui.add_space(6.0);
+                        ui.label(strong(text));
+                    }
+                }
+            }
+        });
+        ui.add_space(8.0);
+        command_button_ui(ui, "Close", commands, || Command::CLOSE_OVERLAY);
+    });
+}
+
+const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
+
+/// The sections of the changelog down to that of a version.
+fn changes<'a>(changelog: &'a str, version: &str) -> &'a str {
+    let start = changelog.find("\n## ").unwrap_or(0);
+    let own = changelog.find(&format!("\n## {version} "));
+    let end = own.and_then(|own| changelog[own + 1..].find("\n## ").map(|length| own + 1 + length));
+    &changelog[start..end.unwrap_or(changelog.len())]
+}
+
+/// Headings with their level from 2 on, and list entries and paragraphs with level 0, each on one line.
+fn entries(markdown: &str) -> Vec<(usize, String)> {
+    let mut entries: Vec<(usize, String)> = Vec::new();
+    let mut goes_on = false;
+    for line in markdown.lines() {
+        let level = line.bytes().take_while(|byte| *byte == b'#').count();
+        let text = line.trim_start_matches(['#', '-']).trim();
+        let starts = level > 0 || line.starts_with("- ") || !goes_on;
+        match entries.last_mut() {
+            _ if text.is_empty() => {}
+            Some((_, entry)) if !starts => entry.extend([" ", text]),
+            _ => entries.push((level, text.to_owned())),
+        }
+        goes_on = !text.is_empty() && level == 0;
+    }
+    entries
+}
+
 fn keys_ui(ui: &mut Ui) {
     Grid::new("keys").num_columns(2).spacing(vec2(24.0, 5.0)).show(ui, |ui| {
         for (gesture, meaning) in GESTURES {
@@ -56,4 +114,18 @@ fn keys_ui(ui: &mut Ui) {
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_end_with_the_section_of_the_version() {
+        let changelog = "# Changelog\n\n## Unreleased\n\n- Newer\n  still.\n\n## 0.2.0 - 2026-11-22\n\n### Added\n- One.\n\n\
+                         ## 0.1.0 - 2026-11-01\n- Old.\n";
+        let expected = [(2, "Unreleased"), (0, "Newer still."), (2, "0.2.0 - 2026-11-22"), (3, "Added"), (0, "One.")];
+        let expected = expected.map(|(level, text)| (level, text.to_owned()));
+        assert_eq!(entries(changes(changelog, "0.2.0")), expected);
+    }
 }

@@ -186,6 +186,7 @@ const HELP: &Menu = &[
     None,
     Some(Action::CopyDiagnostics),
     Some(Action::OpenManual),
+    Some(Action::WhatsNew),
     Some(Action::OpenLog),
     Some(Action::ClearProblems),
 ];

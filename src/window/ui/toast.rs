@@ -2,7 +2,7 @@
 
 use eframe::egui::{Align2, Area, Context, Frame, Id, Label, Order, vec2};
 
-use crate::window::state::{Action, Command, Commands, NoticeOffer, ProjectCommand, State};
+use crate::window::state::{Command, Commands, NoticeOffer, ProjectCommand, State};
 
 /// Long messages stay longer.
 const SECONDS: f64 = 4.0;
@@ -53,12 +53,12 @@ pub(crate) fn toast_ui(ctx: &Context, state: &State, memory: &mut ToastMemory, c
             ui.horizontal(|ui| {
                 ui.add(Label::new(&notice.text).wrap());
                 match notice.offer {
-                    Some(NoticeOffer::Undo) => {
-                        let undo = ui.button(Action::Undo.label());
-                        if undo.clicked() {
-                            commands.push(Action::Undo);
+                    Some(NoticeOffer::Do(action)) => {
+                        let button = ui.button(action.label());
+                        if button.clicked() {
+                            commands.push(action);
                         }
-                        undo.accessible_name(Action::Undo.label_now(state));
+                        button.accessible_name(action.label_now(state));
                     }
                     Some(NoticeOffer::ShowRun(run)) if ui.button("Show that run").clicked() => {
                         commands.push(ProjectCommand::SwitchRun(run));

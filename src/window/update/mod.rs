@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::domain::{Verdict, counted};
 use crate::window::state::{
     Action, BrowseEffect, Command, Effect, EndpointsEffect, EvaluationCommand, Event, FileRequest, ImportSubject,
-    JudgeField, Message, ModelsEffect, Overlay, State, Step, TaskSignal, TruthAt, TruthReading,
+    JudgeField, Message, ModelsEffect, NoticeOffer, Overlay, State, Step, TaskSignal, TruthAt, TruthReading,
 };
 use crate::window::{
     browse, canvas, comparison, endpoints, evaluation, explain, export, filmstrip, jobs, judge, models, outputs,
@@ -52,6 +52,11 @@ fn on_command(state: &mut State, command: Command) {
                 state.effects.push(BrowseEffect::BeginDialogsAt(last.clone()));
             }
             state.effects.push(ModelsEffect::List);
+            if state.settings.seen_version != env!("CARGO_PKG_VERSION") {
+                env!("CARGO_PKG_VERSION").clone_into(&mut state.settings.seen_version);
+                let text = format!("Spotcheck was updated to {}", env!("CARGO_PKG_VERSION"));
+                state.show_offer(text, NoticeOffer::Do(Action::WhatsNew));
+            }
             jobs::update::watch_again(state);
             state.effects.push(EndpointsEffect::FollowRecords);
             if let Some(path) = source {
@@ -153,6 +158,10 @@ fn on_action(state: &mut State, action: Action) {
             state.overlay = toggled(state.overlay, Overlay::GoTo);
         }
         Action::Help => state.overlay = toggled(state.overlay, Overlay::Help),
+        Action::WhatsNew => {
+            state.notice = None;
+            state.overlay = Overlay::WhatsNew;
+        }
         Action::ClearProblems => state.problems.clear(),
         Action::CopyDiagnostics => {
             let lines = canvas::update::diagnostics(state);

@@ -3,7 +3,7 @@
 use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
 use crate::review::{PredictionStatus, next_less_certain};
 use crate::window::judge::state::judgments::{EditOutcome, Mark, in_order};
-use crate::window::state::{JudgeField, NoticeOffer, Overlay, Run, State, Step};
+use crate::window::state::{Action, JudgeField, NoticeOffer, Overlay, Run, State, Step};
 use crate::window::update::images;
 use crate::window::{browse, canvas, project};
 
@@ -196,9 +196,9 @@ fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>) {
         state.reset_filters = None;
         save(state, &outcome);
         // An older notice may offer to undo an edit that is no longer the last one.
-        state.notice.take_if(|notice| notice.offer == Some(NoticeOffer::Undo));
+        state.notice.take_if(|notice| notice.offer == Some(NoticeOffer::Do(Action::Undo)));
         if outcome.samples().len() > 1 {
-            state.show_offer(format!("Done: {}", outcome.label), NoticeOffer::Undo);
+            state.show_offer(format!("Done: {}", outcome.label), NoticeOffer::Do(Action::Undo));
         }
     }
 }
