@@ -1,12 +1,11 @@
 //! Lines of CSV, as SageMaker joins predictions to CSV inputs: the input's columns, then the prediction. Pure.
 
 use super::json::Json;
-use super::recognize::SUM_SLACK;
+use super::recognize::{JOINED, SUM_SLACK};
 use crate::annotations::rows::{Quotes, split_field};
 
 /// The key of the input's columns next to the response. No line of JSON has it.
 pub(crate) const COLUMNS: &str = "columns of the input";
-const RESPONSE: &str = "SageMakerOutput";
 
 /// Whether the lines of a file, or of its output, are CSV.
 pub(crate) fn is_csv(key: &str) -> bool {
@@ -46,7 +45,7 @@ pub(crate) fn read_csv_line(line: &[u8]) -> Result<Json, String> {
     }
     let response = response.or_else(|| take_probabilities(&mut columns));
     let mut fields: Vec<(Box<str>, Json)> = vec![(COLUMNS.into(), Json::List(columns.into()))];
-    fields.extend(response.map(|response| (RESPONSE.into(), response)));
+    fields.extend(response.map(|response| (JOINED.into(), response)));
     Ok(Json::Object(fields.into()))
 }
 
@@ -76,7 +75,7 @@ mod tests {
         let got: Vec<&str> = got.iter().filter_map(Json::text).collect();
         assert_eq!(got, columns, "{line}");
         let response = response.map(|text| Json::parse(text.as_bytes()).unwrap());
-        assert_eq!(found.get(RESPONSE), response.as_ref(), "{line}");
+        assert_eq!(found.get(JOINED), response.as_ref(), "{line}");
     }
 
     #[test]

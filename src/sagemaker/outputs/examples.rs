@@ -9,6 +9,7 @@ use super::open::FoundOutputs;
 use super::places::places_of;
 use super::reader::{LabelSource, OutputReader};
 use super::recognize::{OutputShape, Recognition, Unrecognized};
+use super::responses::ResponseFile;
 use super::shown::{shown, shown_raw};
 use crate::domain::{KeepRule, LabelSet, Prediction, Sample};
 use crate::image::decode::image_size;
@@ -58,12 +59,12 @@ impl FoundOutputs {
 
     /// The first responses, with the indices of their images.
     fn first_responses(&self, work: &Work, control: &TaskControl) -> Result<Vec<(usize, Vec<u8>)>, String> {
-        let file = &self.files[work.output()];
+        let ResponseFile { folder, file, .. } = self.responses(work, control);
         if let Work::One { place, .. } = work {
-            return Ok(vec![(*place, self.folder_of(work.output()).read(file, control)?)]);
+            return Ok(vec![(*place, folder.read(file, control)?)]);
         }
         let end = file.size_bytes.min(BEGINNING);
-        let beginning = self.folder_of(work.output()).read_range(file, 0..end, control)?;
+        let beginning = folder.read_range(file, 0..end, control)?;
         let is_whole = end == file.size_bytes;
         let mut lines: Vec<&[u8]> = beginning.split(|byte| *byte == b'\n').collect();
         if !is_whole {

@@ -53,14 +53,41 @@ impl Work {
         }
     }
 
-    /// Its images, as indices into the listing; none if only its lines name them.
+    /// Its images by response, as indices into the listing; none if only its lines name them.
     pub(crate) fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        self.places_from(0)
+    }
+
+    /// The images of the response with this number and of later ones.
+    pub(crate) fn places_from(&self, number: u64) -> impl Iterator<Item = usize> + '_ {
         let (one, records) = match self {
-            Self::One { place, .. } => (Some(*place), None),
-            Self::Records { places, .. } => (None, Some(places.values().copied())),
+            Self::One { place, .. } => ((number == 0).then_some(*place), None),
+            Self::Records { places, .. } => (None, Some(places.range(number..).map(|(_, place)| *place))),
             Self::Named { .. } => (None, None),
         };
         one.into_iter().chain(records.into_iter().flatten())
+    }
+
+    /// The image of the response with this number.
+    pub(crate) fn place(&self, number: u64) -> Option<usize> {
+        match self {
+            Self::One { place, .. } => (number == 0).then_some(*place),
+            Self::Records { places, .. } => places.get(&number).copied(),
+            Self::Named { .. } => None,
+        }
+    }
+
+    /// Without other images; `None` if none is left. Lists may be for any image.
+    fn only(mut self, is_included: impl Fn(usize) -> bool) -> Option<Self> {
+        let is_left = match &mut self {
+            Self::One { place, .. } => is_included(*place),
+            Self::Records { places, .. } => {
+                places.retain(|_, place| is_included(*place));
+                !places.is_empty()
+            }
+            Self::Named { .. } => true,
+        };
+        is_left.then_some(self)
     }
 }
 
@@ -243,50 +270,30 @@ impl Joined {
 
     /// Adds the outputs of a later job for the same images. They take precedence, because the later job was started for
     /// missing outputs.
-    pub(crate) fn then(self, later: Self) -> Self {
+    pub(crate) fn then(mut self, later: Self) -> Self {
         let predicted: HashSet<usize> = later.works.iter().flat_map(Work::places).collect();
-        let earlier = self.works.into_iter().filter_map(|work| match work {
-            Work::One { place, .. } => (!predicted.contains(&place)).then_some(work),
-            Work::Records { output, mut places } => {
-                places.retain(|_, place| !predicted.contains(place));
-                (!places.is_empty()).then_some(Work::Records { output, places })
-            }
-            Work::Named { .. } => Some(work),
-        });
+        let earlier = std::mem::take(&mut self.works)
+            .into_iter()
+            .filter_map(|work| work.only(|place| !predicted.contains(&place)));
         let mut works: Vec<Work> = earlier.chain(later.works).collect();
         works.sort_by_key(|work| work.places().min().unwrap_or(usize::MAX));
         let still_without: HashSet<usize> = later.without_output.into_iter().collect();
-        let [mut without_output, mut not_sent] = [self.without_output, self.not_sent];
-        for places in [&mut without_output, &mut not_sent] {
-            places.retain(|place| still_without.contains(place));
-        }
         // For an image with an output, only that output is reported.
-        let mut reasons = self.reasons;
-        reasons.retain(|place, _| still_without.contains(place));
-        Self {
-            works,
-            without_output,
-            reasons,
-            not_sent,
-            strays: self.strays.into_iter().chain(later.strays).collect(),
-            unlisted: self.unlisted.into_iter().chain(later.unlisted).collect(),
-        }
+        let mut all = Self { works, ..self };
+        all.without_output.retain(|place| still_without.contains(place));
+        all.not_sent.retain(|place| still_without.contains(place));
+        all.reasons.retain(|place, _| still_without.contains(place));
+        all.strays.extend(later.strays);
+        all.unlisted.extend(later.unlisted);
+        all
     }
-}
 
-impl Joined {
     /// Adds the outputs of another job for images that have no output yet. Its lists are skipped: they may be for other
     /// images.
     pub(crate) fn filled_by(self, other: Self) -> Self {
         let gaps: HashSet<usize> = self.without_output.iter().copied().collect();
-        let works = other.works.into_iter().filter_map(|work| match work {
-            Work::One { place, .. } => gaps.contains(&place).then_some(work),
-            Work::Records { output, mut places } => {
-                places.retain(|_, place| gaps.contains(place));
-                (!places.is_empty()).then_some(Work::Records { output, places })
-            }
-            Work::Named { .. } => None,
-        });
+        let works = other.works.into_iter().filter(|work| !matches!(work, Work::Named { .. }));
+        let works = works.filter_map(|work| work.only(|place| gaps.contains(&place)));
         let of_gaps = Self { works: works.collect(), without_output: other.without_output, ..Self::default() };
         self.then(of_gaps)
     }

@@ -26,11 +26,14 @@ pub(crate) enum Json {
     Object(Box<[(Box<str>, Json)]>),
 }
 
-/// The target of a pointer.
+/// A value without inner lists, other than a list of only numbers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Item<'j> {
+pub(crate) enum Leaf<'j> {
     Number(f64),
-    Json(&'j Json),
+    Numbers(&'j [f64]),
+    Text(&'j str),
+    /// The kind of another value.
+    Other(&'static str),
 }
 
 impl Json {
@@ -90,133 +93,110 @@ impl Json {
         }
     }
 
-    /// All targets of a pointer; several only if it contains a `*`.
+    /// The values at a pointer, from lists of any depth.
     ///
     /// # Errors
     /// How far the pointer resolves, and what is found there.
-    pub(crate) fn at(&self, pointer: &JsonPointer) -> Result<Vec<Item<'_>>, String> {
+    pub(crate) fn at(&self, pointer: &JsonPointer) -> Result<Vec<Leaf<'_>>, String> {
         let mut found = Vec::new();
         self.follow(pointer.steps(), &mut found)
             .map_err(|reason| format!("the output has nothing at {pointer}: {reason}"))?;
         Ok(found)
     }
 
-    fn follow<'j>(&'j self, steps: &[JsonStep], found: &mut Vec<Item<'j>>) -> Result<(), String> {
+    fn follow<'j>(&'j self, steps: &[JsonStep], found: &mut Vec<Leaf<'j>>) -> Result<(), String> {
         let Some((step, rest)) = steps.split_first() else {
-            found.push(match self {
-                Self::Number(number) => Item::Number(*number),
-                other => Item::Json(other),
-            });
+            self.add_leaves(found);
             return Ok(());
         };
-        let no_further = || Err(format!("a number has no member {step:?}"));
         match (self, step) {
-            (Self::Numbers(numbers), JsonStep::Each) if rest.is_empty() => {
-                found.extend(numbers.iter().copied().map(Item::Number));
+            (Self::Numbers(numbers), JsonStep::Each) if rest.is_empty() || numbers.is_empty() => {
+                found.extend(numbers.iter().copied().map(Leaf::Number));
                 Ok(())
             }
-            (Self::Numbers(numbers), JsonStep::Each) if numbers.is_empty() => Ok(()),
             (Self::Numbers(numbers), JsonStep::To(key)) => {
-                let number = place(key).and_then(|place| numbers.get(place));
-                match number {
-                    Some(number) if rest.is_empty() => {
-                        found.push(Item::Number(*number));
-                        Ok(())
-                    }
-                    Some(_) => no_further(),
-                    None => Err(format!("a list of {} has no index {key}", numbers.len())),
+                let number = numbers[index_in(numbers.len(), key)?];
+                if !rest.is_empty() {
+                    return Err(format!("a number has no member {step:?}"));
                 }
+                found.push(Leaf::Number(number));
+                Ok(())
             }
             (Self::List(list), JsonStep::Each) => list.iter().try_for_each(|each| each.follow(rest, found)),
-            (Self::List(list), JsonStep::To(key)) => {
-                let inner = place(key).and_then(|place| list.get(place));
-                let inner = inner.ok_or_else(|| format!("a list of {} has no index {key}", list.len()))?;
-                inner.follow(rest, found)
-            }
+            (Self::List(list), JsonStep::To(key)) => list[index_in(list.len(), key)?].follow(rest, found),
             (Self::Object(_), JsonStep::To(key)) => {
-                let inner = self.get(key);
-                let inner = inner.ok_or_else(|| format!("there is no “{}”", excerpt(key)))?;
+                let inner = self.get(key).ok_or_else(|| format!("there is no “{}”", excerpt(key)))?;
                 inner.follow(rest, found)
             }
             (Self::Object(_), JsonStep::Each) => Err("* matches list elements, but this is an object".to_owned()),
             (other, _) => Err(format!("it ends at {}", other.kind())),
         }
     }
-}
 
-impl<'j> Item<'j> {
-    /// All numbers in it, at any depth of lists.
-    ///
-    /// # Errors
-    /// There is something other than numbers.
-    pub(crate) fn collect_numbers(self, numbers: &mut Vec<f64>) -> Result<(), String> {
-        match self {
-            Item::Number(number) | Item::Json(&Json::Number(number)) => numbers.push(number),
-            Item::Json(Json::Numbers(list)) => numbers.extend_from_slice(list),
-            Item::Json(Json::List(list)) => {
-                for each in list {
-                    Item::Json(each).collect_numbers(numbers)?;
-                }
-            }
-            Item::Json(other) => {
-                return Err(format!("expected a number, found {}", other.kind()));
-            }
-        }
-        Ok(())
-    }
-
-    /// All rows of four numbers in it, at any depth of lists.
-    ///
-    /// # Errors
-    /// A row of another length, or something other than numbers.
-    pub(crate) fn collect_rows(self, rows: &mut Vec<[f64; 4]>) -> Result<(), String> {
-        match self {
-            Item::Json(Json::Numbers(list)) if list.is_empty() => Ok(()),
-            Item::Json(Json::Numbers(list)) => {
-                let row = <[f64; 4]>::try_from(&**list)
-                    .map_err(|_| format!("a box has {} numbers instead of 4", list.len()))?;
-                rows.push(row);
-                Ok(())
-            }
-            Item::Json(Json::List(list)) => list.iter().try_for_each(|each| Item::Json(each).collect_rows(rows)),
-            Item::Number(_) => Err("expected a box, found a number".to_owned()),
-            Item::Json(other) => Err(format!("expected a box, found {}", other.kind())),
-        }
-    }
-
-    /// All numbers and texts in it, at any depth of lists.
-    ///
-    /// # Errors
-    /// There is something else.
-    pub(crate) fn collect_names(self, names: &mut Vec<Name<'j>>) -> Result<(), String> {
-        match self {
-            Item::Json(Json::Text(text)) => names.push(Name::Text(text)),
-            Item::Json(Json::List(list)) => {
-                for each in list {
-                    Item::Json(each).collect_names(names)?;
-                }
-            }
-            numbers => {
-                let mut found = Vec::new();
-                numbers.collect_numbers(&mut found)?;
-                names.extend(found.into_iter().map(Name::Number));
-            }
-        }
-        Ok(())
+    /// Adds the value, or the values in a list of any depth.
+    pub(crate) fn add_leaves<'j>(&'j self, leaves: &mut Vec<Leaf<'j>>) {
+        leaves.push(match self {
+            Self::Number(number) => Leaf::Number(*number),
+            Self::Numbers(numbers) => Leaf::Numbers(numbers),
+            Self::Text(text) => Leaf::Text(text),
+            Self::List(list) => return list.iter().for_each(|each| each.add_leaves(leaves)),
+            other => Leaf::Other(other.kind()),
+        });
     }
 }
 
-/// The name or number of a class.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Name<'j> {
-    Number(f64),
-    Text(&'j str),
+impl Leaf<'_> {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Number(_) => "a number",
+            Self::Numbers(_) => "a list of numbers",
+            Self::Text(_) => "a string",
+            Self::Other(kind) => kind,
+        }
+    }
 }
 
-/// An index into a list.
-fn place(key: &str) -> Option<usize> {
-    let is_number = !key.is_empty() && key.bytes().all(|digit| digit.is_ascii_digit());
-    is_number.then(|| key.parse().ok()).flatten()
+/// All numbers.
+///
+/// # Errors
+/// There is something other than numbers.
+pub(crate) fn numbers_in(leaves: &[Leaf<'_>]) -> Result<Vec<f64>, String> {
+    let mut numbers = Vec::new();
+    for leaf in leaves {
+        match leaf {
+            Leaf::Number(number) => numbers.push(*number),
+            Leaf::Numbers(list) => numbers.extend_from_slice(list),
+            other => return Err(format!("expected a number, found {}", other.kind())),
+        }
+    }
+    Ok(numbers)
+}
+
+/// All rows of four numbers.
+///
+/// # Errors
+/// A row of another length, or something other than rows.
+pub(crate) fn rows_in(leaves: &[Leaf<'_>]) -> Result<Vec<[f64; 4]>, String> {
+    let mut rows = Vec::new();
+    for leaf in leaves {
+        match leaf {
+            Leaf::Numbers([]) => {}
+            Leaf::Numbers(row) => {
+                let four = <[f64; 4]>::try_from(*row);
+                rows.push(four.map_err(|_| format!("a box has {} numbers instead of 4", row.len()))?);
+            }
+            other => return Err(format!("expected a box, found {}", other.kind())),
+        }
+    }
+    Ok(rows)
+}
+
+/// # Errors
+/// There is no such index.
+fn index_in(len: usize, key: &str) -> Result<usize, String> {
+    let is_number = key.bytes().all(|digit| digit.is_ascii_digit());
+    let index = key.parse().ok().filter(|index| is_number && *index < len);
+    index.ok_or_else(|| format!("a list of {len} has no index {key}"))
 }
 
 /// The beginning of a text in an output, for a message: short and without line breaks.
@@ -357,12 +337,9 @@ mod tests {
         let json = parse(r#"{"p": [{"box": [1, 2, 3, 4]}, {"box": [5, 6, 7, 8]}], "n": [1, 2], "e": []}"#);
         let json = json.unwrap();
         let at = |text: &str| json.at(&JsonPointer::parse(text).unwrap());
-        let mut rows = Vec::new();
-        for item in at("/p/*/box").unwrap() {
-            item.collect_rows(&mut rows).unwrap();
-        }
+        let rows = rows_in(&at("/p/*/box").unwrap()).unwrap();
         assert_eq!(rows, [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]);
-        assert!(matches!(at("/n/1").unwrap()[..], [Item::Number(2.0)]));
+        assert!(matches!(at("/n/1").unwrap()[..], [Leaf::Number(2.0)]));
         assert_eq!(at("/n/*").unwrap().len(), 2);
         assert!(at("/e/*/box").unwrap().is_empty());
         for (pointer, reason) in [
@@ -381,7 +358,9 @@ mod tests {
     #[test]
     fn rows_of_boxes_keep_their_length() {
         let ragged = parse("[[1, 2, 3], [4, 5, 6, 7, 8]]").unwrap();
-        let error = Item::Json(&ragged).collect_rows(&mut Vec::new());
+        let mut leaves = Vec::new();
+        ragged.add_leaves(&mut leaves);
+        let error = rows_in(&leaves);
         assert!(error.unwrap_err().contains("3 numbers instead of 4"));
     }
 }

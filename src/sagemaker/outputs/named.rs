@@ -5,7 +5,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 use base64::Engine;
@@ -13,7 +12,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::csv_line::COLUMNS;
 use super::json::{Json, excerpt};
-use super::responses::Responses;
+use super::responses::ResponseFile;
 use crate::domain::Sample;
 use crate::image::source::Source;
 
@@ -53,19 +52,16 @@ impl<'s> Names<'s> {
     ///
     /// # Errors
     /// The lines cannot be read.
-    pub(crate) fn base_of(&self, lines: &Responses<'_>) -> Result<Option<String>, String> {
+    pub(crate) fn base_of(&self, lines: ResponseFile<'_>) -> Result<Option<String>, String> {
         let mut counts = HashMap::new();
-        let mut looked_at = 0;
-        lines.try_for_each(|line| {
-            if let Ok(line) = line {
-                texts(&line).for_each(|text| self.count_bases(text, &mut counts));
+        let mut lines = lines.responses();
+        for _ in 0..LOOKED_AT {
+            match lines.read_next()? {
+                Some(Ok(line)) => texts(&line).for_each(|text| self.count_bases(text, &mut counts)),
+                Some(Err(_)) => {}
+                None => break,
             }
-            looked_at += 1;
-            if looked_at == LOOKED_AT {
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
-        })?;
+        }
         let best = counts.into_iter().max_by_key(|(base, count)| (*count, Reverse((base.len(), base.clone()))));
         Ok(best.map(|(base, _)| base))
     }
@@ -113,20 +109,21 @@ impl<'s> Names<'s> {
     /// The list cannot be read. Inner errors: why the line has no image.
     pub(crate) fn of_list(
         &self,
-        list: &Responses<'_>,
+        list: ResponseFile<'_>,
         source: &dyn Source,
     ) -> Result<Vec<Result<usize, String>>, String> {
         let base = self.base_of(list)?.unwrap_or_default();
         let mut places = Vec::new();
         let mut taken = HashSet::new();
-        list.each(|line| {
+        let mut lines = list.responses();
+        while let Some(line) = lines.read_next()? {
             let place = line.and_then(|line| {
                 let named = self.named_by(&line, &base);
                 named.or_else(|reason| self.with_bytes_of(&line, source, &taken).ok_or(reason))
             });
             taken.extend(place.as_ref().ok());
             places.push(place);
-        })?;
+        }
         Ok(places)
     }
 
@@ -161,6 +158,7 @@ fn texts(line: &Json) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::super::folder::OutputFolder;
+    use super::super::responses::ResponseFormat;
     use super::*;
     use crate::domain::SampleUri;
     use crate::tasks::{ProgressUnit, TaskControl};
@@ -184,17 +182,16 @@ mod tests {
         std::fs::write(folder.path().join("l.out"), text.join("\n")).unwrap();
         let (folder, control) = (OutputFolder::local(folder.path()), TaskControl::new(ProgressUnit::Images));
         let file = folder.list(&control).unwrap().remove(0);
-        let responses = Responses { folder: &folder, file: &file, control: &control };
+        let file = ResponseFile { folder: &folder, file: &file, control: &control, format: ResponseFormat::Several };
         let samples = samples(images);
         let names = Names::new(&samples);
-        let base = names.base_of(&responses).unwrap().unwrap_or_default();
+        let base = names.base_of(file).unwrap().unwrap_or_default();
+        let mut responses = file.responses();
         let mut found = Vec::new();
-        responses
-            .each(|line| {
-                let place = names.named_by(&line.unwrap(), &base).ok();
-                found.push(place.map(|place| images[place]));
-            })
-            .unwrap();
+        while let Some(line) = responses.read_next().unwrap() {
+            let place = names.named_by(&line.unwrap(), &base).ok();
+            found.push(place.map(|place| images[place]));
+        }
         assert_eq!(found, expected, "{lines:?}");
     }
 

@@ -1,6 +1,5 @@
 //! Opens a folder of outputs as a run: lists them, matches them with images, and detects their format.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::folder::{OutputFolder, OutputsError};
@@ -9,7 +8,7 @@ use super::json::Json;
 use super::of_job::{OutputsPart, RetryPart, Sent};
 use super::reader::{LabelSource, OutputReader};
 use super::recognize::{OutputShape, Recognition, Unrecognized};
-use super::responses::Responses;
+use super::responses::{ResponseFile, ResponseFormat};
 use crate::domain::{
     InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, OutputConvention, Problem, RunKey, Sample,
 };
@@ -175,9 +174,19 @@ impl FoundOutputs {
         self.parts.iter().find_map(|part| part.folder.outage())
     }
 
-    pub(crate) fn folder_of(&self, output: usize) -> &OutputFolder {
+    fn part_of(&self, output: usize) -> &FoundPart {
         let behind = self.parts.partition_point(|part| part.first <= output);
-        &self.parts[behind.saturating_sub(1)].folder
+        &self.parts[behind.saturating_sub(1)]
+    }
+
+    /// The responses in an output.
+    pub(crate) fn responses<'f>(&'f self, work: &Work, control: &'f TaskControl) -> ResponseFile<'f> {
+        let format = match work {
+            Work::One { .. } => ResponseFormat::One,
+            Work::Records { .. } | Work::Named { .. } => ResponseFormat::Several,
+        };
+        let output = work.output();
+        ResponseFile { folder: &self.part_of(output).folder, file: &self.files[output], control, format }
     }
 
     /// The list of images that an output is for, and its folder.
@@ -185,8 +194,7 @@ impl FoundOutputs {
     /// # Errors
     /// The list does not exist or could not be read; the message states where it was expected, and what to do.
     pub(crate) fn list_of(&self, output: usize, control: &TaskControl) -> Result<(&OutputFolder, FileEntry), String> {
-        let behind = self.parts.partition_point(|part| part.first <= output);
-        let part = &self.parts[behind.saturating_sub(1)];
+        let part = self.part_of(output);
         let key = self.files[output].key.as_str();
         let below = key.strip_prefix(&part.folder.address().prefix);
         let name = below.unwrap_or(key);
@@ -205,7 +213,7 @@ impl FoundOutputs {
 
     /// The display name of an output.
     pub(crate) fn name_of(&self, output: usize) -> String {
-        self.folder_of(output).files.name_of(&self.files[output])
+        self.part_of(output).folder.files.name_of(&self.files[output])
     }
 
     pub(crate) fn useful_reads(&self) -> usize {
@@ -389,27 +397,15 @@ impl FoundOutputs {
         }
         for work in self.joined.works.iter().take(LOOKED_AT) {
             control.checkpoint()?;
-            let (folder, file) = (self.folder_of(work.output()), &self.files[work.output()]);
-            let mut has_begun = false;
-            if let Work::One { .. } = work {
-                let bytes = folder.read(file, control);
-                let json = bytes.and_then(|bytes| Json::parse(&bytes));
-                has_begun = json.is_ok_and(|json| reader.begin_with(&json));
-            } else {
-                let responses = Responses { folder, file, control };
-                let mut looked_at = 0;
+            let mut responses = self.responses(work, control).responses();
+            for _ in 0..LOOKED_AT {
                 // Unreadable outputs are reported when the run reads them.
-                let _ = responses.try_for_each(|response| {
-                    looked_at += 1;
-                    has_begun = response.is_ok_and(|json| reader.begin_with(&json));
-                    if has_begun || looked_at == LOOKED_AT {
-                        return ControlFlow::Break(());
-                    }
-                    ControlFlow::Continue(())
-                });
-            }
-            if has_begun {
-                break;
+                let Ok(Some(response)) = responses.read_next() else {
+                    break;
+                };
+                if response.is_ok_and(|json| reader.begin_with(&json)) {
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -441,43 +437,32 @@ impl FoundOutputs {
     }
 
     fn first_of(&self, work: &Work, control: &TaskControl) -> Result<First, Unrecognized> {
-        let (folder, file) = (self.folder_of(work.output()), &self.files[work.output()]);
-        let of = |json: Json, bytes: &[u8]| {
-            Recognition::from_json(&json, bytes).map(|recognition| First { recognition, response: Some(json) })
-        };
-        if let Work::One { .. } = work {
-            let bytes = folder.read(file, control);
-            let bytes = bytes.map_err(Unrecognized::Broken)?;
-            let json = Json::parse(&bytes).map_err(Unrecognized::Broken)?;
-            return of(json, &bytes);
+        let file = self.responses(work, control);
+        let mut responses = file.responses();
+        let mut best_error = None;
+        for _ in 0..LOOKED_AT {
+            let Some(response) = responses.read_next().map_err(Unrecognized::Broken)? else {
+                break;
+            };
+            let recognized = response.map_err(Unrecognized::Broken).and_then(|json| {
+                let recognition = Recognition::from_json(&json, b"")?;
+                Ok(First { recognition, response: Some(json) })
+            });
+            match (recognized, &best_error) {
+                (Ok(first), _) => return Ok(first),
+                (Err(error), None) | (Err(error @ Unrecognized::Unknown(_)), Some(Unrecognized::Broken(_))) => {
+                    best_error = Some(error);
+                }
+                (Err(_), Some(_)) => {}
+            }
         }
-        let responses = Responses { folder, file, control };
-        let mut found = Err(Unrecognized::Broken("it contains no response".to_owned()));
-        let mut looked_at = 0;
-        responses
-            .try_for_each(|response| {
-                let recognized = response.map_err(Unrecognized::Broken);
-                let recognized = recognized.and_then(|json| of(json, b""));
-                looked_at += 1;
-                let tells_more = match (&found, &recognized) {
-                    (_, Ok(_)) | (Err(Unrecognized::Broken(_)), Err(Unrecognized::Unknown(_))) => true,
-                    (_, Err(_)) => looked_at == 1,
-                };
-                if tells_more {
-                    found = recognized;
-                }
-                if found.is_ok() || looked_at == LOOKED_AT {
-                    return ControlFlow::Break(());
-                }
-                ControlFlow::Continue(())
-            })
-            .map_err(Unrecognized::Broken)?;
-        found.map_err(|error| match error {
-            Unrecognized::Unknown(_) => {
-                let beginning = folder.read_range(file, 0..RAW_BYTES, control);
+        Err(match best_error {
+            Some(Unrecognized::Unknown(_)) => {
+                let beginning = file.folder.read_range(file.file, 0..RAW_BYTES, control);
                 Unrecognized::unknown(&beginning.unwrap_or_default())
             }
-            broken @ Unrecognized::Broken(_) => broken,
+            Some(broken) => broken,
+            None => Unrecognized::Broken("it contains no response".to_owned()),
         })
     }
 }

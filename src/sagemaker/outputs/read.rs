@@ -1,6 +1,5 @@
 //! Reads outputs in parallel, with bounded memory, and passes on their predictions as they come.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,7 +12,7 @@ use super::named::Names;
 use super::open::{EXAMPLES, FoundOutputs, not_sent_text};
 use super::pending::PendingResults;
 use super::reader::{OutputReader, failure_in};
-use super::responses::{OneResponse, Responses};
+use super::responses::{ResponseFile, ResponseFormat};
 use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet, SampleUri, counted};
 use crate::image::decode::{SizeError, image_size};
 use crate::image::source::{Source, SourceError};
@@ -37,12 +36,14 @@ pub trait OutputSink: ResultSink {
     fn labels(&mut self, labels: &LabelSet);
 }
 
-/// How the responses for a list are matched with images.
-enum LineRule {
-    /// Lines name images, after a common prefix.
+/// How responses are matched with images.
+enum Rule {
+    /// By the number of the response.
+    InOrder,
+    /// Responses name images, after a common prefix.
     Named { base: String },
     /// Each response belongs to the same line of the list, which may have no image.
-    InOrder { list: String, lines: Vec<Result<usize, String>> },
+    Lines { list: String, lines: Vec<Result<usize, String>> },
 }
 
 #[derive(Debug, Default)]
@@ -88,12 +89,18 @@ impl ReadOutcome {
 struct Chunk {
     work: usize,
     results: Vec<(usize, SampleResult)>,
-    /// Images of a list, including those that were not requested.
-    named: Vec<usize>,
+    /// Images with a response, including those that were not requested.
+    covered: Vec<usize>,
     /// Whether a list may contain more images than those.
     is_unclear: bool,
     problems: Vec<Problem>,
     is_last: bool,
+}
+
+impl Chunk {
+    fn new(work: usize) -> Self {
+        Self { work, results: Vec::new(), covered: Vec::new(), is_unclear: false, problems: Vec::new(), is_last: false }
+    }
 }
 
 struct Shared<'r> {
@@ -208,7 +215,7 @@ fn deliver(
 ) -> ReadOutcome {
     let mut outcome = ReadOutcome::default();
     let mut seen = SampleSet::default();
-    let mut named = SampleSet::default();
+    let mut covered = SampleSet::default();
     let mut is_unclear = false;
     let mut twice = 0_usize;
     let mut pending = PendingResults::new();
@@ -218,8 +225,8 @@ fn deliver(
     for chunk in chunks {
         outcome.problems.extend(chunk.problems);
         is_unclear |= chunk.is_unclear;
-        for place in chunk.named {
-            named.insert(SampleId::from_index(place));
+        for place in chunk.covered {
+            covered.insert(SampleId::from_index(place));
         }
         let now = shared.reader.labels();
         if now.len() != labels {
@@ -255,7 +262,7 @@ fn deliver(
         shared.control.add_done(count as u64);
     }
     let without = shared.found.joined.without_output.iter().copied();
-    outcome.without_output = without.filter(|place| !named.contains(SampleId::from_index(*place))).collect();
+    outcome.without_output = without.filter(|place| !covered.contains(SampleId::from_index(*place))).collect();
     if shared.found.all_lists_have_outputs() && !is_unclear && finished_before == finished.len() {
         let before = outcome.without_output.len();
         outcome.without_output.retain(|place| shared.found.missing_reason(*place).is_some());
@@ -290,24 +297,8 @@ impl Shared<'_> {
             let Some(_room) = self.room.take(file.size_bytes.saturating_mul(TREE_BYTES)) else {
                 return;
             };
-            let mut chunk = Chunk {
-                work: number,
-                results: Vec::new(),
-                named: Vec::new(),
-                is_unclear: false,
-                problems: Vec::new(),
-                is_last: false,
-            };
-            match work {
-                Work::One { place, .. } => {
-                    let result = self.one(work, *place);
-                    chunk.results.push((*place, result));
-                }
-                Work::Records { places, .. } => {
-                    self.records(work, places, &mut chunk, sender);
-                }
-                Work::Named { .. } => self.named(work, &mut chunk, sender),
-            }
+            let mut chunk = Chunk::new(number);
+            self.output(work, &mut chunk, sender);
             // A canceled read is not a problem of the image, and an unreadable output is reported once for all its
             // images.
             if self.control.is_cancelled() || self.outage().is_some() {
@@ -331,118 +322,63 @@ impl Shared<'_> {
         of_images.or_else(|| self.found.outage()).map(str::to_owned)
     }
 
-    fn one(&self, work: &Work, place: usize) -> SampleResult {
-        let sample = &self.found.samples[place];
-        let file = &self.found.files[work.output()];
-        let read = || {
-            let folder = self.found.folder_of(work.output());
-            let bytes = folder.read(file, self.control)?;
-            self.predict(&Json::parse(&bytes)?, sample)
-        };
-        guarded(read).map_err(|reason| self.problem(work, sample, &reason))
-    }
-
-    /// Matches responses with records. An output needs one response per record; otherwise, the match would be
-    /// ambiguous, and the output is rejected.
-    fn records(&self, work: &Work, places: &BTreeMap<u64, usize>, chunk: &mut Chunk, sender: &Sender<Chunk>) {
-        let responses = self.responses(work);
-        let counted = guarded(|| {
-            let count = responses.count()?;
-            check_count(count, self.record_count(places)?)
-        });
-        if let Err(reason) = counted {
-            for place in self.requested_in(places) {
-                let problem = self.problem(work, &self.found.samples[place], &reason);
-                chunk.results.push((place, Err(problem)));
-            }
-            return;
-        }
-        let mut number = 0;
-        let visited = responses.each(|response| {
-            let place = places.get(&number).copied();
-            number += 1;
-            if let Some(place) = place.filter(|place| self.is_requested(*place)) {
-                let sample = &self.found.samples[place];
-                let result = guarded(|| self.predict(&response?, sample));
-                let result = result.map_err(|reason| self.problem(work, sample, &reason));
-                chunk.results.push((place, result));
-                self.send_full(chunk, sender);
-            }
-        });
-        // The output was complete before.
-        if let Err(reason) = visited {
-            let rest = places.range(number..).map(|(_, place)| *place);
-            for place in rest.filter(|place| self.is_requested(*place)) {
-                let problem = self.problem(work, &self.found.samples[place], &reason);
-                chunk.results.push((place, Err(problem)));
-            }
-        }
-    }
-
-    /// The number of records in the file of these images: each has a response, even one without an image.
-    fn record_count(&self, places: &BTreeMap<u64, usize>) -> Result<u64, String> {
-        let place = places.values().next();
-        let uri = place.map(|place| &self.found.samples[*place].uri);
-        let file = uri.and_then(SampleUri::record).map(|(file, _)| file);
-        let counted = file.map(|file| self.source.record_count(&SampleUri::new(file)));
-        match counted.transpose() {
-            Ok(Some(Some(records))) => Ok(records),
-            Ok(_) => Err("the number of records in the file is unknown, so responses cannot be matched to \
-                records"
-                .to_owned()),
-            Err(error) => Err(format!("could not count the records of the file: {error}")),
-        }
-    }
-
-    /// Each response names its image, or belongs to the same line of the list.
-    fn named(&self, work: &Work, chunk: &mut Chunk, sender: &Sender<Chunk>) {
+    /// Reads the responses in one output for the images they belong to.
+    fn output(&self, work: &Work, chunk: &mut Chunk, sender: &Sender<Chunk>) {
         let name = self.found.name_of(work.output());
-        let responses = self.responses(work);
-        let rule = match self.rule_of(work.output(), &responses) {
-            Ok(rule) => rule,
-            Err(reason) => {
-                chunk.is_unclear = true;
-                chunk.problems.push(Problem::general(format!("{reason}: {name}")));
-                return;
-            }
+        let problem_of = |place: usize, reason: &str| {
+            Problem::new(self.found.samples[place].uri.clone(), format!("{reason}: {name}"))
         };
-        let mut number = 0;
+        let mut list = name.clone();
         let mut lost = Unmatched::default();
         let mut refused = Unmatched::default();
-        let visited = responses.each(|response: OneResponse| {
-            let place = match (&rule, &response) {
-                (LineRule::InOrder { lines, .. }, _) => {
-                    lines.get(number).cloned().unwrap_or_else(|| Err("it grew while it was read".to_owned()))
-                }
-                (LineRule::Named { base }, Ok(response)) => self.names.named_by(response, base),
-                (LineRule::Named { .. }, Err(reason)) => Err(reason.clone()),
-            };
-            number += 1;
-            match place {
-                Ok(place) => {
-                    chunk.named.push(place);
-                    if self.is_requested(place) {
-                        let sample = &self.found.samples[place];
-                        let result = guarded(|| self.predict(&response?, sample));
-                        let result = result.map_err(|reason| self.problem(work, sample, &reason));
-                        chunk.results.push((place, result));
-                    }
-                    self.send_full(chunk, sender);
-                }
-                Err(reason) => match response.as_ref().ok().and_then(failure_in) {
-                    Some(why) => refused.add(format!("image {number}: {why}")),
-                    None => lost.add(format!("response {number}: {reason}")),
-                },
+        let mut number = 0;
+        let mut read = || -> Result<(), String> {
+            let rule = guarded(|| self.rule_of(work))?;
+            if let Rule::Lines { list: input, .. } = &rule {
+                list.clone_from(input);
             }
-        });
-        chunk.is_unclear = visited.is_err() || lost.count > 0;
-        if let Err(reason) = visited {
-            chunk.problems.push(Problem::general(format!("{reason}: {name}")));
-        }
-        let list = match &rule {
-            LineRule::InOrder { list, .. } => list,
-            LineRule::Named { .. } => &name,
+            let mut responses = self.found.responses(work, self.control).responses();
+            while let Some(response) = guarded(|| responses.read_next())? {
+                let place = match &rule {
+                    Rule::InOrder => work.place(number).map(Ok),
+                    Rule::Named { base } => Some(match &response {
+                        Ok(response) => self.names.named_by(response, base),
+                        Err(reason) => Err(reason.clone()),
+                    }),
+                    Rule::Lines { lines, .. } => Some(
+                        (lines.get(number as usize).cloned())
+                            .unwrap_or_else(|| Err("it grew while it was read".to_owned())),
+                    ),
+                };
+                number += 1;
+                match place {
+                    Some(Ok(place)) => {
+                        chunk.covered.push(place);
+                        if self.is_requested(place) {
+                            let result = guarded(|| self.predict(&response?, &self.found.samples[place]));
+                            chunk.results.push((place, result.map_err(|reason| problem_of(place, &reason))));
+                        }
+                        self.send_full(chunk, sender);
+                    }
+                    Some(Err(reason)) => match response.as_ref().ok().and_then(failure_in) {
+                        Some(why) => refused.add(format!("image {number}: {why}")),
+                        None => lost.add(format!("response {number}: {reason}")),
+                    },
+                    None => {}
+                }
+            }
+            Ok(())
         };
+        let read = read();
+        chunk.is_unclear = lost.count > 0;
+        if let Err(reason) = read {
+            let rest = work.places_from(number).filter(|place| self.is_requested(*place));
+            chunk.results.extend(rest.map(|place| (place, Err(problem_of(place, &reason)))));
+            if matches!(work, Work::Named { .. }) {
+                chunk.is_unclear = true;
+                chunk.problems.push(Problem::general(format!("{reason}: {name}")));
+            }
+        }
         let lost = lost.problem(|count| {
             let responses_match = counted(count, "response matches", "responses match");
             format!("{name}: {responses_match} no image")
@@ -452,20 +388,39 @@ impl Shared<'_> {
         chunk.problems.extend(lost.into_iter().chain(refused));
     }
 
-    /// The rule for a list. As with records, order counts only if each line has a response.
-    fn rule_of(&self, output: usize, responses: &Responses<'_>) -> Result<LineRule, String> {
-        if let Some(base) = self.names.base_of(responses)? {
-            return Ok(LineRule::Named { base });
+    /// How the responses in an output are matched with images. Order counts only if each record, or each line of a
+    /// list, has a response; otherwise, the match would be ambiguous.
+    fn rule_of(&self, work: &Work) -> Result<Rule, String> {
+        let responses = self.found.responses(work, self.control);
+        match work {
+            Work::One { .. } => Ok(Rule::InOrder),
+            Work::Records { .. } => {
+                let (count, records) = (responses.count()?, self.record_count(work)?);
+                if count != records {
+                    return Err(format!(
+                        "the output has {count} responses for the {records} records of the file, so they cannot be \
+                         matched"
+                    ));
+                }
+                Ok(Rule::InOrder)
+            }
+            Work::Named { output } => match self.names.base_of(responses)? {
+                Some(base) => Ok(Rule::Named { base }),
+                None => self.rule_of_list(*output, responses),
+            },
         }
+    }
+
+    fn rule_of_list(&self, output: usize, responses: ResponseFile<'_>) -> Result<Rule, String> {
         let (folder, file) = self
             .found
             .list_of(output, self.control)
             .map_err(|reason| format!("none of its responses names an image, and {reason}"))?;
         let list = folder.files.name_of(&file);
-        let lines = Responses { folder, file: &file, control: self.control };
+        let lines = ResponseFile { folder, file: &file, control: self.control, format: ResponseFormat::Several };
         let lines = self
             .names
-            .of_list(&lines, self.source)
+            .of_list(lines, self.source)
             .map_err(|reason| format!("could not read the input list of the job: {reason}: {list}"))?;
         let count = responses.count()?;
         if count != lines.len() as u64 {
@@ -478,7 +433,21 @@ impl Shared<'_> {
             Some(Err(reason)) if lines.iter().all(Result::is_err) => {
                 Err(format!("none of the lines of {list} matches an image by name or content; line 1: {reason}"))
             }
-            _ => Ok(LineRule::InOrder { list, lines }),
+            _ => Ok(Rule::Lines { list, lines }),
+        }
+    }
+
+    /// The number of records in the file of these images: each has a response, even one without an image.
+    fn record_count(&self, work: &Work) -> Result<u64, String> {
+        let uri = work.places().next().map(|place| &self.found.samples[place].uri);
+        let file = uri.and_then(SampleUri::record).map(|(file, _)| file);
+        let counted = file.map(|file| self.source.record_count(&SampleUri::new(file)));
+        match counted.transpose() {
+            Ok(Some(Some(records))) => Ok(records),
+            Ok(_) => Err("the number of records in the file is unknown, so responses cannot be matched to \
+                records"
+                .to_owned()),
+            Err(error) => Err(format!("could not count the records of the file: {error}")),
         }
     }
 
@@ -507,39 +476,14 @@ impl Shared<'_> {
 
     fn send_full(&self, chunk: &mut Chunk, sender: &Sender<Chunk>) {
         let is_over = self.control.is_cancelled() || self.outage().is_some();
-        if chunk.results.len().max(chunk.named.len()) >= CHUNK && !is_over {
-            let full = Chunk {
-                work: chunk.work,
-                results: std::mem::take(&mut chunk.results),
-                named: std::mem::take(&mut chunk.named),
-                is_unclear: false,
-                problems: Vec::new(),
-                is_last: false,
-            };
+        if chunk.covered.len() >= CHUNK && !is_over {
             // The receiver is gone only if the task has ended.
-            let _ = sender.send(full);
-        }
-    }
-
-    fn responses(&self, work: &Work) -> Responses<'_> {
-        Responses {
-            folder: self.found.folder_of(work.output()),
-            file: &self.found.files[work.output()],
-            control: self.control,
+            let _ = sender.send(std::mem::replace(chunk, Chunk::new(chunk.work)));
         }
     }
 
     fn is_requested(&self, place: usize) -> bool {
         self.wanted.contains(SampleId::from_index(place))
-    }
-
-    fn requested_in(&self, places: &BTreeMap<u64, usize>) -> impl Iterator<Item = usize> {
-        places.values().copied().filter(|place| self.is_requested(*place))
-    }
-
-    fn problem(&self, work: &Work, sample: &Sample, reason: &str) -> Problem {
-        let name = self.found.name_of(work.output());
-        Problem::new(sample.uri.clone(), format!("{reason}: {name}"))
     }
 }
 
@@ -567,13 +511,6 @@ impl Unmatched {
         };
         Some(Problem::general(format!("{}{lead}{}", text(self.count), self.examples.join("; "))))
     }
-}
-
-fn check_count(count: u64, records: u64) -> Result<(), String> {
-    if count == records {
-        return Ok(());
-    }
-    Err(format!("the output has {count} responses for the {records} records of the file, so they cannot be matched"))
 }
 
 /// A panic affects only one image.

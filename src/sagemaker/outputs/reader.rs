@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
-use super::json::{Json, Name, excerpt};
+use super::json::{Json, Leaf, excerpt, numbers_in, rows_in};
 use super::recognize::{OutputShape, own_predictions, response_within};
 use crate::domain::{
     Background, BoundingBox, ClassScore, Detection, KeepRule, LabelSet, ModelTask, Prediction, PredictionContent,
@@ -31,8 +31,6 @@ pub struct OutputReader {
 }
 
 struct Labels {
-    names: BTreeMap<u32, String>,
-    /// The same as a set; rebuilt when it has grown.
     set: LabelSet,
     /// Whether the labels are only those in the outputs so far.
     are_of_outputs: bool,
@@ -61,8 +59,7 @@ impl OutputReader {
             LabelSource::Known(set) => (set, false),
             LabelSource::Outputs => (LabelSet::default(), true),
         };
-        let names = set.iter().map(|(id, name)| (id, name.to_owned())).collect();
-        Self { shape, keep, labels: Mutex::new(Labels { names, set, are_of_outputs }), class_count: OnceLock::new() }
+        Self { shape, keep, labels: Mutex::new(Labels { set, are_of_outputs }), class_count: OnceLock::new() }
     }
 
     pub fn shape(&self) -> &OutputShape {
@@ -85,11 +82,7 @@ impl OutputReader {
     pub fn learn(&self, known: &LabelSet) {
         let mut labels = self.labels.lock();
         if labels.are_of_outputs {
-            for (id, name) in known.iter() {
-                let name = name.to_owned();
-                labels.names.entry(id).or_insert(name);
-            }
-            labels.set = labels.names.clone().into_iter().collect();
+            labels.set = labels.set.with_more(known);
         }
     }
 
@@ -171,18 +164,13 @@ impl OutputReader {
         let response = match task {
             ModelTask::Classification => {
                 let classes = entries(output, "classes")?.iter().map(|entry| self.own_class(entry));
-                let mut classes = classes.collect::<Result<Vec<ClassScore>, String>>()?;
+                let classes = classes.collect::<Result<Vec<ClassScore>, String>>()?;
                 check_classes(classes.iter().map(|class| Some(class.index)))?;
-                best_first(&mut classes, |class| class.score);
-                classes.truncate(self.keep.top_k);
-                PredictionContent::Classes(classes)
+                self.best_classes(classes)
             }
             ModelTask::Detection => {
                 let boxes = entries(output, "detections")?.iter().map(|entry| self.own_box(entry, size));
-                let mut boxes = boxes.collect::<Result<Vec<Detection>, String>>()?;
-                boxes.retain(|found| found.score >= self.keep.min_score);
-                best_first(&mut boxes, |found| found.score);
-                PredictionContent::Detections(boxes)
+                self.best_detections(boxes.collect::<Result<_, String>>()?)
             }
         };
         Ok(Prediction { width: size[0], height: size[1], content: response, warnings: Vec::new() })
@@ -197,10 +185,9 @@ impl OutputReader {
     fn own_box(&self, entry: &Json, size: [u32; 2]) -> Result<Detection, String> {
         let class_id = field(entry, "class_id")?;
         let class_id = integer(class_id, MAX_COUNT).ok_or_else(|| no_class(class_id))?;
-        let edges = entry.get("box").ok_or("a detection has no “box”")?;
-        let mut rows = Vec::new();
-        super::json::Item::Json(edges).collect_rows(&mut rows)?;
-        let [edges] = rows[..] else {
+        let mut edges = Vec::new();
+        entry.get("box").ok_or("a detection has no “box”")?.add_leaves(&mut edges);
+        let [edges] = rows_in(&edges)?[..] else {
             return Err("the box of a detection does not have four numbers".to_owned());
         };
         Ok(Detection {
@@ -216,7 +203,7 @@ impl OutputReader {
         let label = entry.get("label").and_then(Json::text);
         let label = label.ok_or("a class has no “label”")?;
         let mut labels = self.labels.lock();
-        match labels.names.get(&id) {
+        match labels.set.get(id) {
             Some(known) if known == label => Ok(label.to_owned()),
             Some(known) => Err(format!(
                 "the output names class {id} “{}”, but other outputs name it “{known}”: it is from another model or \
@@ -224,11 +211,10 @@ impl OutputReader {
                 excerpt(label)
             )),
             None if labels.are_of_outputs => {
-                if label.len() > 1000 || labels.names.len() >= 100_000 {
+                if label.len() > 1000 || labels.set.len() >= 100_000 {
                     return Err("the output has more classes than any model supports".to_owned());
                 }
-                labels.names.insert(id, label.to_owned());
-                labels.set = labels.names.clone().into_iter().collect();
+                labels.set = labels.set.with_more(&[(id, label.to_owned())].into_iter().collect());
                 Ok(label.to_owned())
             }
             None if label == labels.set.name(id) => Ok(label.to_owned()),
@@ -246,12 +232,8 @@ impl OutputReader {
         let [width, height] = image_size.ok_or("the image size is unknown, and the output does not contain it")?;
         let labels = self.labels();
         let response = match &mapping.content {
-            MappedContent::Classification(classes) => {
-                PredictionContent::Classes(self.mapped_classes(classes, output, &labels)?)
-            }
-            MappedContent::Detection(boxes) => {
-                PredictionContent::Detections(self.mapped_boxes(boxes, output, &labels, [width, height])?)
-            }
+            MappedContent::Classification(classes) => self.mapped_classes(classes, output, &labels)?,
+            MappedContent::Detection(boxes) => self.mapped_boxes(boxes, output, &labels, [width, height])?,
         };
         Ok(Prediction { width, height, content: response, warnings: Vec::new() })
     }
@@ -261,43 +243,14 @@ impl OutputReader {
         mapping: &MappedClasses,
         output: &Json,
         labels: &LabelSet,
-    ) -> Result<Vec<ClassScore>, String> {
-        let background = usize::from(mapping.background);
-        let scores = mapping.scores.as_ref();
-        let scores = scores.map(|at| numbers(output, at)).transpose()?;
-        let class = |index: u32, score: f32| ClassScore { index, label: labels.name(index), score };
+    ) -> Result<PredictionContent, String> {
+        let scores = mapping.scores.as_ref().map(|at| numbers(output, at)).transpose()?;
         let Some(classes) = &mapping.classes else {
             let scores = scores.ok_or("the mapping sets neither scores nor classes")?;
             if let Some(best) = &mapping.best {
                 check_best(&numbers(output, best)?, &scores)?;
             }
-            if scores.len() <= background {
-                return Err(NO_CLASS.to_owned());
-            }
-            let scores = match mapping.values {
-                ScoreValues::Logits => {
-                    all_finite(&scores)?;
-                    softmax(&scores)
-                }
-                ScoreValues::Probabilities => probabilities(&scores)?,
-            };
-            let count = scores.len().saturating_sub(background);
-            let named = labels.max_id().map_or(0, |id| id as usize + 1);
-            if named > 0 && named != count {
-                return Err(format!(
-                    "the output has scores for {count} classes{}, but the labels have {named}",
-                    if mapping.background { " without the background" } else { "" }
-                ));
-            }
-            let first = *self.class_count.get_or_init(|| count);
-            if named == 0 && first != count {
-                return Err(format!(
-                    "the output has scores for {count} classes, but the first output has {first}: it is from another \
-                     model"
-                ));
-            }
-            let best = rank_classes(&scores, Background::first_if(mapping.background), self.keep.top_k);
-            return Ok(best.into_iter().map(|(index, score)| class(index, score)).collect());
+            return self.all_classes(mapping, &scores, labels);
         };
         let ids = class_ids(output, classes, -i64::from(mapping.background), labels)?;
         let scores = match scores {
@@ -308,11 +261,59 @@ impl OutputReader {
             return Err(format!("the output has {} classes and {} scores", ids.len(), scores.len()));
         }
         check_classes(ids.iter().copied())?;
-        let mut found: Vec<ClassScore> =
-            ids.into_iter().zip(scores).filter_map(|(id, score)| Some(class(id?, score))).collect();
-        best_first(&mut found, |class| class.score);
-        found.truncate(self.keep.top_k);
-        Ok(found)
+        let found = ids.into_iter().zip(scores).filter_map(|(id, score)| Some(class_score(id?, score, labels)));
+        Ok(self.best_classes(found.collect()))
+    }
+
+    /// The best of all classes, which have one score each.
+    fn all_classes(
+        &self,
+        mapping: &MappedClasses,
+        scores: &[f64],
+        labels: &LabelSet,
+    ) -> Result<PredictionContent, String> {
+        let count = scores.len().saturating_sub(usize::from(mapping.background));
+        if count == 0 {
+            return Err(NO_CLASS.to_owned());
+        }
+        all_finite(scores)?;
+        let scores = match mapping.values {
+            ScoreValues::Logits => softmax(scores),
+            ScoreValues::Probabilities => {
+                scores.iter().map(|value| score(*value).map(f64::from)).collect::<Result<_, _>>()?
+            }
+        };
+        let named = labels.max_id().map_or(0, |id| id as usize + 1);
+        if named > 0 && named != count {
+            return Err(format!(
+                "the output has scores for {count} classes{}, but the labels have {named}",
+                if mapping.background { " without the background" } else { "" }
+            ));
+        }
+        let first = *self.class_count.get_or_init(|| count);
+        if named == 0 && first != count {
+            return Err(format!(
+                "the output has scores for {count} classes, but the first output has {first}: it is from another model"
+            ));
+        }
+        let best = rank_classes(&scores, Background::first_if(mapping.background), self.keep.top_k);
+        Ok(PredictionContent::Classes(
+            best.into_iter().map(|(index, score)| class_score(index, score, labels)).collect(),
+        ))
+    }
+
+    /// A stable sort: ties keep the output's order.
+    fn best_classes(&self, mut classes: Vec<ClassScore>) -> PredictionContent {
+        classes.sort_by(|left, right| right.score.total_cmp(&left.score));
+        classes.truncate(self.keep.top_k);
+        PredictionContent::Classes(classes)
+    }
+
+    /// A stable sort, as for classes.
+    fn best_detections(&self, mut detections: Vec<Detection>) -> PredictionContent {
+        detections.retain(|found| found.score >= self.keep.min_score);
+        detections.sort_by(|left, right| right.score.total_cmp(&left.score));
+        PredictionContent::Detections(detections)
     }
 
     fn mapped_boxes(
@@ -321,11 +322,8 @@ impl OutputReader {
         output: &Json,
         labels: &LabelSet,
         size: [u32; 2],
-    ) -> Result<Vec<Detection>, String> {
-        let mut boxes = Vec::new();
-        for item in output.at(&mapping.boxes)? {
-            item.collect_rows(&mut boxes)?;
-        }
+    ) -> Result<PredictionContent, String> {
+        let boxes = rows_in(&output.at(&mapping.boxes)?)?;
         let ids = class_ids(output, &mapping.classes, mapping.class_offset.into(), labels)?;
         let scores = numbers(output, &mapping.scores)?;
         let given = boxes.len();
@@ -355,8 +353,7 @@ impl OutputReader {
             })?;
             found.push(Detection { bounds, class_id, label: labels.name(class_id), score });
         }
-        best_first(&mut found, |found| found.score);
-        Ok(found)
+        Ok(self.best_detections(found))
     }
 }
 
@@ -390,9 +387,8 @@ fn check_size(prediction: &Prediction, image_size: Option<[u32; 2]>) -> Result<(
     }
 }
 
-/// A stable sort: ties keep the output's order.
-fn best_first<T>(found: &mut [T], score: impl Fn(&T) -> f32) {
-    found.sort_by(|left, right| score(right).total_cmp(&score(left)));
+fn class_score(index: u32, score: f32, labels: &LabelSet) -> ClassScore {
+    ClassScore { index, label: labels.name(index), score }
 }
 
 /// TensorFlow Serving returns a list with one element per input; several elements are not for one image.
@@ -446,20 +442,13 @@ fn field(entry: &Json, key: &str) -> Result<f64, String> {
 }
 
 fn numbers(output: &Json, at: &JsonPointer) -> Result<Vec<f64>, String> {
-    let mut numbers = Vec::new();
-    for item in output.at(at)? {
-        item.collect_numbers(&mut numbers).map_err(|reason| format!("{reason}, at {at}"))?;
-    }
-    Ok(numbers)
+    numbers_in(&output.at(at)?).map_err(|reason| format!("{reason}, at {at}"))
 }
 
 /// The ids in the labels; `None` if negative with the offset, which is the background.
 fn class_ids(output: &Json, at: &JsonPointer, offset: i64, labels: &LabelSet) -> Result<Vec<Option<u32>>, String> {
-    let mut names = Vec::new();
-    for item in output.at(at)? {
-        item.collect_names(&mut names).map_err(|reason| format!("{reason}, at {at}"))?;
-    }
-    let has_text = names.iter().any(|name| matches!(name, Name::Text(_)));
+    let leaves = output.at(at)?;
+    let has_text = leaves.iter().any(|leaf| matches!(leaf, Leaf::Text(_)));
     let mut by_name: BTreeMap<&str, u32> = BTreeMap::new();
     if has_text {
         for (id, name) in labels.iter() {
@@ -468,25 +457,32 @@ fn class_ids(output: &Json, at: &JsonPointer, offset: i64, labels: &LabelSet) ->
         }
     }
     let highest = labels.max_id().map_or(MAX_COUNT, |id| id as usize);
-    let id = |name: &Name<'_>| match *name {
-        Name::Number(number) => {
-            let given = integer(number, MAX_COUNT).ok_or_else(|| no_class(number))?;
-            let id = i64::from(given) + offset;
-            match u32::try_from(id) {
-                Err(_) => Ok(None),
-                Ok(id) if id as usize <= highest => Ok(Some(id)),
-                Ok(id) => Err(format!("the output names class {id}, but the labels end at {highest}")),
+    let numbered = |number: f64| {
+        let given = integer(number, MAX_COUNT).ok_or_else(|| no_class(number))?;
+        match u32::try_from(i64::from(given) + offset) {
+            Err(_) => Ok(None),
+            Ok(id) if id as usize <= highest => Ok(Some(id)),
+            Ok(id) => Err(format!("the output names class {id}, but the labels end at {highest}")),
+        }
+    };
+    let mut ids = Vec::new();
+    for leaf in leaves {
+        match leaf {
+            Leaf::Text(text) => ids.push(Some(*by_name.get(text).ok_or_else(|| {
+                format!(
+                    "the output has a class “{}”, which is not in the labels; choose labels that contain it",
+                    excerpt(text)
+                )
+            })?)),
+            other => {
+                let numbers = numbers_in(&[other]).map_err(|reason| format!("{reason}, at {at}"))?;
+                for number in numbers {
+                    ids.push(numbered(number)?);
+                }
             }
         }
-        Name::Text(text) => match by_name.get(text) {
-            Some(id) => Ok(Some(*id)),
-            None => Err(format!(
-                "the output has a class “{}”, which is not in the labels; choose labels that contain it",
-                excerpt(text)
-            )),
-        },
-    };
-    names.iter().map(id).collect()
+    }
+    Ok(ids)
 }
 
 fn check_best(best: &[f64], scores: &[f64]) -> Result<(), String> {
@@ -509,12 +505,6 @@ fn all_finite(values: &[f64]) -> Result<(), String> {
         true => Err("the output has scores for more classes than any model supports".to_owned()),
         false => Err("the output has scores that are not numbers".to_owned()),
     }
-}
-
-fn probabilities(values: &[f64]) -> Result<Vec<f64>, String> {
-    all_finite(values)?;
-    let scores = values.iter().map(|value| score(*value).map(f64::from));
-    scores.collect()
 }
 
 fn score(value: f64) -> Result<f32, String> {

@@ -1,10 +1,13 @@
 //! Detects the format of outputs from one of them, with the necessary assumptions.
 
-use super::json::{Item, Json, excerpt};
+use super::json::{Json, excerpt, numbers_in};
 use crate::domain::ModelTask;
 use crate::sagemaker::spec::output_mapping::{
     JsonPointer, MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, MappedContent, OutputMapping, ScoreValues,
 };
+
+/// The key of a response that SageMaker joins with its input.
+pub(crate) const JOINED: &str = "SageMakerOutput";
 
 /// The tolerance for the sum of probabilities: 8-bit models round to 1/255.
 pub(crate) const SUM_SLACK: f64 = 0.05;
@@ -116,7 +119,7 @@ impl Recognition {
 /// The response for one image: next to its input if SageMaker joined both (`JoinSource: Input`), or inside the list
 /// that our own container returns for `instances`.
 pub(crate) fn response_within(output: &Json) -> &Json {
-    let output = output.get("SageMakerOutput").unwrap_or(output);
+    let output = output.get(JOINED).unwrap_or(output);
     match own_predictions(output) {
         Some([only]) => only,
         _ => output,
@@ -153,36 +156,27 @@ fn of_serving(output: &Json) -> Option<Recognition> {
     if let Some(predictions) = output.get("predictions") {
         let first = first_of(predictions)?;
         return match first {
-            Item::Json(Json::Object(_)) => {
-                let Item::Json(first) = first else {
-                    return None;
-                };
-                of_named(|key| first.get(key), |key| format!("/predictions/0/{key}"))
-                    .or_else(|| of_only_list(first, "/predictions/0"))
-            }
-            Item::Json(list) => of_list(list, "/predictions/0"),
-            Item::Number(_) => None,
+            Json::Object(_) => of_named(|key| first.get(key), |key| format!("/predictions/0/{key}"))
+                .or_else(|| of_only_list(first, "/predictions/0")),
+            list => of_list(list, "/predictions/0"),
         };
     }
     let outputs = output.get("outputs")?;
     if let Json::Object(_) = outputs {
-        let inner = |key: &str| match first_of(outputs.get(key)?)? {
-            Item::Json(json) => Some(json),
+        let inner = |key: &str| match outputs.get(key)? {
             // A list with one number per input, such as the number of boxes.
-            Item::Number(_) => outputs.get(key),
+            numbers @ Json::Numbers(list) => (!list.is_empty()).then_some(numbers),
+            list => first_of(list),
         };
         return of_named(inner, |key| format!("/outputs/{key}/0"));
     }
-    match first_of(outputs)? {
-        Item::Json(list) => of_list(list, "/outputs/0"),
-        Item::Number(_) => None,
-    }
+    of_list(first_of(outputs)?, "/outputs/0")
 }
 
-fn first_of(list: &Json) -> Option<Item<'_>> {
+/// The first element of a list that is not a number.
+fn first_of(list: &Json) -> Option<&Json> {
     match list {
-        Json::List(list) => list.first().map(Item::Json),
-        Json::Numbers(list) => list.first().copied().map(Item::Number),
+        Json::List(list) => list.first(),
         _ => None,
     }
 }
@@ -218,8 +212,8 @@ fn of_named<'j>(get: impl Fn(&str) -> Option<&'j Json>, path: impl Fn(&str) -> S
         });
     }
     let mut scores = Vec::new();
-    Item::Json(get("probabilities")?).collect_numbers(&mut scores).ok()?;
-    let mut recognized = classifier(&scores, &path("probabilities"))?;
+    get("probabilities")?.add_leaves(&mut scores);
+    let mut recognized = classifier(&numbers_in(&scores).ok()?, &path("probabilities"))?;
     if let OutputShape::Mapped(mapping) = &mut recognized.shape
         && let MappedContent::Classification(classes) = &mut mapping.content
     {

@@ -1,20 +1,19 @@
-//! The responses in an output with several: one per line, or concatenated.
+//! The responses in an output, one by one: one per line, or concatenated.
 //!
 //! Memory does not grow with the output: large outputs are read in blocks, and lines that are too long for a response
 //! are skipped and reported.
 
-use std::ops::ControlFlow;
+use std::collections::VecDeque;
 
 use serde_json::Deserializer;
 
 use super::csv_line::{is_csv, read_csv_line};
 use super::folder::OutputFolder;
 use super::json::{Json, MAX_RESPONSE_BYTES, too_long};
+use super::recognize::JOINED;
 use crate::image::source::FileEntry;
 use crate::tasks::TaskControl;
 
-/// The key of a response that SageMaker joins with its input.
-const JOINED: &str = "SageMakerOutput";
 /// Outputs up to this size are read as a whole.
 const WHOLE_BYTES: u64 = 8 << 20;
 const BLOCK_BYTES: u64 = 4 << 20;
@@ -22,87 +21,115 @@ const BLOCK_BYTES: u64 = 4 << 20;
 /// A response, or why it cannot be read.
 pub(crate) type OneResponse = Result<Json, String>;
 
-pub(crate) struct Responses<'f> {
+/// A file of responses.
+#[derive(Clone, Copy)]
+pub(crate) struct ResponseFile<'f> {
     pub(crate) folder: &'f OutputFolder,
     pub(crate) file: &'f FileEntry,
     pub(crate) control: &'f TaskControl,
+    pub(crate) format: ResponseFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResponseFormat {
+    /// The whole file is the response for one image.
+    One,
+    /// Responses can be separated by line breaks, or concatenated if each begins like the first. One response can be
+    /// for several images. Each is complete even if an earlier one is broken.
+    Several,
+}
+
+/// The responses of a file in order, read as needed.
+pub(crate) struct Responses<'f> {
+    of: ResponseFile<'f>,
+    position: u64,
+    /// The last line of the block before `position`.
+    line: Line,
+    found: VecDeque<OneResponse>,
+    is_over: bool,
+}
+
+impl<'f> ResponseFile<'f> {
+    pub(crate) fn responses(self) -> Responses<'f> {
+        Responses { of: self, position: 0, line: Line::default(), found: VecDeque::new(), is_over: false }
+    }
+
+    /// # Errors
+    /// The file cannot be read to its end.
+    pub(crate) fn count(self) -> Result<u64, String> {
+        let mut responses = self.responses();
+        let mut count = 0;
+        while responses.read_next()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
 }
 
 impl Responses<'_> {
-    /// Counts the responses without parsing them.
+    /// The next response; `None` at the end.
     ///
     /// # Errors
-    /// The output cannot be read to its end.
-    pub(crate) fn count(&self) -> Result<u64, String> {
-        let mut count = 0;
-        self.each(|_| count += 1)?;
-        Ok(count)
+    /// The file cannot be read any further.
+    pub(crate) fn read_next(&mut self) -> Result<Option<OneResponse>, String> {
+        while self.found.is_empty() && !self.is_over {
+            let ResponseFile { folder, file, control, format } = self.of;
+            if format == ResponseFormat::Several && file.size_bytes > WHOLE_BYTES && !is_csv(&file.key) {
+                self.read_block()?;
+                continue;
+            }
+            self.is_over = true;
+            let bytes = folder.read(file, control)?;
+            match format {
+                ResponseFormat::One => self.found.push_back(Json::parse(&bytes)),
+                // A column with a line break after an image is a broken line.
+                ResponseFormat::Several if is_csv(&file.key) => self.add(lines(&bytes).map(read_csv_line)),
+                ResponseFormat::Several => self.add(read_whole(&bytes)),
+            }
+        }
+        Ok(self.found.pop_front())
     }
 
-    /// Passes on all responses in order, including those that one response contains for several images; each is
-    /// complete even if an earlier one is broken. They can be separated by line breaks, or concatenated if each begins
-    /// like the first.
-    ///
-    /// # Errors
-    /// The output cannot be read to its end.
-    pub(crate) fn each(&self, mut visit: impl FnMut(OneResponse)) -> Result<(), String> {
-        self.try_for_each(|response| {
-            visit(response);
-            ControlFlow::Continue(())
-        })
-    }
-
-    /// As [`Responses::each`], until `visit` breaks; the rest is not read.
-    ///
-    /// # Errors
-    /// The output cannot be read so far.
-    pub(crate) fn try_for_each(&self, mut visit: impl FnMut(OneResponse) -> ControlFlow<()>) -> Result<(), String> {
-        let mut visit = |response: OneResponse| match response {
-            Ok(response) => one_by_one(response).into_iter().try_for_each(|one| visit(Ok(one))),
-            broken => visit(broken),
-        };
-        // The visitor stopped and knows it.
-        let _ = if is_csv(&self.file.key) {
-            self.visit_csv(&mut visit)?
-        } else if self.file.size_bytes <= WHOLE_BYTES {
-            let bytes = self.folder.read(self.file, self.control)?;
-            visit_whole(&bytes, &mut visit)
-        } else {
-            self.visit_blocks(&mut visit)?
-        };
+    fn read_block(&mut self) -> Result<(), String> {
+        let ResponseFile { folder, file, control, .. } = self.of;
+        let end = (self.position + BLOCK_BYTES).min(file.size_bytes);
+        let block = folder.read_range(file, self.position..end, control)?;
+        if block.is_empty() {
+            return Err("the output shrank while it was read".to_owned());
+        }
+        self.position += block.len() as u64;
+        self.is_over = self.position >= file.size_bytes;
+        let mut found = Vec::new();
+        for (number, part) in block.split(|byte| *byte == b'\n').enumerate() {
+            if number > 0 {
+                self.line.end(&mut found);
+            }
+            self.line.extend(part, &mut found);
+        }
+        if self.is_over {
+            self.line.end(&mut found);
+        }
+        self.add(found);
         Ok(())
     }
 
-    /// A column with a line break after an image is a broken line.
-    fn visit_csv(&self, visit: Visit<'_>) -> Result<ControlFlow<()>, String> {
-        let bytes = self.folder.read(self.file, self.control)?;
-        let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
-        Ok(lines.try_for_each(|line| visit(read_csv_line(line))))
-    }
-
-    fn visit_blocks(&self, visit: Visit<'_>) -> Result<ControlFlow<()>, String> {
-        let mut line = Line::default();
-        let mut position = 0;
-        while position < self.file.size_bytes {
-            let end = (position + BLOCK_BYTES).min(self.file.size_bytes);
-            let block = self.folder.read_range(self.file, position..end, self.control)?;
-            if block.is_empty() {
-                return Err("the output shrank while it was read".to_owned());
-            }
-            position += block.len() as u64;
-            let mut parts = block.split(|byte| *byte == b'\n').peekable();
-            while let Some(part) = parts.next() {
-                let mut seen = line.extend(part, visit);
-                if seen.is_continue() && parts.peek().is_some() {
-                    seen = line.end(visit);
-                }
-                if seen.is_break() {
-                    return Ok(seen);
-                }
+    fn add(&mut self, responses: impl IntoIterator<Item = OneResponse>) {
+        for response in responses {
+            match response {
+                Ok(response) => self.found.extend(one_by_one(response).into_iter().map(Ok)),
+                broken => self.found.push_back(broken),
             }
         }
-        Ok(line.end(visit))
     }
+}
+
+/// Blank lines are skipped.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|byte| *byte == b'\n').filter(|line| !is_blank(line))
+}
+
+fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(u8::is_ascii_whitespace)
 }
 
 /// Splits a response for several images (`instances`, `predictions`) into one per image; returns others unchanged.
@@ -116,7 +143,7 @@ fn one_by_one(whole: Json) -> Vec<Json> {
     let predictions = output.unwrap_or(&whole);
     let predictions = predictions.get("predictions").and_then(several_responses);
     let field = |name: &str, value: Json| (Box::from(name), value);
-    let prediction = |one: &Json| Json::Object([field("predictions", list_of(one))].into());
+    let prediction = |one: &Json| Json::Object([field("predictions", Json::List([one.clone()].into()))].into());
     let joined = |(instance, one): (&Json, &Json)| {
         let mut fields = match instance {
             Json::Object(fields) => fields.to_vec(),
@@ -138,10 +165,6 @@ fn one_by_one(whole: Json) -> Vec<Json> {
     }
 }
 
-fn list_of(one: &Json) -> Json {
-    Json::List([one.clone()].into())
-}
-
 /// The responses for several images: from our own container, and from a model in TensorFlow Serving behind our handler.
 /// In other models, such a list can contain the boxes of one image.
 fn several_responses(predictions: &Json) -> Option<&[Json]> {
@@ -155,15 +178,15 @@ fn several_responses(predictions: &Json) -> Option<&[Json]> {
     }
 }
 
-type Visit<'v> = &'v mut dyn FnMut(OneResponse) -> ControlFlow<()>;
-
 /// An output in memory: concatenated JSON documents, however they are spread over lines, or else lines.
-fn visit_whole(bytes: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
-    let all: Result<Vec<Json>, _> = Deserializer::from_slice(bytes).into_iter().collect();
-    match all {
-        Ok(responses) => responses.into_iter().try_for_each(|response| visit(Ok(response))),
-        Err(_) => bytes.split(|byte| *byte == b'\n').try_for_each(|line| visit_line(line, visit)),
-    }
+fn read_whole(bytes: &[u8]) -> Vec<OneResponse> {
+    let all: Result<Vec<OneResponse>, _> =
+        Deserializer::from_slice(bytes).into_iter().map(|response| response.map(Ok)).collect();
+    all.unwrap_or_else(|_| {
+        let mut found = Vec::new();
+        lines(bytes).for_each(|line| read_line(line, &mut found));
+        found
+    })
 }
 
 /// A line of which a part has arrived. If it contains many responses, complete ones have already been taken.
@@ -177,20 +200,19 @@ struct Line {
 }
 
 impl Line {
-    fn extend(&mut self, part: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
+    fn extend(&mut self, part: &[u8], found: &mut Vec<OneResponse>) {
         self.bytes.extend_from_slice(part);
         if self.passed_over > 0 {
             self.passed_over += part.len() as u64;
             let Some(next) = place_of(&self.opening, &self.bytes) else {
-                self.keep_tail();
-                return ControlFlow::Continue(());
+                return self.keep_tail();
             };
             let behind = (self.bytes.len() - next) as u64;
-            visit(Err(too_long(std::mem::take(&mut self.passed_over) - behind)))?;
+            found.push(Err(too_long(std::mem::take(&mut self.passed_over) - behind)));
             self.bytes.drain(..next);
         }
         if self.bytes.len() as u64 >= BLOCK_BYTES {
-            let taken = visit_several(&self.bytes, Ending::MayGoOn, visit)?;
+            let taken = read_several(&self.bytes, Ending::MayGoOn, found);
             self.bytes.drain(..taken);
         }
         if self.bytes.len() as u64 > MAX_RESPONSE_BYTES {
@@ -198,7 +220,6 @@ impl Line {
             self.opening = opening_of(&self.bytes).unwrap_or_default().to_vec();
             self.keep_tail();
         }
-        ControlFlow::Continue(())
     }
 
     /// The next response may have begun there.
@@ -208,27 +229,22 @@ impl Line {
         self.bytes = self.bytes.split_off(end);
     }
 
-    fn end(&mut self, visit: Visit<'_>) -> ControlFlow<()> {
+    fn end(&mut self, found: &mut Vec<OneResponse>) {
         let bytes = std::mem::take(&mut self.bytes);
         match std::mem::take(&mut self.passed_over) {
-            0 => visit_line(&bytes, visit),
-            bytes => visit(Err(too_long(bytes))),
+            0 if is_blank(&bytes) => {}
+            0 => read_line(&bytes, found),
+            bytes => found.push(Err(too_long(bytes))),
         }
     }
 }
 
-/// Blank lines are skipped.
-fn visit_line(line: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
-    if line.iter().all(u8::is_ascii_whitespace) {
-        return ControlFlow::Continue(());
-    }
-    match Json::parse(line) {
-        Ok(response) => visit(Ok(response)),
-        Err(reason) if next_like_first(line, 0).is_none() => visit(Err(reason)),
-        Err(_) => {
-            visit_several(line, Ending::IsThere, visit)?;
-            ControlFlow::Continue(())
-        }
+fn read_line(line: &[u8], found: &mut Vec<OneResponse>) {
+    let response = Json::parse(line);
+    if response.is_err() && next_like_first(line, 0).is_some() {
+        read_several(line, Ending::IsThere, found);
+    } else {
+        found.push(response);
     }
 }
 
@@ -239,9 +255,9 @@ enum Ending {
     MayGoOn,
 }
 
-/// Consecutive responses; returns the number of bytes that they took. A broken one does not affect the others: the next
-/// one starts like the first.
-fn visit_several(text: &[u8], ending: Ending, visit: Visit<'_>) -> ControlFlow<(), usize> {
+/// Reads consecutive responses; returns the number of bytes that they took. A broken one does not affect the others:
+/// the next one starts like the first.
+fn read_several(text: &[u8], ending: Ending, found: &mut Vec<OneResponse>) -> usize {
     let mut taken = 0;
     loop {
         let mut responses = Deserializer::from_slice(&text[taken..]).into_iter::<Json>();
@@ -250,10 +266,10 @@ fn visit_several(text: &[u8], ending: Ending, visit: Visit<'_>) -> ControlFlow<(
             match responses.next() {
                 Some(Ok(response)) => {
                     behind = responses.byte_offset();
-                    visit(Ok(response))?;
+                    found.push(Ok(response));
                 }
                 Some(Err(error)) => break error,
-                None => return ControlFlow::Continue(text.len()),
+                None => return text.len(),
             }
         };
         taken += behind;
@@ -261,14 +277,14 @@ fn visit_several(text: &[u8], ending: Ending, visit: Visit<'_>) -> ControlFlow<(
         taken += spaces.take_while(|byte| byte.is_ascii_whitespace()).count();
         let next = next_like_first(text, taken);
         if ending == Ending::MayGoOn && (error.is_eof() || next.is_none()) {
-            return ControlFlow::Continue(taken);
+            return taken;
         }
         let end = next.unwrap_or(text.len());
         let broken = Json::parse(&text[taken..end]).err();
-        visit(Err(broken.unwrap_or_else(|| error.to_string())))?;
+        found.push(Err(broken.unwrap_or_else(|| error.to_string())));
         taken = end;
         if next.is_none() {
-            return ControlFlow::Continue(taken);
+            return taken;
         }
     }
 }
@@ -313,10 +329,13 @@ mod tests {
         write(&mut file);
         let (folder, control) = (OutputFolder::local(folder.path()), TaskControl::new(ProgressUnit::Images));
         let file = folder.list(&control).unwrap().remove(0);
-        let responses = Responses { folder: &folder, file: &file, control: &control };
+        let file = ResponseFile { folder: &folder, file: &file, control: &control, format: ResponseFormat::Several };
+        let mut responses = file.responses();
         let mut found = Vec::new();
-        responses.each(|response| found.push(response.ok().and_then(|json| json.get("n")?.number()))).unwrap();
-        assert_eq!(responses.count().unwrap(), found.len() as u64);
+        while let Some(response) = responses.read_next().unwrap() {
+            found.push(response.ok().and_then(|json| json.get("n")?.number()));
+        }
+        assert_eq!(file.count().unwrap(), found.len() as u64);
         found
     }
 
@@ -430,25 +449,6 @@ mod tests {
         assert_eq!(found.len(), many);
         let expected = (0..many).map(|number| (number != 600_000).then_some(number as f64));
         assert!(found.into_iter().eq(expected));
-    }
-
-    #[test]
-    fn reading_stops_early() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("a.out"), "{}\n{}\n{}").unwrap();
-        let (folder, control) = (OutputFolder::local(folder.path()), TaskControl::new(ProgressUnit::Images));
-        let file = folder.list(&control).unwrap().remove(0);
-        let responses = Responses { folder: &folder, file: &file, control: &control };
-        let mut seen = 0;
-        let until_two = |_| {
-            seen += 1;
-            match seen {
-                2 => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        };
-        responses.try_for_each(until_two).unwrap();
-        assert_eq!(seen, 2);
     }
 
     #[test]
