@@ -52,17 +52,14 @@ pub(crate) fn whats_new_ui(ctx: &Context, state: &State, commands: &mut Commands
         let height = (ui.ctx().content_rect().height() - 200.0).max(160.0);
         ScrollArea::vertical().max_height(height).show(ui, |ui| {
             for (level, text) in entries(changes(CHANGELOG, env!("CARGO_PKG_VERSION"))) {
-                match level {
-                    0 => {
-                        ui.horizontal_top(|ui| {
-                            ui.label("•");
-                            ui.add(Label::new(text).wrap());
-                        });
-                    }
-                    _ => {
-                        ui.add_space(6.0);
-                        ui.label(strong(text));
-                    }
+                if level == 0 {
+                    ui.horizontal_top(|ui| {
+                        ui.label("•");
+                        ui.add(Label::new(text).wrap());
+                    });
+                } else {
+                    ui.add_space(6.0);
+                    ui.label(strong(text));
                 }
             }
         });
