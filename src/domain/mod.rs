@@ -36,6 +36,7 @@ pub use geometry::{AxisTransform, BoundingBox, leaves_image};
 pub use label_map::LabelError;
 pub use label_places::LabelPlaces;
 pub use label_set::LabelSet;
+pub use model_card::fields as card_fields;
 pub use model_card::{
     Activation, AuxiliaryInput, AuxiliaryValue, Background, BoxFormat, BoxSpace, BoxesBack, CellPoint, CenterCrop,
     ChannelOrder, ClassValues, ClassificationOutput, Columns, DetectionOutput, ElementType, Fill, Grid, GridCoding,

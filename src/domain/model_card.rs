@@ -3,6 +3,7 @@
 //! A card is a `model.toml` next to the weights. Unknown fields are rejected, so that a misspelled one is never
 //! silently ignored.
 
+pub mod fields;
 mod input;
 mod output;
 

@@ -1,7 +1,7 @@
 //! How an image becomes the input of a model.
 
 use serde::{Deserialize, Serialize};
-use strum::{IntoStaticStr, VariantArray};
+use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
 /// How an image becomes the model's input tensor. For each channel, `value = (pixel / divide_by - mean) / std`, with
 /// `pixel` in `0..=255`, computed in 32-bit floats. An input with one channel uses the first mean and standard
@@ -73,17 +73,21 @@ fn ones() -> [f32; 3] {
     [1.0; 3]
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum Layout {
     /// `[batch, channel, row, column]`
+    #[strum(message = "batch, channel, row, column")]
     Nchw,
     /// `[batch, row, column, channel]`
+    #[strum(message = "batch, row, column, channel")]
     Nhwc,
     /// `[channel, row, column]`, one image
+    #[strum(message = "channel, row, column")]
     Chw,
     /// `[row, column, channel]`, one image
+    #[strum(message = "row, column, channel")]
     Hwc,
 }
 
@@ -96,15 +100,20 @@ pub enum ElementType {
     Uint8,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum ChannelOrder {
     #[default]
+    #[strum(message = "RGB")]
     Rgb,
+    #[strum(message = "BGR")]
     Bgr,
     /// One channel, the luma of `Image.convert("L")`.
     #[serde(alias = "grey")]
+    #[strum(message = "Grayscale")]
     Gray,
 }
 
@@ -122,27 +131,36 @@ impl ChannelOrder {
 
 /// How pixels are resampled. Both libraries compute 8-bit values but differ: when shrinking, Pillow averages over all
 /// source pixels, OpenCV uses only the two or four nearest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Interpolation {
     /// `Image.resize(…, BILINEAR)`
     #[default]
+    #[strum(message = "Pillow bilinear")]
     PillowBilinear,
     /// `Image.resize(…, BICUBIC)`
+    #[strum(message = "Pillow bicubic")]
     PillowBicubic,
     /// `Image.resize(…, LANCZOS)`
+    #[strum(message = "Pillow Lanczos")]
     PillowLanczos,
     /// `Image.resize(…, NEAREST)`
+    #[strum(message = "Pillow nearest")]
     PillowNearest,
     /// `cv2.resize(…, INTER_LINEAR)`
+    #[strum(message = "OpenCV linear")]
     OpencvLinear,
     /// `cv2.resize(…, INTER_CUBIC)` on x86-64; about three in a million values differ by one level. OpenCV for other
     /// CPUs differs from both in four of a hundred values, by one level.
+    #[strum(message = "OpenCV cubic")]
     OpencvCubic,
     /// `cv2.warpPerspective(…, INTER_LINEAR)` with the inverse transform: pixel centers have integer coordinates, and
     /// the outside is black (NanoDet). One in a thousand values differs from OpenCV 5, by one level; OpenCV 4 rounds
     /// positions to 1/32 of a pixel.
+    #[strum(message = "OpenCV warp")]
     OpencvWarp,
 }
 
@@ -154,21 +172,28 @@ impl Interpolation {
 }
 
 /// How the image is made square before it is resized.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Square {
     /// Keeps the aspect ratio.
     #[default]
+    #[strum(message = "No")]
     No,
     /// Crops the central square, rounding left and top down (fastai, YOLOv5's classifiers).
+    #[strum(message = "Crop to the central square")]
     Crop,
     /// Crops the central square without rounding, including surrounding pixels where the resize filter reaches them:
     /// Pillow's `ImageOps.fit` (Teachable Machine). Equal to `Crop` with `pillow-nearest` and OpenCV's interpolations.
+    #[strum(message = "Crop as Pillow's ImageOps.fit")]
     Fit,
     /// Pads with white on both sides, rounding left and top down (WD tagger).
+    #[strum(message = "Pad with white")]
     PadWhite,
     /// Pads with black in the same way.
+    #[strum(message = "Pad with black")]
     PadBlack,
 }
 
@@ -339,32 +364,42 @@ impl From<Fill> for FillForm {
 }
 
 /// Where a letterboxed image is placed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Position {
     /// Centered; of an odd rest, the right and bottom get one more pixel.
     #[default]
     #[serde(alias = "centre")]
+    #[strum(message = "In the middle")]
     Center,
+    #[strum(message = "Top left")]
     TopLeft,
 }
 
 /// How boxes are mapped from a letterbox back to the image. Exporters' own code differs by up to one input pixel.
 /// `ratio` is the smaller of tensor side / image side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum BoxesBack {
     /// The ratio of the rounded sides for each axis, and the actual padding: where the pixels really came from
     /// (Ultralytics from 8.4.125).
     #[default]
+    #[strum(message = "Ratio of each axis")]
     EachAxis,
     /// `ratio` for both axes, and the actual padding (YOLOX; Ultralytics from 8.4).
+    #[strum(message = "One ratio")]
     OneRatio,
     /// `ratio` for both axes, and the padding that unrounded sides would have, rounded (Ultralytics up to 8.3).
+    #[strum(message = "One ratio, rounded padding")]
     RoundedPadding,
     /// `ratio` for both axes, and the padding that unrounded sides would have (YOLOv5 and YOLOv7).
+    #[strum(message = "One ratio, exact padding")]
     ExactPadding,
 }
 
@@ -376,7 +411,9 @@ impl BoxesBack {
 }
 
 /// How [`ResizeRule::ShortSidePad`] rounds the sides, and maps boxes back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum SideRounding {
@@ -384,12 +421,15 @@ pub enum SideRounding {
     /// padding (transformers: DETR, YOLOS), the short side is rounded half to even and the long side down; boxes are
     /// scaled back by the ratio of each axis.
     #[default]
+    #[strum(message = "By padding: down, or as in DETR")]
     ByPadding,
     /// Both sides to the nearest, halves up; boxes are scaled back by the ratio of each axis (`int(side * scale + 0.5)`
     /// in mmcv's `rescale_size` and in Detectron2's `ResizeShortestEdge`).
+    #[strum(message = "Nearest, halves up")]
     HalfUp,
     /// Both sides to the nearest, halves to even; boxes are scaled back by one ratio (`cv2.resize` with `fx` and `fy`
     /// in keras-retinanet's `resize_image`).
+    #[strum(message = "Nearest, halves to even")]
     HalfEven,
 }
 
@@ -400,15 +440,18 @@ impl SideRounding {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Rounding {
     /// Towards zero, as Python's `int()` (torchvision's long side).
+    #[strum(message = "Down")]
     Down,
     /// To the nearest, halves to even, as Python's `round()` (torchvision's crop offset).
+    #[strum(message = "Nearest, halves to even")]
     HalfEven,
     /// To the nearest, halves up: `int(x + 0.5)` (`MMDetection`'s sides).
+    #[strum(message = "Nearest, halves up")]
     HalfUp,
 }
 
@@ -430,19 +473,24 @@ impl AuxiliaryInput {
 }
 
 /// The value of an auxiliary input. All have a leading batch dimension of 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum AuxiliaryValue {
     /// `[1, 2]`: height and width of the resized image, each divided by that of the upright image (PaddleDetection's
     /// `scale_factor`).
+    #[strum(message = "Scale: height, width")]
     ScaleFactor,
     /// `[1, 2]`: height and width of the tensor, in pixels (PaddleDetection's `im_shape`).
+    #[strum(message = "Input height, width")]
     InputHeightWidth,
     /// `[1, 2]`: height and width of the upright image, in pixels.
+    #[strum(message = "Image height, width")]
     ImageHeightWidth,
     /// `[1, 2]`: width and height of the upright image, in pixels (`orig_target_sizes` of RT-DETR and D-FINE).
+    #[strum(message = "Image width, height")]
     ImageWidthHeight,
     /// `[1, height, width]`: 1 for pixels of the image, 0 for padding (`pixel_mask` of DETR).
+    #[strum(message = "Mask of the image's pixels")]
     PixelMask,
 }

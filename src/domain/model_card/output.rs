@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use strum::{IntoStaticStr, VariantArray};
+use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
 use super::ModelTask;
 
@@ -42,31 +42,41 @@ pub struct ClassificationOutput {
     pub background: Background,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum ClassValues {
     /// Any real numbers; Spotcheck applies the softmax in 64-bit floats.
+    #[strum(message = "Logits (softmax follows)")]
     Logits,
     /// Any real numbers; Spotcheck applies the sigmoid to each in 64-bit floats. For classes that are not mutually
     /// exclusive.
+    #[strum(message = "Logits (sigmoid follows)")]
     SigmoidLogits,
     /// The graph includes the softmax or sigmoid. 8-bit values are divided by 255.
+    #[strum(message = "Probabilities")]
     Probabilities,
     /// One number per image, already a sigmoid: the probability of class 1. Class 0 has the rest.
+    #[strum(message = "One probability, of the second of two classes")]
     SecondProbability,
     /// One class number per image without a score; shown with a score of 1.
+    #[strum(message = "Number of the best class")]
     ArgMax,
 }
 
 /// The class that means “no object” or “none of the classes”.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
+)]
 #[serde(from = "BackgroundForm", rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Background {
     #[default]
+    #[strum(message = "None")]
     None,
+    #[strum(message = "First class")]
     First,
+    #[strum(message = "Last class")]
     Last,
 }
 
@@ -296,30 +306,39 @@ impl From<Columns> for ColumnsForm {
 }
 
 /// How the graph's numbers become scores from 0 to 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Activation {
     /// They already are scores.
     #[default]
+    #[strum(message = "None")]
     None,
     /// Of each number by itself.
+    #[strum(message = "Sigmoid")]
     Sigmoid,
     /// Of each number by itself, clamped to 0 to 1: with an objectness, the geometric mean of both (`YuNet`).
     SquareRoot,
     /// Over the classes of a candidate, background included.
+    #[strum(message = "Softmax")]
     Softmax,
 }
 
 /// Which classes of a candidate become boxes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum LabelChoice {
     /// The class with the highest score; the first one if equal.
     #[default]
+    #[strum(message = "Best class only")]
     Best,
     /// Every class, each with its own box.
+    #[strum(message = "Every class")]
     All,
 }
 
@@ -379,37 +398,45 @@ impl GridCoding {
 }
 
 /// The point of a cell that distances start from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum CellPoint {
     #[serde(alias = "centre")]
+    #[strum(message = "In the middle")]
     Center,
+    #[strum(message = "Top left")]
     TopLeft,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum BoxFormat {
     /// left, top, right, bottom
+    #[strum(message = "Left, top, right, bottom")]
     Xyxy,
     /// top, left, bottom, right
+    #[strum(message = "Top, left, bottom, right")]
     Yxyx,
     /// center and size: x, y, width, height
+    #[strum(message = "Center x, y, width, height")]
     Cxcywh,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum BoxSpace {
     /// Pixels of the model's input image, before any padding is removed.
+    #[strum(message = "Pixels of the input")]
     ModelPixels,
     /// `0.0..=1.0` of the model's input image.
     #[serde(alias = "normalised")]
+    #[strum(message = "0 to 1 of the input")]
     Normalized,
     /// Pixels of the upright image, whose size the graph gets as an auxiliary input.
+    #[strum(message = "Pixels of the image")]
     ImagePixels,
 }
 

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
 use super::built_in;
+use crate::domain::card_fields::{CARD_FIELDS, COLUMN, SIDE};
 use crate::domain::{
     Activation, Background, BoxFormat, BoxSpace, Columns, DetectionOutput, ElementType, Grid, GridCoding, ImageInput,
     Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
@@ -14,10 +15,6 @@ use crate::domain::{
 
 pub(crate) const CARD_FILE: &str = "model.toml";
 
-/// No real model has a larger side; a card with one would only fill the memory.
-const MAX_SIDE: u32 = 16_384;
-/// No real output has more columns.
-const MAX_COLUMNS: u32 = 100_000;
 /// No real graph has a larger batch.
 const MAX_FIXED_BATCH: u32 = 1024;
 
@@ -95,6 +92,7 @@ pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
     };
     require(card.task == task, "task", &format!("is {}, but the output is {}", card.task.into_str(), task.into_str()))?;
     check_file(&card.file)?;
+    check_ranges(card)?;
     check_input(&card.input)?;
     match &card.output {
         OutputConvention::Classification(_) => Ok(()),
@@ -123,6 +121,14 @@ fn check_file(file: &ModelFile) -> Result<(), FieldError> {
     )?;
     let is_web = |url: &String| url.starts_with("https://") || url.starts_with("http://");
     require(file.urls.iter().all(is_web), "file.urls", "must begin with https:// or http://")
+}
+
+fn check_ranges(card: &ModelCard) -> Result<(), FieldError> {
+    let card = serde_json::to_value(card).expect("cards have only text keys");
+    match CARD_FIELDS.iter().copied().flatten().find_map(|field| field.fault(&card)) {
+        Some((field, reason)) => Err(FieldError { field, reason }),
+        None => Ok(()),
+    }
 }
 
 fn check_input(input: &ImageInput) -> Result<(), FieldError> {
@@ -156,61 +162,30 @@ fn check_input(input: &ImageInput) -> Result<(), FieldError> {
     require(differ, "input.auxiliary", "each must name another input")?;
     let mut mask_sides = input.auxiliary.iter().filter_map(|input| input.mask_size).flatten();
     require(
-        mask_sides.all(|side| (1..=MAX_SIDE).contains(&side)),
+        mask_sides.all(|side| SIDE.contains(side)),
         "input.auxiliary",
-        &format!("sides of a mask must be 1 to {MAX_SIDE} pixels"),
+        &format!("sides of a mask {}", SIDE.rule()),
     )?;
     check_resize(&input.resize)
 }
 
 fn check_resize(rule: &ResizeRule) -> Result<(), FieldError> {
-    let side = |side: u32, field: &'static str| {
-        let reason = format!("must be 1 to {MAX_SIDE} pixels");
-        require((1..=MAX_SIDE).contains(&side), field, &reason)
-    };
     match *rule {
-        ResizeRule::Keep {} => Ok(()),
-        ResizeRule::Stretch { width, height, crop } => {
-            side(width, "input.resize.stretch.width")?;
-            side(height, "input.resize.stretch.height")?;
-            crop.map_or(Ok(()), |crop| {
-                let fits = |inner, outer, field: &'static str| {
-                    require((1..=outer).contains(&inner), field, "must be between 1 pixel and the resized side")
-                };
-                fits(crop.width, width, "input.resize.stretch.crop.width")?;
-                fits(crop.height, height, "input.resize.stretch.crop.height")
-            })
-        }
-        ResizeRule::Letterbox { width, height, stride, .. } => {
-            side(width, "input.resize.letterbox.width")?;
-            side(height, "input.resize.letterbox.height")?;
-            stride.map_or(Ok(()), |stride| side(stride, "input.resize.letterbox.stride"))
+        ResizeRule::Stretch { width, height, crop: Some(crop) } => {
+            let fits = "must not be larger than the resized side";
+            require(crop.width <= width, "input.resize.stretch.crop.width", fits)?;
+            require(crop.height <= height, "input.resize.stretch.crop.height", fits)
         }
         ResizeRule::ShortSideCrop { short_side, crop_width, crop_height, .. } => {
-            side(short_side, "input.resize.short-side-crop.short_side")?;
-            side(crop_width, "input.resize.short-side-crop.crop_width")?;
-            side(crop_height, "input.resize.short-side-crop.crop_height")?;
             let fits = "must not be larger than short_side";
             require(crop_width <= short_side, "input.resize.short-side-crop.crop_width", fits)?;
             require(crop_height <= short_side, "input.resize.short-side-crop.crop_height", fits)
         }
-        ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, cut_to_multiple, .. } => {
-            side(short_side, "input.resize.short-side-pad.short_side")?;
-            side(max_long_side, "input.resize.short-side-pad.max_long_side")?;
-            side(pad_to_multiple, "input.resize.short-side-pad.pad_to_multiple")?;
-            side(cut_to_multiple, "input.resize.short-side-pad.cut_to_multiple")
-        }
+        _ => Ok(()),
     }
 }
 
 fn check_detection(output: &DetectionOutput) -> Result<(), FieldError> {
-    let share = 0.0..=1.0;
-    require(share.contains(&output.min_score_in_graph), "output.detection.min_score_in_graph", "must be 0.0 to 1.0")?;
-    for (iou, field) in
-        [(output.nms_iou, "output.detection.nms_iou"), (output.nms_iou_in_graph, "output.detection.nms_iou_in_graph")]
-    {
-        require(iou.is_none_or(|iou| share.contains(&iou)), field, "must be 0.0 to 1.0")?;
-    }
     for (columns, field) in [
         (Some(&output.boxes), "output.detection.boxes"),
         (output.labels.as_ref(), "output.detection.labels"),
@@ -219,14 +194,10 @@ fn check_detection(output: &DetectionOutput) -> Result<(), FieldError> {
         (output.batch_index.as_ref(), "output.detection.batch_index"),
         (output.angle.as_ref(), "output.detection.angle"),
     ] {
-        let fits = |columns: &Columns| !columns.outputs.is_empty() && columns.column <= MAX_COLUMNS;
-        require(columns.is_none_or(fits), field, "must name an output, and a column up to 100000")?;
+        let fits = |columns: &Columns| !columns.outputs.is_empty() && COLUMN.contains(columns.column);
+        let reason = format!("must name an output, and a column up to {}", COLUMN.max);
+        require(columns.is_none_or(fits), field, &reason)?;
     }
-    require(
-        output.classes.is_none_or(|classes| (1..=MAX_COLUMNS).contains(&classes)),
-        "output.detection.classes",
-        "must be 1 to 100000",
-    )?;
     require(
         output.selected.is_none() || (output.labels.is_none() && output.background == Background::None),
         "output.detection.selected",
@@ -243,21 +214,10 @@ fn check_detection(output: &DetectionOutput) -> Result<(), FieldError> {
 }
 
 fn check_grid(grid: &Grid, output: &DetectionOutput) -> Result<(), FieldError> {
-    require(
-        !grid.strides.is_empty() && grid.strides.iter().all(|stride| (1..=MAX_SIDE).contains(stride)),
-        "output.detection.grid.strides",
-        &format!("must be numbers from 1 to {MAX_SIDE}"),
-    )?;
+    require(!grid.strides.is_empty(), "output.detection.grid.strides", "must have a stride for each level")?;
     let format = match &grid.coding {
         GridCoding::Offsets {} => BoxFormat::Cxcywh,
-        GridCoding::DistanceBins { bins, .. } => {
-            require((1..=1024).contains(bins), "output.detection.grid.coding.distance-bins.bins", "must be 1 to 1024")?;
-            BoxFormat::Xyxy
-        }
-        GridCoding::Distances { anchors, .. } => {
-            require((1..=64).contains(anchors), "output.detection.grid.coding.distances.anchors", "must be 1 to 64")?;
-            BoxFormat::Xyxy
-        }
+        GridCoding::DistanceBins { .. } | GridCoding::Distances { .. } => BoxFormat::Xyxy,
         GridCoding::Anchors { sizes } | GridCoding::Priors { sizes } => {
             let levels = grid.strides.len();
             require(

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use super::finding::{Basis, Finding};
-use crate::domain::ResizeRule;
+use crate::domain::card_fields::{CHOICES, is_below, set_value};
 
 /// Card fields set by the user, in the given order, and the selected reading of the outputs.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,7 +19,8 @@ const READING: &str = "reading";
 
 #[derive(Debug, Clone, PartialEq)]
 struct Overrule {
-    path: Vec<String>,
+    /// Its path in the card.
+    field: String,
     text: String,
 }
 
@@ -32,9 +33,6 @@ pub struct OverruleError {
     pub reason: String,
 }
 
-/// Tables of a card whose key is a choice: another key replaces it.
-const CHOICES: [&str; 2] = ["input.resize", "output"];
-
 impl Overrules {
     /// Parses `FIELD=VALUE` items. A value is a number, `true`, a list `[1, 2, 3]`, a table `{"width": 640}` or a word.
     ///
@@ -44,20 +42,19 @@ impl Overrules {
         let parse_one = |item: &S| {
             let item = item.as_ref();
             let (field, text) = item.split_once('=').unwrap_or((item, ""));
-            let path: Vec<String> = field.trim().split('.').map(str::to_owned).collect();
-            if !item.contains('=') || path.iter().any(String::is_empty) {
+            if !item.contains('=') || field.trim().split('.').any(str::is_empty) {
                 return Err(OverruleError {
                     field: field.to_owned(),
                     value: text.to_owned(),
                     reason: "write FIELD=VALUE, for example input.channels=bgr".to_owned(),
                 });
             }
-            Ok(Overrule { path, text: text.trim().to_owned() })
+            Ok(Overrule { field: field.trim().to_owned(), text: text.trim().to_owned() })
         };
         let mut overrules = Self::default();
         for overrule in items.iter().map(parse_one) {
             let overrule = overrule?;
-            if overrule.path == [READING] {
+            if overrule.field == READING {
                 overrules.reading = overrule.reading()?;
             } else {
                 overrules.fields.push(overrule);
@@ -81,7 +78,7 @@ impl Overrules {
 
     /// The last value for exactly this field, as text.
     pub fn text(&self, field: &str) -> Option<&str> {
-        let given = self.fields.iter().rev().find(|one| one.field() == field)?;
+        let given = self.fields.iter().rev().find(|one| one.field == field)?;
         Some(given.text.trim_matches('"'))
     }
 
@@ -93,12 +90,9 @@ impl Overrules {
         let value = serde_json::to_value(target).expect("cards have only text keys");
         let mut result: T = serde_json::from_value(value).expect("what was written reads back");
         for overrule in &self.fields {
-            let path = match overrule.path.split_first() {
-                _ if prefix.is_empty() => &overrule.path[..],
-                Some((first, rest)) if first == prefix && !rest.is_empty() => rest,
-                _ => continue,
-            };
-            result = overrule.set_in(&result, prefix, path)?;
+            if prefix.is_empty() || is_below(&overrule.field, prefix) {
+                result = overrule.set_in(&result, prefix)?;
+            }
         }
         Ok(result)
     }
@@ -106,17 +100,17 @@ impl Overrules {
     /// Replaces the findings for these fields with the user's values.
     pub(crate) fn apply_to_findings(&self, findings: &mut Vec<Finding>) {
         for overrule in &self.fields {
-            let field = overrule.field();
-            let choice = CHOICES.iter().find(|choice| is_below(&field, choice));
+            let field = &overrule.field;
+            let choice = CHOICES.iter().find(|choice| is_below(field, choice));
             findings.retain(|finding| {
                 let same =
-                    finding.field == field || is_below(&finding.field, &field) || is_below(&field, &finding.field);
+                    finding.field == *field || is_below(&finding.field, field) || is_below(field, &finding.field);
                 let replaced_choice =
                     choice.is_some_and(|choice| finding.basis != Basis::Given && finding.field == **choice);
                 !(same || replaced_choice)
             });
             findings.push(Finding {
-                field,
+                field: field.clone(),
                 value: overrule.text.clone(),
                 basis: Basis::Given,
                 because: "set by you".to_owned(),
@@ -125,37 +119,23 @@ impl Overrules {
     }
 }
 
-/// Whether `field` is inside the table `table`.
-fn is_below(field: &str, table: &str) -> bool {
-    field.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'))
-}
-
 impl Overrule {
-    fn field(&self) -> String {
-        self.path.join(".")
-    }
-
     fn reading(&self) -> Result<usize, OverruleError> {
         let number = self.text.parse().ok().and_then(|number: usize| number.checked_sub(1));
         number.ok_or_else(|| OverruleError {
-            field: self.field(),
+            field: self.field.clone(),
             value: self.text.clone(),
             reason: "use the number of a reading that `models inspect` prints".to_owned(),
         })
     }
 
-    fn set_in<T: Serialize + DeserializeOwned>(
-        &self,
-        target: &T,
-        prefix: &str,
-        path: &[String],
-    ) -> Result<T, OverruleError> {
+    fn set_in<T: Serialize + DeserializeOwned>(&self, target: &T, prefix: &str) -> Result<T, OverruleError> {
         let attempt = |value: Value| -> Result<T, String> {
-            let mut whole = serde_json::to_value(target).map_err(|error| error.to_string())?;
-            if !self.set_resize(&mut whole, prefix, &value) {
-                set(&mut whole, prefix, path, value)?;
-            }
-            serde_json::from_value(whole).map_err(|error| error.to_string())
+            let target = serde_json::to_value(target).map_err(|error| error.to_string())?;
+            let mut card = if prefix.is_empty() { target } else { json!({ prefix: target }) };
+            set_value(&mut card, &self.field, value)?;
+            let target = if prefix.is_empty() { card } else { card[prefix].take() };
+            serde_json::from_value(target).map_err(|error| error.to_string())
         };
         let word = Value::String(self.text.clone());
         // A name made of digits is text if the card's field is text: the ONNX Model Zoo has an output named 6379.
@@ -163,80 +143,8 @@ impl Overrule {
             Ok(value) => attempt(value).or_else(|reason| attempt(word).map_err(|_| reason)),
             Err(_) => attempt(word),
         };
-        result.map_err(|reason| OverruleError { field: self.field(), value: self.text.clone(), reason })
+        result.map_err(|reason| OverruleError { field: self.field.clone(), value: self.text.clone(), reason })
     }
-
-    /// Sets a resize rule as a whole: its kind (`input.resize=letterbox`), or some of its fields; the others are
-    /// derived from the size in the current rule. A field of another kind changes only the kind. Returns whether
-    /// nothing is left to set.
-    fn set_resize(&self, whole: &mut Value, prefix: &str, value: &Value) -> bool {
-        let place = if prefix.is_empty() { "/input/resize" } else { "/resize" };
-        let (Some(inner), Some(present)) = (self.field_in_resize(), whole.pointer_mut(place)) else {
-            return false;
-        };
-        let Some(kind) = inner.first().map(String::as_str).or(value.as_str()) else {
-            return false;
-        };
-        let Some(mut fields) = fields_of_kind(kind, present) else {
-            return false;
-        };
-        match (inner.len(), value) {
-            (0, _) => {}
-            (1, Value::Object(given)) => fields.extend(given.clone()),
-            (2.., _) if present.get(kind).is_none() => {}
-            _ => return false,
-        }
-        *present = Value::Object(Map::from_iter([(kind.to_owned(), Value::Object(fields))]));
-        inner.len() < 2
-    }
-
-    /// The path below `input.resize`.
-    fn field_in_resize(&self) -> Option<&[String]> {
-        match &self.path[..] {
-            [input, resize, inner @ ..] if input == "input" && resize == "resize" => Some(inner),
-            _ => None,
-        }
-    }
-}
-
-fn set(whole: &mut Value, prefix: &str, path: &[String], value: Value) -> Result<(), String> {
-    let (last, tables) = path.split_last().ok_or("the field has no name")?;
-    let mut table = whole;
-    let mut place = prefix.to_owned();
-    for key in tables {
-        table = enter(table, &mut place, key)?;
-    }
-    let fields = as_table(table, &place)?;
-    if CHOICES.contains(&place.as_str()) {
-        fields.retain(|present, _| present == last);
-    }
-    fields.insert(last.clone(), value);
-    Ok(())
-}
-
-/// The fields of a resize rule of this kind, for an input of the same size as in `present`.
-fn fields_of_kind(kind: &str, present: &Value) -> Option<Map<String, Value>> {
-    let present: ResizeRule = serde_json::from_value(present.clone()).ok()?;
-    present.of_each_kind().iter().find_map(|rule| match serde_json::to_value(rule).ok()?.get_mut(kind)?.take() {
-        Value::Object(fields) => Some(fields),
-        _ => None,
-    })
-}
-
-fn enter<'v>(table: &'v mut Value, place: &mut String, key: &str) -> Result<&'v mut Value, String> {
-    let fields = as_table(table, place)?;
-    if CHOICES.contains(&place.as_str()) {
-        fields.retain(|present, _| present == key);
-    }
-    if !place.is_empty() {
-        place.push('.');
-    }
-    place.push_str(key);
-    Ok(fields.entry(key).or_insert_with(|| Value::Object(Map::new())))
-}
-
-fn as_table<'v>(value: &'v mut Value, place: &str) -> Result<&'v mut Map<String, Value>, String> {
-    value.as_object_mut().ok_or_else(|| format!("{place} is not a table"))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::domain::card_fields::{is_below, value_at, value_at_mut};
 use crate::domain::{ImageInput, LabelSet, Layout, ModelCard, OutputConvention, Prediction, SampleId, SampleUri};
 use crate::review::NothingFound;
 use crate::window::state::{Loadable, SourceId, Ticket};
@@ -272,7 +273,7 @@ impl ImportForm {
         let evidence = self.evidence();
         let is_open = |finding: &&ImportFinding| finding.is_assumed && !evidence.is_changed(&finding.field);
         let text = |finding: &ImportFinding| {
-            let value = at(&evidence.now, &finding.field)?;
+            let value = evidence.value(&finding.field)?;
             Some(format!("{} = {}", finding.field, written(value)))
         };
         self.start.findings.iter().filter(is_open).filter_map(text).collect()
@@ -300,9 +301,18 @@ pub struct Evidence<'f> {
 }
 
 impl Evidence<'_> {
+    /// The card in the form as JSON.
+    pub fn card(&self) -> &Value {
+        &self.now
+    }
+
+    pub fn value(&self, field: &str) -> Option<&Value> {
+        value_at(&self.now, field)
+    }
+
     /// The finding about a field or a field within it.
     pub fn finding(&self, field: &str) -> Option<&ImportFinding> {
-        self.form.start.findings.iter().find(|finding| is_within(&finding.field, field))
+        self.form.start.findings.iter().find(|finding| finding.field == field || is_below(&finding.field, field))
     }
 
     /// Whether the user has changed the field.
@@ -310,12 +320,12 @@ impl Evidence<'_> {
         if field == "labels" {
             return self.form.labels != self.form.start.labels;
         }
-        at(&self.started, field) != at(&self.now, field)
+        value_at(&self.started, field) != self.value(field)
     }
 
     /// Like [`Self::is_changed`], for a field that is a choice between tables: their fields do not count.
     pub fn is_other_choice(&self, field: &str) -> bool {
-        let choice = |card| match at(card, field) {
+        let choice = |card| match value_at(card, field) {
             Some(Value::Object(table)) => table.keys().next().cloned(),
             other => other.map(ToString::to_string),
         };
@@ -330,29 +340,13 @@ impl Evidence<'_> {
         let mut card = self.now.clone();
         for field in fields {
             let (table, key) = field.rsplit_once('.').unwrap_or(("", field));
-            let table = card.pointer_mut(&pointer(table))?.as_object_mut()?;
-            match at(&self.started, field) {
+            let table = value_at_mut(&mut card, table)?.as_object_mut()?;
+            match value_at(&self.started, field) {
                 Some(before) => table.insert(key.to_owned(), before.clone()),
                 None => table.remove(key),
             };
         }
         Some((serde_json::from_value(card).ok()?, self.form.labels.clone()))
-    }
-}
-
-/// Whether `field` is `table` or within it.
-fn is_within(field: &str, table: &str) -> bool {
-    field.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
-fn at<'c>(card: &'c Value, field: &str) -> Option<&'c Value> {
-    card.pointer(&pointer(field))
-}
-
-fn pointer(field: &str) -> String {
-    match field {
-        "" => String::new(),
-        field => format!("/{}", field.replace('.', "/")),
     }
 }
 

@@ -1,22 +1,19 @@
 //! The form for the user's own model: its conventions, each with the reason for its value, next to the model's
 //! predictions with them for the image in view.
 
-mod help;
-mod input;
-mod output;
+mod own;
 mod presets;
 mod preview;
 mod rows;
 
 use std::path::PathBuf;
 
-use eframe::egui::{Context, TextEdit, Ui, vec2};
-use help::LABEL_FILE;
+use eframe::egui::{CollapsingHeader, Context, TextEdit, Ui, vec2};
 use preview::preview_ui;
-use rows::{CONTROL_WIDTH, Field, Rows, combo, heading_ui, note_tab, plain_row, text_field};
+use rows::{CONTROL_WIDTH, Draft, Field, Rows, combo, heading_ui, note_tab, plain_row};
 
-use crate::domain::{ModelCard, ModelTask, OutputConvention};
-use crate::window::outputs::reading::ui::LABEL_SETS;
+use crate::domain::OutputConvention;
+use crate::domain::card_fields::{INPUT_FIELDS, MODEL_FIELDS, OUTPUT_FIELDS, RARE_FIELDS};
 use crate::window::state::{
     Commands, Import, ImportForm, ImportStart, ImportStatus, ImportSubject, LabelChoice, Loadable, ModelsCommand, State,
 };
@@ -24,8 +21,7 @@ use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::form::two_columns_ui;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, command_button_ui, grouped, message_ui, note_line_ui, primary_button, small_note_ui, strong,
-    waiting_ui,
+    Tone, banner_ui, command_button_ui, message_ui, note_line_ui, primary_button, small_note_ui, strong, waiting_ui,
 };
 
 const WIDTH: f32 = 1120.0;
@@ -87,8 +83,8 @@ fn form_ui(
         return;
     }
     note_tab(ui.ctx());
-    let (mut card, mut labels) = (form.card.clone(), form.labels.clone());
-    let is_new = matches!(import.subject, ImportSubject::File(_));
+    let mut draft = Draft { card: form.card.clone(), labels: form.labels.clone() };
+    let rows = Rows::new(form, matches!(import.subject, ImportSubject::File(_)));
     two_columns_ui(
         ui,
         height,
@@ -96,22 +92,30 @@ fn form_ui(
         |ui, (commands, _)| {
             ui.add_enabled_ui(!form.is_saving, |ui| {
                 refusal_ui(ui, form);
-                let evidence = form.evidence();
-                let mut rows = Rows::new(form, &evidence);
-                model_ui(ui, &mut rows, &mut card, &mut labels, is_new, &form.start, commands);
+                heading_ui(ui, "Model", |_| {});
+                rows.fields_ui(ui, MODEL_FIELDS, &mut draft);
+                label_file_ui(ui, &mut draft.labels, commands);
                 ui.add_space(8.0);
-                input::input_ui(ui, &mut rows, &mut card.input, &form.start, |ui| {
-                    presets::button_ui(ui, state, commands);
-                });
+                heading_ui(ui, "Input", |ui| presets::button_ui(ui, state, commands));
+                rows.fields_ui(ui, INPUT_FIELDS, &mut draft);
                 ui.add_space(8.0);
-                output::output_ui(ui, &mut rows, &mut card, &form.start, commands);
-                if let Some(undone) = rows.undone() {
-                    (card, labels) = undone;
+                heading_ui(ui, "Output", |_| {});
+                reading_ui(ui, &form.start, commands);
+                rows.fields_ui(ui, OUTPUT_FIELDS, &mut draft);
+                if let OutputConvention::Detection(output) = &form.card.output {
+                    let is_open = output.grid.is_some()
+                        || output.batch_index.is_some()
+                        || output.angle.is_some()
+                        || output.count.is_some()
+                        || output.selected.is_some();
+                    let fold = CollapsingHeader::new("Rarely needed").default_open(is_open);
+                    fold.show_unindented(ui, |ui| rows.fields_ui(ui, RARE_FIELDS, &mut draft));
                 }
             });
         },
         |ui, (_, textures)| preview_ui(ui, state, form, textures),
     );
+    let Draft { card, labels } = draft;
     if card != form.card || labels != form.labels {
         commands.push(ModelsCommand::ChangeImport { card: Box::new(card), labels });
     }
@@ -136,78 +140,43 @@ fn refusal_ui(ui: &mut Ui, form: &ImportForm) {
     ui.add_space(6.0);
 }
 
-fn model_ui(
-    ui: &mut Ui,
-    rows: &mut Rows<'_>,
-    card: &mut ModelCard,
-    labels: &mut LabelChoice,
-    is_new: bool,
-    start: &ImportStart,
-    commands: &mut Commands,
-) {
-    heading_ui(ui, "Model", |_| {});
-    rows.row(ui, "name", "Name", |ui, field| text_field(ui, field, &mut card.name));
-    if is_new {
-        rows.row(ui, "id", "Id", |ui, field| text_field(ui, field, &mut card.id));
-    } else {
-        rows.fixed_row(ui, "id", "Id", &card.id, "identifies the model in projects");
-    }
-    rows.row(ui, "task", "Task", |ui, field| task_ui(ui, field, card, &start.card, &start.other_output));
-    rows.row(ui, "labels", "Labels", |ui, field| labels_ui(ui, field, labels, start.found_labels.len()));
-    if let LabelChoice::File(path) = labels {
-        plain_row(ui, LABEL_FILE, "Label file", |ui, field| {
-            let mut text = path.display().to_string();
-            let edit =
-                TextEdit::singleline(&mut text).hint_text("labels.txt, data.yaml …").desired_width(CONTROL_WIDTH);
-            if field.explain(ui.add(edit)).changed() {
-                *path = PathBuf::from(text);
-            }
-            command_button_ui(ui, "Browse…", commands, || ModelsCommand::PickLabels);
-        });
-    }
-}
-
-/// Another task starts with another way to read the outputs.
-fn task_ui(ui: &mut Ui, field: &Field, card: &mut ModelCard, started: &ModelCard, other: &OutputConvention) {
-    let text = |task| match task {
-        ModelTask::Classification => "Image classes",
-        ModelTask::Detection => "Object boxes",
+/// The file with the class names. The card contains a copy of them.
+fn label_file_ui(ui: &mut Ui, labels: &mut LabelChoice, commands: &mut Commands) {
+    let LabelChoice::File(path) = labels else {
+        return;
     };
-    let before = card.task;
-    combo(ui, field, text(before), CONTROL_WIDTH, |ui| {
-        for task in [ModelTask::Classification, ModelTask::Detection] {
-            ui.selectable_value(&mut card.task, task, text(task));
+    let help = "One name per line (the first is class 0), id<TAB>name, a .pbtxt label map, a data.yaml with names, or a \
+                config.json with id2label";
+    let field = Field::new("Label file", help);
+    plain_row(ui, &field, |ui| {
+        let mut text = path.display().to_string();
+        let edit = TextEdit::singleline(&mut text).hint_text("labels.txt, data.yaml …").desired_width(CONTROL_WIDTH);
+        if field.explain(ui.add(edit)).changed() {
+            *path = PathBuf::from(text);
         }
+        command_button_ui(ui, "Browse…", commands, || ModelsCommand::PickLabels);
     });
-    if card.task != before {
-        card.output = if card.task == started.task { started.output.clone() } else { other.clone() };
-    }
 }
 
-fn labels_ui(ui: &mut Ui, field: &Field, labels: &mut LabelChoice, found: usize) {
-    let found_text = format!("Found with the model ({})", grouped(found));
-    let text = match labels {
-        LabelChoice::None => "None: class numbers only",
-        LabelChoice::Found => &found_text,
-        LabelChoice::BuiltIn(name) => {
-            LABEL_SETS.iter().find(|(known, _)| known == name).map_or(name.as_str(), |(_, title)| title)
-        }
-        LabelChoice::File(_) => "From a file",
+/// Another reading restarts the form.
+fn reading_ui(ui: &mut Ui, start: &ImportStart, commands: &mut Commands) {
+    if start.readings.len() < 2 {
+        return;
     }
-    .to_owned();
-    combo(ui, field, &text, CONTROL_WIDTH, |ui| {
-        if found > 0 {
-            ui.selectable_value(labels, LabelChoice::Found, &found_text);
-        }
-        for (name, title) in LABEL_SETS {
-            ui.selectable_value(labels, LabelChoice::BuiltIn(name.to_owned()), title);
-        }
-        let is_file = matches!(labels, LabelChoice::File(_));
-        if ui.selectable_label(is_file, "From a file").clicked() && !is_file {
-            *labels = LabelChoice::File(PathBuf::new());
-        }
-        ui.selectable_value(labels, LabelChoice::None, "None: class numbers only");
+    let help = "Several layouts match the outputs; this one is in use. Choosing another resets the form";
+    let field = Field::new("Read as", help);
+    let mut chosen = start.reading;
+    let text = start.readings.get(chosen).map_or("", String::as_str);
+    plain_row(ui, &field, |ui| {
+        combo(ui, &field, text, CONTROL_WIDTH, |ui| {
+            for (index, reading) in start.readings.iter().enumerate() {
+                ui.selectable_value(&mut chosen, index, reading);
+            }
+        });
     });
+    if chosen != start.reading {
+        commands.push(ModelsCommand::ChooseReading(chosen));
+    }
 }
 
 fn foot_ui(ui: &mut Ui, import: &Import, commands: &mut Commands) {

@@ -1,16 +1,19 @@
 //! The rows of the form: a name, a control, and how the value was determined.
 
-use std::ops::RangeInclusive;
+use std::mem::take;
 
 use eframe::egui::{
     Align, ComboBox, Context, Event, Id, Key, Label, Layout, Popup, PopupCloseBehavior, Response, RichText, TextEdit,
-    Tooltip, Ui, emath::Numeric, vec2,
+    Tooltip, Ui, vec2,
 };
-use strum::VariantArray;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
-use super::help::help_of;
-use crate::domain::{Columns, ModelCard};
-use crate::window::state::{Evidence, ImportForm, ImportPort, ImportProblem, LabelChoice};
+use super::own::own_ui;
+use crate::domain::card_fields::{COLUMN, CardField, Edit, Number, set_value};
+use crate::domain::{ChannelOrder, Columns, ModelCard};
+use crate::window::state::{Evidence, ImportForm, ImportPort, ImportStart, LabelChoice};
 use crate::window::ui::widgets::{checkbox_ui, fitting, number_field, strong};
 
 const NAME_WIDTH: f32 = 108.0;
@@ -20,84 +23,104 @@ const COLUMN_WIDTH: f32 = 64.0;
 const ARROW_WIDTH: f32 = 42.0;
 const SEVERAL_OUTPUTS: &str =
     "Select several outputs if each contains the candidates of one level, in the order of selection";
-/// Maximum side of an input, in pixels.
-pub(crate) const SIDES: RangeInclusive<u32> = 1..=16_384;
+const COLORS: [&str; 3] = ["red", "green", "blue"];
+
+/// What the rows of a frame change.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Draft {
+    pub(crate) card: ModelCard,
+    pub(crate) labels: LabelChoice,
+}
+
+impl Draft {
+    /// Sets the field of the card at `path`, if it can have this value.
+    fn set(&mut self, path: &str, value: Value) {
+        let mut card = json!(self.card);
+        if set_value(&mut card, path, value).is_ok()
+            && let Ok(card) = serde_json::from_value(card)
+        {
+            self.card = card;
+        }
+    }
+}
 
 pub(crate) struct Rows<'f> {
-    evidence: &'f Evidence<'f>,
-    problems: &'f [ImportProblem],
-    undone: Option<(ModelCard, LabelChoice)>,
+    form: &'f ImportForm,
+    evidence: Evidence<'f>,
+    is_new: bool,
 }
 
 impl<'f> Rows<'f> {
-    pub(crate) fn new(form: &'f ImportForm, evidence: &'f Evidence<'f>) -> Self {
-        Self { evidence, problems: form.problems(), undone: None }
+    /// `is_new`: the model is not in the library yet.
+    pub(crate) fn new(form: &'f ImportForm, is_new: bool) -> Self {
+        Self { form, evidence: form.evidence(), is_new }
     }
 
-    /// The card and labels that the user restored in this frame, if any.
-    pub(crate) fn undone(self) -> Option<(ModelCard, LabelChoice)> {
-        self.undone
+    pub(crate) fn start(&self) -> &'f ImportStart {
+        &self.form.start
     }
 
-    /// A row for the card field at `path`.
-    pub(crate) fn row(&mut self, ui: &mut Ui, path: &str, name: &str, control: impl FnOnce(&mut Ui, &Field)) {
-        self.row_of(ui, &[path], name, control);
+    /// A row for each field that the card uses.
+    pub(crate) fn fields_ui(&self, ui: &mut Ui, fields: &[CardField], draft: &mut Draft) {
+        for field in fields.iter().filter(|field| field.is_used(self.evidence.card())) {
+            match field.edit {
+                Edit::Own => own_ui(self, ui, field, draft),
+                // There is nothing to choose.
+                Edit::Port(_) if field.path() == "input.name" && self.start().inputs.len() < 2 => {}
+                Edit::Text if field.path() == "id" && !self.is_new => {
+                    let id = draft.card.id.clone();
+                    self.fixed_row(ui, field, &id, "identifies the model in projects", draft);
+                }
+                _ => self.row(ui, field, draft, |ui, name, draft| self.edit_ui(ui, field, name, draft)),
+            }
+        }
     }
 
-    /// A row with a menu of all values.
-    pub(crate) fn menu_row<T>(&mut self, ui: &mut Ui, path: &str, name: &str, value: &mut T)
-    where
-        T: Copy + PartialEq + Into<&'static str> + VariantArray,
-    {
-        self.row(ui, path, name, |ui, field| menu(ui, field, value, T::VARIANTS));
-    }
-
-    /// A row for several card fields, which are explained like the first.
-    pub(crate) fn row_of(&mut self, ui: &mut Ui, paths: &[&str], name: &str, control: impl FnOnce(&mut Ui, &Field)) {
-        let is_changed = paths.iter().any(|path| self.evidence.is_changed(path));
-        self.row_with(ui, paths, name, is_changed, None, control);
-    }
-
-    /// A row for a choice between tables of the card.
-    pub(crate) fn choice_row(&mut self, ui: &mut Ui, path: &str, name: &str, control: impl FnOnce(&mut Ui, &Field)) {
-        let is_changed = self.evidence.is_other_choice(path);
-        self.row_with(ui, &[path], name, is_changed, None, control);
+    /// A row whose control is `control`.
+    pub(crate) fn row(
+        &self,
+        ui: &mut Ui,
+        field: &CardField,
+        draft: &mut Draft,
+        control: impl FnOnce(&mut Ui, &Field, &mut Draft),
+    ) {
+        self.row_with(ui, field, Field::new(field.label, field.help), None, draft, control);
     }
 
     /// A row for a field that the graph determines; `because` is a clause.
-    pub(crate) fn fixed_row(&mut self, ui: &mut Ui, path: &str, name: &str, value: &str, because: &str) {
-        self.row_with(ui, &[path], name, false, Some(because), |ui, field| {
+    pub(crate) fn fixed_row(&self, ui: &mut Ui, field: &CardField, value: &str, because: &str, draft: &mut Draft) {
+        let name = Field::new(field.label, field.help);
+        self.row_with(ui, field, name, Some(because), draft, |ui, field, _| {
             field.explain(ui.add(Label::new(value).truncate()));
         });
     }
 
-    fn row_with(
-        &mut self,
+    pub(crate) fn row_with(
+        &self,
         ui: &mut Ui,
-        paths: &[&str],
-        name: &str,
-        is_changed: bool,
+        field: &CardField,
+        name: Field,
         fixed_because: Option<&str>,
-        control: impl FnOnce(&mut Ui, &Field),
+        draft: &mut Draft,
+        control: impl FnOnce(&mut Ui, &Field, &mut Draft),
     ) {
-        let field = Field { name: name.to_owned(), help: help_of(paths.first().copied().unwrap_or_default()) };
         ui.horizontal(|ui| {
-            name_ui(ui, &field);
+            name_ui(ui, &name);
             let height = ui.spacing().interact_size.y;
             ui.allocate_ui_with_layout(vec2(CONTROL_WIDTH, height), Layout::left_to_right(Align::Center), |ui| {
                 ui.set_min_width(CONTROL_WIDTH);
-                control(ui, &field);
+                control(ui, &name, draft);
             });
-            if is_changed {
-                self.undo_ui(ui, paths, name);
-            } else if let Some(finding) = paths.iter().find_map(|path| self.evidence.finding(path)) {
+            if fixed_because.is_none() && self.is_changed(field) {
+                self.undo_ui(ui, field, &name, draft);
+            } else if let Some(finding) = field.paths.iter().find_map(|path| self.evidence.finding(path)) {
                 evidence_ui(ui, &finding.basis, &finding.because, finding.is_assumed);
             } else if let Some(because) = fixed_because {
                 evidence_ui(ui, "fixed", because, false);
             }
         });
-        let problems = self.problems.iter().filter(|problem| paths.contains(&problem.field.as_str()));
-        for problem in problems {
+        let problems = self.form.problems().iter();
+        for problem in problems.filter(|problem| field.paths.contains(&problem.field.as_str())) {
             let visuals = ui.visuals();
             let color = if problem.is_fatal { visuals.error_fg_color } else { visuals.warn_fg_color };
             let text = RichText::new(format!("⚠ {}", problem.text)).small().color(color);
@@ -109,16 +132,94 @@ impl<'f> Rows<'f> {
         }
     }
 
-    fn undo_ui(&mut self, ui: &mut Ui, paths: &[&str], name: &str) {
-        ui.add(Label::new(RichText::new("set by you").small()).truncate());
-        if let Some(before) = self.evidence.undone(paths) {
-            let undo = ui.small_button("Undo");
-            if undo.clicked() {
-                self.undone = Some(before);
-            }
-            undo.accessible_name(format!("Undo: {name}"));
+    /// The fields of a table have rows of their own.
+    fn is_changed(&self, field: &CardField) -> bool {
+        match field.path() {
+            path @ ("input.resize" | "input.resize.stretch.crop") => self.evidence.is_other_choice(path),
+            _ => field.paths.iter().any(|path| self.evidence.is_changed(path)),
         }
     }
+
+    fn undo_ui(&self, ui: &mut Ui, field: &CardField, name: &Field, draft: &mut Draft) {
+        ui.add(Label::new(RichText::new("set by you").small()).truncate());
+        if let Some((card, labels)) = self.evidence.undone(field.paths) {
+            let undo = ui.small_button("Undo");
+            if undo.clicked() {
+                *draft = Draft { card, labels };
+            }
+            undo.accessible_name(format!("Undo: {}", name.name));
+        }
+    }
+
+    /// The control of a field without an editor of its own.
+    fn edit_ui(&self, ui: &mut Ui, field: &CardField, name: &Field, draft: &mut Draft) {
+        let path = field.path();
+        let now = self.evidence.value(path);
+        let changed = match &field.edit {
+            Edit::Own => None,
+            Edit::Text => edited(now, |text: &mut String| {
+                name.explain(ui.add(TextEdit::singleline(text).desired_width(CONTROL_WIDTH)));
+            }),
+            Edit::Words(words) => words_ui(ui, name, now, &words()),
+            Edit::Flag(text) => edited(now, |is_on| tick(ui, name, is_on, text)),
+            Edit::Number(number) => number_ui(ui, name, number, now),
+            Edit::Size(side) => {
+                let sides = field.paths.iter().zip(["width", "height"]);
+                for (path, side_name) in sides {
+                    let mut side = *side;
+                    if side_name == "width" {
+                        side.unit = "";
+                    } else {
+                        ui.label("×");
+                    }
+                    if let Some(value) = number_ui(ui, &name.part(side_name), &side, self.evidence.value(path)) {
+                        draft.set(path, value);
+                    }
+                }
+                None
+            }
+            Edit::Color(level) => numbers_ui(ui, name, level, now, &COLORS),
+            Edit::Channels(number) => {
+                let colors = match draft.card.input.channels {
+                    ChannelOrder::Rgb => &COLORS[..],
+                    ChannelOrder::Bgr => &["blue", "green", "red"],
+                    ChannelOrder::Gray => &["gray"],
+                };
+                numbers_ui(ui, name, number, now, colors)
+            }
+            Edit::Optional { number, usual, unset } => {
+                let mut is_set = now.is_some();
+                let text = if is_set { "" } else { unset };
+                tick(ui, &name.part("set a number"), &mut is_set, text);
+                match (is_set, now) {
+                    (true, Some(_)) => number_ui(ui, name, number, now),
+                    (true, None) => Some(json_number(number, *usual)),
+                    (false, _) => now.map(|_| Value::Null),
+                }
+            }
+            Edit::List { example, .. } => list_ui(ui, name, now, example),
+            Edit::Port(none) => {
+                let start = self.start();
+                let ports = if path.starts_with("input") { &start.inputs } else { &start.outputs };
+                edited(now, |value| port_ui(ui, name, value, ports, *none))
+            }
+            Edit::Columns(none) => edited(now, |value| columns_ui(ui, name, value, &self.start().outputs, *none)),
+        };
+        if let Some(value) = changed {
+            draft.set(path, value);
+        }
+    }
+}
+
+/// The changed value, if `edit` changes it.
+fn edited<T: Clone + Default + DeserializeOwned + PartialEq + Serialize>(
+    now: Option<&Value>,
+    edit: impl FnOnce(&mut T),
+) -> Option<Value> {
+    let before = now.and_then(|now| T::deserialize(now).ok()).unwrap_or_default();
+    let mut after = before.clone();
+    edit(&mut after);
+    (after != before).then(|| json!(after))
 }
 
 /// How a value was determined.
@@ -142,11 +243,10 @@ pub(crate) fn heading_ui(ui: &mut Ui, text: &str, beside: impl FnOnce(&mut Ui)) 
 }
 
 /// A row without a card field.
-pub(crate) fn plain_row(ui: &mut Ui, path: &str, name: &str, control: impl FnOnce(&mut Ui, &Field)) {
-    let field = Field { name: name.to_owned(), help: help_of(path) };
+pub(crate) fn plain_row(ui: &mut Ui, field: &Field, control: impl FnOnce(&mut Ui)) {
     ui.horizontal(|ui| {
-        name_ui(ui, &field);
-        control(ui, &field);
+        name_ui(ui, field);
+        control(ui);
     });
 }
 
@@ -166,17 +266,18 @@ pub(crate) struct Field {
 }
 
 impl Field {
+    pub(crate) fn new(name: impl Into<String>, help: &'static str) -> Self {
+        Self { name: name.into(), help }
+    }
+
     /// One of several controls of the field.
     pub(crate) fn part(&self, name: &str) -> Self {
-        Self { name: format!("{}, {name}", self.name), help: self.help }
+        Self::new(format!("{}, {name}", self.name), self.help)
     }
 
     /// Names a control and explains it: to the pointer, on keyboard focus, and to screen readers.
     pub(crate) fn explain(&self, control: Response) -> Response {
         let control = control.accessible_name(&self.name);
-        if self.help.is_empty() {
-            return control;
-        }
         control.ctx.accesskit_node_builder(control.id, |node| node.set_description(self.help));
         if control.gained_focus() {
             control.scroll_to_me(None);
@@ -212,10 +313,6 @@ pub(crate) fn note_tab(ctx: &Context) {
     }
 }
 
-pub(crate) fn text_field(ui: &mut Ui, field: &Field, text: &mut String) {
-    field.explain(ui.add(TextEdit::singleline(text).desired_width(CONTROL_WIDTH)));
-}
-
 /// A check box.
 pub(crate) fn tick(ui: &mut Ui, field: &Field, is_on: &mut bool, text: &str) {
     field.explain(checkbox_ui(ui, is_on, text));
@@ -242,112 +339,58 @@ fn combo_until(
     });
 }
 
-/// A menu of all values of a choice in the card.
-pub(crate) fn menu<T>(ui: &mut Ui, field: &Field, value: &mut T, choices: &[T])
-where
-    T: Copy + PartialEq + Into<&'static str>,
-{
-    combo(ui, field, word_of(*value), CONTROL_WIDTH, |ui| {
-        for &choice in choices {
-            ui.selectable_value(value, choice, word_of(choice));
+/// A menu of values with their texts.
+pub(crate) fn menu<T: Copy + PartialEq>(ui: &mut Ui, field: &Field, value: &mut T, choices: &[(T, &str)]) {
+    let text = choices.iter().find(|(choice, _)| choice == value).map_or("Choose one", |(_, text)| text);
+    combo(ui, field, text, CONTROL_WIDTH, |ui| {
+        for &(choice, text) in choices {
+            ui.selectable_value(value, choice, text);
         }
     });
 }
 
-/// A value of a choice in the card, for display.
-pub(crate) fn word_of(value: impl Into<&'static str>) -> &'static str {
-    words(value.into())
+/// A menu of words; the key of a table is its word.
+fn words_ui(ui: &mut Ui, field: &Field, now: Option<&Value>, words: &[(&'static str, &str)]) -> Option<Value> {
+    let word = match now {
+        Some(Value::String(word)) => word,
+        Some(Value::Object(table)) => table.keys().next()?,
+        _ => words[0].0,
+    };
+    let mut chosen = word;
+    menu(ui, field, &mut chosen, words);
+    (chosen != word).then(|| json!(chosen))
 }
 
-/// A word of the card, for display.
-fn words(word: &'static str) -> &'static str {
-    match word {
-        "nchw" => "batch, channel, row, column",
-        "nhwc" => "batch, row, column, channel",
-        "chw" => "channel, row, column",
-        "hwc" => "row, column, channel",
-        "rgb" => "RGB",
-        "bgr" => "BGR",
-        "gray" => "Grayscale",
-        "pillow-bilinear" => "Pillow bilinear",
-        "pillow-bicubic" => "Pillow bicubic",
-        "pillow-lanczos" => "Pillow Lanczos",
-        "pillow-nearest" => "Pillow nearest",
-        "opencv-linear" => "OpenCV linear",
-        "opencv-cubic" => "OpenCV cubic",
-        "opencv-warp" => "OpenCV warp",
-        "no" => "No",
-        "crop" => "Crop to the central square",
-        "fit" => "Crop as Pillow's ImageOps.fit",
-        "pad-white" => "Pad with white",
-        "pad-black" => "Pad with black",
-        "center" => "In the middle",
-        "top-left" => "Top left",
-        "down" => "Down",
-        "by-padding" => "By padding: down, or as in DETR",
-        "half-even" => "Nearest, halves to even",
-        "half-up" => "Nearest, halves up",
-        "scale-factor" => "Scale: height, width",
-        "input-height-width" => "Input height, width",
-        "image-height-width" => "Image height, width",
-        "image-width-height" => "Image width, height",
-        "pixel-mask" => "Mask of the image's pixels",
-        "logits" => "Logits (softmax follows)",
-        "second-probability" => "One probability, of the second of two classes",
-        "sigmoid-logits" => "Logits (sigmoid follows)",
-        "probabilities" => "Probabilities",
-        "arg-max" => "Number of the best class",
-        "none" => "None",
-        "each-axis" => "Ratio of each axis",
-        "one-ratio" => "One ratio",
-        "rounded-padding" => "One ratio, rounded padding",
-        "exact-padding" => "One ratio, exact padding",
-        "first" => "First class",
-        "last" => "Last class",
-        "sigmoid" => "Sigmoid",
-        "softmax" => "Softmax",
-        "best" => "Best class only",
-        "all" => "Every class",
-        "xyxy" => "Left, top, right, bottom",
-        "yxyx" => "Top, left, bottom, right",
-        "cxcywh" => "Center x, y, width, height",
-        "model-pixels" => "Pixels of the input",
-        "normalized" => "0 to 1 of the input",
-        "image-pixels" => "Pixels of the image",
-        other => other,
+pub(crate) fn number_ui(ui: &mut Ui, field: &Field, number: &Number, now: Option<&Value>) -> Option<Value> {
+    let mut value = now.and_then(Value::as_f64).unwrap_or(number.min);
+    let drag = number_field(&mut value).range(number.min..=number.max).suffix(number.unit);
+    let drag = if number.is_whole { drag.speed(0.25).max_decimals(0) } else { drag.speed(0.01).max_decimals(6) };
+    field.explain(ui.add(drag)).changed().then(|| json_number(number, value))
+}
+
+fn json_number(number: &Number, value: f64) -> Value {
+    if number.is_whole { json!(value.round() as i64) } else { json!(value) }
+}
+
+/// Numbers next to each other. If the card has one, it stands for all.
+fn numbers_ui(ui: &mut Ui, field: &Field, number: &Number, now: Option<&Value>, names: &[&str]) -> Option<Value> {
+    ui.spacing_mut().item_spacing.x = 4.0;
+    let mut values = match now? {
+        Value::Array(values) => values.clone(),
+        value => vec![value.clone(); names.len()],
+    };
+    let mut is_changed = false;
+    for (value, name) in values.iter_mut().zip(names) {
+        if let Some(new) = number_ui(ui, &field.part(name), number, Some(value)) {
+            *value = new;
+            is_changed = true;
+        }
     }
+    is_changed.then(|| Value::Array(values))
 }
 
-/// A number and its unit.
-pub(crate) fn number<N: Numeric>(ui: &mut Ui, field: &Field, value: &mut N, range: RangeInclusive<N>, unit: &str) {
-    field.explain(ui.add(number_field(value).range(range).suffix(unit)));
-}
-
-/// Any decimal number.
-pub(crate) fn decimal(ui: &mut Ui, field: &Field, value: &mut f32) {
-    field.explain(ui.add(number_field(value).speed(0.01).max_decimals(6)));
-}
-
-/// A number that is set only if its box is checked; otherwise, `otherwise` states what applies.
-pub(crate) fn optional_number<N: Numeric>(
-    ui: &mut Ui,
-    field: &Field,
-    value: &mut Option<N>,
-    usual: N,
-    range: RangeInclusive<N>,
-    otherwise: &str,
-) {
-    let mut is_set = value.is_some();
-    let text = if is_set { "" } else { otherwise };
-    tick(ui, &field.part("set a number"), &mut is_set, text);
-    *value = is_set.then(|| value.unwrap_or(usual));
-    if let Some(value) = value {
-        field.explain(ui.add(number_field(value).range(range).speed(0.01)));
-    }
-}
-
-/// Which of the graph's inputs or outputs; `None` is also an option.
-pub(crate) fn port(ui: &mut Ui, field: &Field, value: &mut Option<String>, ports: &[ImportPort], none: Option<&str>) {
+/// Which of the graph's inputs or outputs; `None` is also an option if it has a text.
+fn port_ui(ui: &mut Ui, field: &Field, value: &mut Option<String>, ports: &[ImportPort], none: Option<&str>) {
     let text = value.as_deref().or(none).unwrap_or("Choose one").to_owned();
     combo(ui, field, &text, CONTROL_WIDTH, |ui| {
         for port in ports {
@@ -359,23 +402,8 @@ pub(crate) fn port(ui: &mut Ui, field: &Field, value: &mut Option<String>, ports
     });
 }
 
-/// Which outputs, and the first of their columns.
-pub(crate) fn columns(ui: &mut Ui, field: &Field, value: &mut Columns, ports: &[ImportPort]) {
-    let mut optional = Some(value.clone());
-    optional_columns(ui, field, &mut optional, ports, None);
-    if let Some(columns) = optional {
-        *value = columns;
-    }
-}
-
-/// As [`columns`], for what a model may not have: `none` is the text for that.
-pub(crate) fn optional_columns(
-    ui: &mut Ui,
-    field: &Field,
-    value: &mut Option<Columns>,
-    ports: &[ImportPort],
-    none: Option<&str>,
-) {
+/// Which outputs, and the first of their columns. `none` is the text for what a model may not have.
+fn columns_ui(ui: &mut Ui, field: &Field, value: &mut Option<Columns>, ports: &[ImportPort], none: Option<&str>) {
     let beside = if value.is_some() { COLUMN_WIDTH + ui.spacing().item_spacing.x } else { 0.0 };
     let width = CONTROL_WIDTH - beside;
     let text = match value {
@@ -387,7 +415,7 @@ pub(crate) fn optional_columns(
         outputs_ui(ui, value, ports, none);
     });
     if let Some(columns) = value {
-        let column = number_field(&mut columns.column).range(0..=100_000).prefix("col ");
+        let column = number_field(&mut columns.column).range(0..=COLUMN.max as u32).prefix("col ");
         let column = ui.add_sized([COLUMN_WIDTH, ui.spacing().interact_size.y], column);
         Field { help: "First output column to read, counted from 0", ..field.part("first column") }.explain(column);
     }
@@ -437,33 +465,41 @@ fn outputs_ui(ui: &mut Ui, value: &mut Option<Columns>, ports: &[ImportPort], no
     }
 }
 
-/// A list on one line; invalid text is ignored.
-pub(crate) fn list<T: PartialEq>(
-    ui: &mut Ui,
-    field: &Field,
-    values: &mut Vec<T>,
-    hint: &str,
-    write: impl Fn(&T) -> String,
-    read: impl Fn(&str) -> Option<T>,
-) {
+/// Numbers, or sizes such as `10x13`, on one line; invalid text is ignored.
+fn list_ui(ui: &mut Ui, field: &Field, now: Option<&Value>, example: &str) -> Option<Value> {
     let id = ui.make_persistent_id(&field.name);
-    let written = values.iter().map(write).collect::<Vec<_>>().join(", ");
-    let mut text = ui.data(|data| data.get_temp::<String>(id)).unwrap_or(written);
-    let edit = ui.add(TextEdit::singleline(&mut text).hint_text(hint).desired_width(CONTROL_WIDTH));
-    if edit.changed() {
-        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-        if let Some(read) = parts.map(read).collect::<Option<Vec<T>>>() {
-            *values = read;
-        }
-    }
+    let written = |value: &Value| match value {
+        Value::Array(sides) => sides.iter().map(number_text).collect::<Vec<_>>().join("x"),
+        value => number_text(value),
+    };
+    let typed = ui.data_mut(|data| data.get_temp::<String>(id));
+    let mut text = typed.unwrap_or_else(|| {
+        let values = now.and_then(Value::as_array).into_iter().flatten();
+        values.map(written).collect::<Vec<_>>().join(", ")
+    });
+    let edit = field.explain(ui.add(TextEdit::singleline(&mut text).hint_text(example).desired_width(CONTROL_WIDTH)));
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let values = parts.map(read_value).collect::<Option<Vec<_>>>();
     // While it is typed, the text stays unchanged.
-    let is_typed = edit.has_focus();
+    let has_focus = edit.has_focus();
     ui.data_mut(|data| {
-        if is_typed {
-            data.insert_temp(id, text);
+        if has_focus {
+            data.insert_temp(id, take(&mut text));
         } else {
             data.remove_temp::<String>(id);
         }
     });
-    field.explain(edit);
+    values.filter(|_| edit.changed()).map(Value::Array)
+}
+
+/// Numbers of a card have 32 bits, those of JSON 64.
+fn number_text(value: &Value) -> String {
+    value.as_f64().map_or_else(String::new, |number| (number as f32).to_string())
+}
+
+fn read_value(text: &str) -> Option<Value> {
+    match text.split_once('x') {
+        Some((width, height)) => Some(json!([read_value(width.trim())?, read_value(height.trim())?])),
+        None => serde_json::from_str(text).ok().filter(Value::is_number),
+    }
 }
