@@ -60,4 +60,4 @@ pub use shared_list::SharedList;
 pub use text::{
     CacheUsage, Utc, capitalized, counted, grouped, human_bytes, one_of, shortened, visible, visible_lines,
 };
-pub use view_settings::{ViewSettings, not_suppressed};
+pub use view_settings::{ViewChange, ViewSettings, not_suppressed};

@@ -27,6 +27,20 @@ pub struct ViewSettings {
     pub min_class_score: f32,
 }
 
+/// A change of the live filters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ViewChange {
+    MinScore(f32),
+    /// `None` makes the class use the global threshold again.
+    ClassMinScore(u32, Option<f32>),
+    ShowClass(u32),
+    HideClass(u32),
+    Solo(Option<u32>),
+    NmsIou(Option<f32>),
+    TopK(usize),
+    MinClassScore(f32),
+}
+
 impl Default for ViewSettings {
     fn default() -> Self {
         Self {
@@ -48,6 +62,28 @@ impl ViewSettings {
     /// The default for a model's predictions: overlaps are hidden as in the exporter's own code.
     pub fn from_card(card: &ModelCard) -> Self {
         Self { nms_iou: card.nms_iou(), ..Self::default() }
+    }
+
+    pub fn change(&mut self, change: ViewChange) {
+        match change {
+            ViewChange::MinScore(score) => self.min_score = score.clamp(0.0, 1.0),
+            ViewChange::ClassMinScore(class, Some(score)) => {
+                self.min_score_by_class.insert(class, score.clamp(0.0, 1.0));
+            }
+            ViewChange::ClassMinScore(class, None) => {
+                self.min_score_by_class.remove(&class);
+            }
+            ViewChange::ShowClass(class) => {
+                self.hidden_classes.remove(&class);
+            }
+            ViewChange::HideClass(class) => {
+                self.hidden_classes.insert(class);
+            }
+            ViewChange::Solo(class) => self.solo_class = class,
+            ViewChange::NmsIou(iou) => self.nms_iou = iou.map(|iou| iou.clamp(0.0, 1.0)),
+            ViewChange::TopK(count) => self.top_k = count.max(1),
+            ViewChange::MinClassScore(score) => self.min_class_score = score.clamp(0.0, 1.0),
+        }
     }
 
     /// The key under which a project stores the settings of a model, as JSON.

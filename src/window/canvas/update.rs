@@ -1,8 +1,7 @@
 //! View settings: live filters, zoom, panels, theme.
 
-use crate::domain::{ModelCard, ViewSettings};
-use crate::window::state::settings::THUMBNAIL_SIDES;
-use crate::window::state::{Action, CanvasView, Listing, Loadable, NoticeOffer, State, ThemeChoice, ViewChange};
+use crate::domain::{ModelCard, ViewChange, ViewSettings};
+use crate::window::state::{Action, CanvasView, Listing, Loadable, NoticeOffer, State, ThemeChoice, ViewNumber};
 use crate::window::{project, state};
 
 const THUMBNAIL_STEP: f32 = 24.0;
@@ -10,36 +9,15 @@ const INTERFACE_STEP: f32 = 0.1;
 const LAST_PROBLEMS: usize = 20;
 
 pub(crate) fn change(state: &mut State, change: ViewChange) {
-    let Some(card) = state.viewed_card().cloned() else {
-        return;
-    };
-    state.reset_filters = None;
-    let view = state.settings.view_of_mut(&card);
-    match change {
-        ViewChange::MinScore(score) => view.min_score = score.clamp(0.0, 1.0),
-        ViewChange::ClassMinScore(class, Some(score)) => {
-            view.min_score_by_class.insert(class, score.clamp(0.0, 1.0));
-        }
-        ViewChange::ClassMinScore(class, None) => {
-            view.min_score_by_class.remove(&class);
-        }
-        ViewChange::ShowClass(class) => {
-            view.hidden_classes.remove(&class);
-        }
-        ViewChange::HideClass(class) => {
-            view.hidden_classes.insert(class);
-        }
-        ViewChange::Solo(class) => view.solo_class = class,
-        ViewChange::NmsIou(iou) => view.nms_iou = iou.map(|iou| iou.clamp(0.0, 1.0)),
-        ViewChange::TopK(count) => view.top_k = count.max(1),
-        ViewChange::MinClassScore(score) => view.min_class_score = score.clamp(0.0, 1.0),
+    if let Some(card) = state.viewed_card().cloned() {
+        state.reset_filters = None;
+        change_view_of(state, &card, change);
     }
-    save_filters(state, &card);
 }
 
-/// Sets the minimum score of any model, on screen or not.
-pub(crate) fn set_min_score(state: &mut State, card: &ModelCard, score: f32) {
-    state.settings.view_of_mut(card).min_score = score.clamp(0.0, 1.0);
+/// Changes the filters of any model, on screen or not.
+pub(crate) fn change_view_of(state: &mut State, card: &ModelCard, change: ViewChange) {
+    state.settings.view_of_mut(card).change(change);
     save_filters(state, card);
 }
 
@@ -73,10 +51,6 @@ pub(crate) fn restore(state: &mut State, name: &str, json: &str) {
     }
 }
 
-pub(crate) fn set_thumbnail_side(state: &mut State, side: f32) {
-    state.settings.thumbnail_side = side.clamp(*THUMBNAIL_SIDES.start(), *THUMBNAIL_SIDES.end());
-}
-
 pub(crate) fn on_action(state: &mut State, action: Action) {
     let settings = &mut state.settings;
     match action {
@@ -97,14 +71,12 @@ pub(crate) fn on_action(state: &mut State, action: Action) {
         Action::ThemeDark => settings.theme = ThemeChoice::Dark,
         Action::InterfaceLarger => zoom_interface(state, INTERFACE_STEP),
         Action::InterfaceSmaller => zoom_interface(state, -INTERFACE_STEP),
-        Action::InterfaceNormal => settings.interface_zoom = 1.0,
+        Action::InterfaceNormal => settings.set(ViewNumber::InterfaceZoom, 1.0),
         Action::LargerThumbnails => {
-            let side = settings.thumbnail_side + THUMBNAIL_STEP;
-            set_thumbnail_side(state, side);
+            settings.set(ViewNumber::ThumbnailSide, settings.thumbnail_side + THUMBNAIL_STEP);
         }
         Action::SmallerThumbnails => {
-            let side = settings.thumbnail_side - THUMBNAIL_STEP;
-            set_thumbnail_side(state, side);
+            settings.set(ViewNumber::ThumbnailSide, settings.thumbnail_side - THUMBNAIL_STEP);
         }
         Action::FitImage => state.canvas = CanvasView::Fit,
         Action::ResetView => {
@@ -162,7 +134,7 @@ pub(crate) fn present(state: &mut State) {
 
 fn zoom_interface(state: &mut State, by: f32) {
     let zoom = ((state.settings.interface_zoom + by) * 10.0).round() / 10.0;
-    state.settings.interface_zoom = zoom.clamp(0.5, 3.0);
+    state.settings.set(ViewNumber::InterfaceZoom, zoom);
 }
 
 /// The state for diagnostics. Contains no secrets, only paths and messages.

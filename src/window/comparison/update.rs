@@ -8,6 +8,7 @@ use crate::review::{ClassChanges, Direction, Sort, SortBy, change_key, without_c
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     CompareRequest, Compared, Comparing, Failure, Loadable, ReviewEffect, Run, Runs, State, TaskId, TaskKind,
+    ViewChange,
 };
 use crate::window::tasks::update::settle;
 use crate::window::{canvas, project, tasks};
@@ -74,7 +75,7 @@ pub(crate) fn set_scores(state: &mut State, scores: [f32; 2]) {
     };
     for (run, score) in runs.into_iter().zip(scores) {
         if let Some(card) = state.runs.get(run).map(|run| run.info.card.clone()) {
-            canvas::update::set_min_score(state, &card, score);
+            canvas::update::change_view_of(state, &card, ViewChange::MinScore(score));
         }
     }
     again(state);

@@ -4,12 +4,12 @@ use eframe::egui::{Align, Color32, ColorImage, Label, Layout, Painter, ProgressB
 
 use crate::domain::Saliency;
 use crate::window::state::{
-    Action, Command, Commands, Explanation, Question, ReviewCommand, State, TaskId, TaskSignal,
+    Action, Command, Commands, Explanation, Question, ReviewCommand, State, TaskId, TaskSignal, ViewNumber,
 };
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, action_button_ui, command_button_ui, message_ui, note_line_ui, slider, small_note_ui,
+    Tone, action_button_ui, command_button_ui, message_ui, note_line_ui, small_note_ui, view_slider_ui,
 };
 
 const BAR_HEIGHT: f32 = 12.0;
@@ -69,14 +69,10 @@ fn ready_ui(ui: &mut Ui, state: &State, question: &Question, saliency: &Saliency
         small_note_ui(ui, rise);
     }
     ui.horizontal(|ui| {
-        let mut opacity = state.settings.explanation_opacity;
         ui.label("Opacity");
         ui.spacing_mut().slider_width = (ui.available_width() - 80.0).clamp(40.0, 140.0);
-        let field = ui.add(slider(&mut opacity, 0.0..=1.0).show_value(false));
-        if field.changed() {
-            commands.push(ReviewCommand::SetExplanationOpacity(opacity));
-        }
-        field.accessible_name("Opacity");
+        let opacity = state.settings.explanation_opacity;
+        view_slider_ui(ui, ViewNumber::ExplanationOpacity, opacity, "Opacity", commands);
         command_button_ui(ui, "Hide", commands, || ReviewCommand::HideExplanation);
     });
     if state.question().is_some_and(|asked| asked != *question) {

@@ -67,20 +67,6 @@ pub enum Step {
     Last,
 }
 
-/// A change of the live filters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ViewChange {
-    MinScore(f32),
-    /// `None` makes the class use the global threshold again.
-    ClassMinScore(u32, Option<f32>),
-    ShowClass(u32),
-    HideClass(u32),
-    Solo(Option<u32>),
-    NmsIou(Option<f32>),
-    TopK(usize),
-    MinClassScore(f32),
-}
-
 impl From<Action> for Command {
     fn from(action: Action) -> Self {
         Self::Do(action)

@@ -13,6 +13,7 @@ pub(crate) mod pages;
 mod problems;
 pub(crate) mod settings;
 
+pub use crate::domain::ViewChange;
 pub use crate::window::browse::state::samples::{Listing, OpenSource, Relisting, Samples, SourceId};
 pub use crate::window::browse::state::selection::Selection;
 pub use crate::window::browse::state::{BrowseCommand, BrowseEffect, BrowseEvent, DrawnTruth, DroppedKind};
@@ -84,10 +85,10 @@ pub use loadable::{Failure, Loadable};
 pub use message::{
     AnnotationsPick, Command, Commands, CropRequest, DisplayInfo, Effect, Event, FilePick, FileRequest, ModelDefaults,
     NewPrediction, PredictionRequest, Queue, SourceSpec, Step, StoredPrediction, StoredRow, TaskSignal,
-    ThumbnailRequest, ViewChange,
+    ThumbnailRequest,
 };
 pub use problems::{ProblemEntry, ProblemList};
-pub use settings::{MEGAPIXELS, SLIDE_SECS, Settings, THUMBNAIL_SIDES, ThemeChoice};
+pub use settings::{MEGAPIXELS, Settings, ThemeChoice, ViewNumber};
 
 use std::borrow::Cow;
 use std::path::PathBuf;

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use super::{CompareLayout, EndpointDraft, JobDraft, JobId, RehearsalOptions};
 use crate::domain::{DeviceChoice, ModelCard, S3Place, ViewSettings};
@@ -12,13 +14,7 @@ use crate::sagemaker::spec::remote_model::RemoteModel;
 
 const MAX_RECENT: usize = 10;
 
-/// Thumbnail sides on screen, in points.
-pub const THUMBNAIL_SIDES: std::ops::RangeInclusive<f32> = 72.0..=256.0;
-
-pub const MEGAPIXELS: std::ops::RangeInclusive<u64> = 1..=65_536;
-
-/// The range for seconds per image in presentation mode.
-pub const SLIDE_SECS: std::ops::RangeInclusive<f32> = 1.0..=60.0;
+pub const MEGAPIXELS: RangeInclusive<u64> = 1..=65_536;
 
 /// Stored in the configuration folder. Fields missing in an older file take their defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -85,6 +81,35 @@ pub struct Settings {
     views: BTreeMap<String, ViewSettings>,
 }
 
+/// A number of the settings that only changes what is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
+pub enum ViewNumber {
+    InterfaceZoom,
+    ThumbnailSide,
+    SlideSecs,
+    ExplanationOpacity,
+}
+
+impl ViewNumber {
+    pub const fn range(self) -> RangeInclusive<f32> {
+        match self {
+            Self::InterfaceZoom => 0.5..=3.0,
+            Self::ThumbnailSide => 72.0..=256.0,
+            Self::SlideSecs => 1.0..=60.0,
+            Self::ExplanationOpacity => 0.0..=1.0,
+        }
+    }
+
+    fn of(self, settings: &mut Settings) -> &mut f32 {
+        match self {
+            Self::InterfaceZoom => &mut settings.interface_zoom,
+            Self::ThumbnailSide => &mut settings.thumbnail_side,
+            Self::SlideSecs => &mut settings.slide_secs,
+            Self::ExplanationOpacity => &mut settings.explanation_opacity,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThemeChoice {
@@ -137,14 +162,19 @@ impl Default for Settings {
 impl Settings {
     /// Corrects values in the settings file that would make the window unusable, such as a zoom of zero.
     pub fn checked(mut self) -> Self {
-        let (low, high) = (*THUMBNAIL_SIDES.start(), *THUMBNAIL_SIDES.end());
-        self.interface_zoom = number_in(self.interface_zoom, 0.5, 3.0, 1.0);
-        self.thumbnail_side = number_in(self.thumbnail_side, low, high, 112.0);
-        self.explanation_opacity = number_in(self.explanation_opacity, 0.0, 1.0, 0.65);
+        for &number in ViewNumber::VARIANTS {
+            let value = *number.of(&mut self);
+            let usual = *number.of(&mut Self::default());
+            self.set(number, if value.is_finite() { value } else { usual });
+        }
         self.max_megapixels = self.max_megapixels.clamp(*MEGAPIXELS.start(), *MEGAPIXELS.end());
-        self.slide_secs = number_in(self.slide_secs, *SLIDE_SECS.start(), *SLIDE_SECS.end(), 5.0);
         self.recent.truncate(MAX_RECENT);
         self
+    }
+
+    pub(crate) fn set(&mut self, number: ViewNumber, value: f32) {
+        let range = number.range();
+        *number.of(self) = value.clamp(*range.start(), *range.end());
     }
 
     pub(crate) fn remember_recent(&mut self, path: &Path) {
@@ -194,10 +224,6 @@ impl Settings {
     }
 }
 
-fn number_in(value: f32, low: f32, high: f32, otherwise: f32) -> f32 {
-    if value.is_finite() { value.clamp(low, high) } else { otherwise }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,7 +250,7 @@ mod tests {
             Settings { interface_zoom: 0.0, thumbnail_side: f32::NAN, max_megapixels: 0, ..Settings::default() }
                 .checked();
         assert!(settings.interface_zoom >= 0.5);
-        assert!(THUMBNAIL_SIDES.contains(&settings.thumbnail_side));
+        assert!(ViewNumber::ThumbnailSide.range().contains(&settings.thumbnail_side));
         assert!(MEGAPIXELS.contains(&settings.max_megapixels));
     }
 

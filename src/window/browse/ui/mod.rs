@@ -11,14 +11,12 @@ use crate::domain::S3Place;
 use crate::window::browse::ui::grid::{GridMemory, GridSteps, grid_ui};
 use crate::window::project::ui::{moved_folder_ui, project_banners_ui};
 use crate::window::search::ui::{SearchMemory, found_ui, search_ui, sort_ui};
-use crate::window::state::{
-    Action, BrowseCommand, Commands, Listing, OpenSource, ReviewCommand, SourceId, State, THUMBNAIL_SIDES,
-};
+use crate::window::state::{Action, BrowseCommand, Commands, Listing, OpenSource, SourceId, State, ViewNumber};
 use crate::window::ui::textures::Textures;
 use crate::window::ui::widgets::{
     FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, command_button_ui, copy_renewal_ui, ends_or_lines_ui,
     enter_pressed, fitting, grouped, image_count, note_line_ui, primary_action_button_ui, recent_line_ui,
-    sign_in_banner_ui, slider,
+    sign_in_banner_ui, view_slider_ui,
 };
 
 /// The width of the buttons that open something, in points.
@@ -204,15 +202,11 @@ fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
             sort_ui(ui, state, commands);
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let mut side = state.settings.thumbnail_side;
             // What the sort order leaves of the width.
             ui.spacing_mut().slider_width = (ui.available_width() - 8.0).clamp(24.0, 64.0);
-            let field = slider(&mut side, THUMBNAIL_SIDES).show_value(false);
-            let response = ui.add(field).on_hover_text("Thumbnail size");
-            if response.changed() {
-                commands.push(ReviewCommand::SetThumbnailSide(side));
-            }
-            response.accessible_name("Thumbnail size");
+            let side = state.settings.thumbnail_side;
+            view_slider_ui(ui, ViewNumber::ThumbnailSide, side, "Thumbnail size", commands)
+                .on_hover_text("Thumbnail size");
         });
     });
 }

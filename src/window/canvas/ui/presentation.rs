@@ -9,7 +9,7 @@ use eframe::egui::{
 use crate::domain::{Prediction, PredictionContent, SampleId};
 use crate::window::canvas::ui::{Labels, Placement, image_size, paint_image};
 use crate::window::state::{
-    BrowseCommand, CanvasView, Command, Commands, Display, Presenting, ReviewCommand, Settings, State, Step,
+    BrowseCommand, CanvasView, Command, Commands, Display, Presenting, ReviewCommand, Settings, State, Step, ViewNumber,
 };
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
@@ -81,7 +81,7 @@ pub(crate) fn presentation_ui(
 /// The command of a key while presenting.
 pub(crate) fn command(key: Key, presenting: Presenting, settings: &Settings) -> Option<Command> {
     let walk = |step| Some(BrowseCommand::Walk(step).into());
-    let wait = |by| Some(ReviewCommand::SetSlideSecs(settings.slide_secs + by).into());
+    let wait = |by| Some(ReviewCommand::SetNumber(ViewNumber::SlideSecs, settings.slide_secs + by).into());
     match key {
         Key::Escape | Key::F11 => Some(ReviewCommand::Present(false).into()),
         Key::Space => Some(ReviewCommand::PlaySlides(!presenting.is_playing).into()),

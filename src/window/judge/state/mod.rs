@@ -9,7 +9,7 @@ use crate::review::{
 };
 use crate::window::state::{
     Arc, CanvasView, CompareLayout, CompareRequest, CropRequest, ExplainRequest, Failure, Pace, RequestId, RunId,
-    SampleId, SourceId, TaskId, Ticket, Verdict, ViewChange,
+    SampleId, SourceId, TaskId, Ticket, Verdict, ViewChange, ViewNumber,
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -32,8 +32,6 @@ pub enum ReviewCommand {
     /// The class of a classifier that “Explain” refers to; `None` is the top class.
     SelectClass(Option<u32>),
     HideExplanation,
-    /// `0.0..=1.0`
-    SetExplanationOpacity(f32),
     /// Compares the predictions of the run on screen with those of this one.
     Compare(RunId),
     /// Compares again with the current filters.
@@ -46,7 +44,6 @@ pub enum ReviewCommand {
     Present(bool),
     /// Whether images advance automatically.
     PlaySlides(bool),
-    SetSlideSecs(f32),
     /// Sets a verdict on the selected box, or else on every selected image; `None` clears it. Asks before judging many
     /// images.
     SetVerdict(Option<Verdict>),
@@ -60,7 +57,8 @@ pub enum ReviewCommand {
     AddTag(String),
     RemoveTag(String),
     ChangeView(ViewChange),
-    SetThumbnailSide(f32),
+    /// Out of range, the nearest possible value.
+    SetNumber(ViewNumber, f32),
 }
 
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 pub(crate) mod verdicts;
 
-use crate::window::state::{ReviewCommand, ReviewEvent, SLIDE_SECS, State};
+use crate::window::state::{ReviewCommand, ReviewEvent, State};
 use crate::window::{canvas, comparison, evaluation, explain, filmstrip, search};
 
 pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
@@ -33,9 +33,6 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         ReviewCommand::LoadCrops(requested) => filmstrip::update::request_crops(state, &requested),
         ReviewCommand::SelectClass(selected) => state.shown.selected_class = selected,
         ReviewCommand::HideExplanation => explain::update::hide(state),
-        ReviewCommand::SetExplanationOpacity(opacity) => {
-            state.settings.explanation_opacity = opacity.clamp(0.0, 1.0);
-        }
         ReviewCommand::Compare(run) => comparison::update::start(state, run),
         ReviewCommand::CompareAgain => comparison::update::again(state),
         ReviewCommand::SetComparedScores(scores) => comparison::update::set_scores(state, scores),
@@ -48,10 +45,6 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
                 presenting.is_playing = is_playing;
             }
         }
-        ReviewCommand::SetSlideSecs(secs) => {
-            let (low, high) = (*SLIDE_SECS.start(), *SLIDE_SECS.end());
-            state.settings.slide_secs = secs.clamp(low, high);
-        }
         ReviewCommand::SetVerdict(verdict) => verdicts::set_verdict(state, verdict.as_ref()),
         ReviewCommand::ConfirmMassVerdict => verdicts::confirm_mass_verdict(state),
         ReviewCommand::SetNote { samples, text } => {
@@ -60,7 +53,7 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         ReviewCommand::AddTag(tag) => verdicts::add_tag(state, &tag),
         ReviewCommand::RemoveTag(tag) => verdicts::remove_tag(state, &tag),
         ReviewCommand::ChangeView(change) => canvas::update::change(state, change),
-        ReviewCommand::SetThumbnailSide(side) => canvas::update::set_thumbnail_side(state, side),
+        ReviewCommand::SetNumber(number, value) => state.settings.set(number, value),
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use eframe::egui::emath::Numeric;
 use eframe::egui::{Button, DragValue, IntoAtoms, Key, Response, Slider, SliderClamping, Ui, vec2};
 
+use crate::window::state::{Commands, ReviewCommand, ViewNumber};
 use crate::window::ui::theme;
 
 pub(crate) fn checkbox_ui<'a>(ui: &mut Ui, is_on: &'a mut bool, text: impl IntoAtoms<'a>) -> Response {
@@ -37,6 +38,21 @@ pub(crate) fn number_field<N: Numeric>(value: &mut N) -> DragValue<'_> {
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub(crate) fn slider<N: Numeric>(value: &mut N, range: RangeInclusive<N>) -> Slider<'_> {
     Slider::new(value, range).update_while_editing(false).clamping(SliderClamping::Edits)
+}
+
+/// A slider for a number of the settings.
+pub(crate) fn view_slider_ui(
+    ui: &mut Ui,
+    number: ViewNumber,
+    mut value: f32,
+    name: &str,
+    commands: &mut Commands,
+) -> Response {
+    let response = ui.add(slider(&mut value, number.range()).show_value(false));
+    if response.changed() {
+        commands.push(ReviewCommand::SetNumber(number, value));
+    }
+    response.accessible_name(name)
 }
 
 /// The width of the button that opens it, in points.

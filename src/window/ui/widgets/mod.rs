@@ -21,7 +21,9 @@ pub(crate) use action::{
 };
 pub(crate) use bars::{SCORE_ROW_HEIGHT, progress_text, progress_ui, score_row_ui};
 pub(crate) use class_table::{ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, table_number_ui};
-pub(crate) use controls::{RecentLine, checkbox_ui, enter_pressed, number_field, radio_ui, recent_line_ui, slider};
+pub(crate) use controls::{
+    RecentLine, checkbox_ui, enter_pressed, number_field, radio_ui, recent_line_ui, slider, view_slider_ui,
+};
 pub(crate) use layout::{ends_or_lines_ui, ends_ui, rows_in_sight_ui};
 pub(crate) use marks::{
     MARK_SIZE, class_text, paint_detections, paint_missed, paint_verdict, paint_wrong, paint_wrong_small,
