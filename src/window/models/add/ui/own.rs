@@ -48,7 +48,7 @@ pub(crate) fn own_ui(rows: &Rows<'_>, ui: &mut Ui, field: &CardField, draft: &mu
         "input.type" => rows.fixed_row(ui, field, draft.card.input.element_type.into_str(), &declared, draft),
         "input.batches" => batch_ui(rows, ui, field, image.and_then(|port| port.declared_batch), &declared, draft),
         "input.auxiliary" => auxiliary_ui(rows, ui, field, draft),
-        "output.detection.grid" => rows.row(ui, field, draft, |ui, name, draft| grid_ui(ui, name, draft)),
+        "output.detection.grid" => rows.row(ui, field, draft, grid_ui),
         _ => {}
     }
 }
@@ -140,7 +140,7 @@ fn auxiliary_ui(rows: &Rows<'_>, ui: &mut Ui, field: &CardField, draft: &mut Dra
     let values: Vec<_> = AuxiliaryValue::VARIANTS.iter().map(|&value| (Some(value), text_of(value))).collect();
     for port in ports.iter().filter(|port| ports.len() > 1 && Some(&port.name) != image.as_ref()) {
         let name = Field::new(format!("{} {}", field.label, port.name), field.help);
-        rows.row_with(ui, field, name, None, draft, |ui, name, draft| {
+        rows.row_with(ui, field, &name, None, draft, |ui, name, draft| {
             let auxiliary = &mut draft.card.input.auxiliary;
             let known = auxiliary.iter().position(|known| known.name == port.name);
             let mut chosen = known.map(|known| auxiliary[known].value);

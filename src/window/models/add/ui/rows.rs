@@ -84,13 +84,13 @@ impl<'f> Rows<'f> {
         draft: &mut Draft,
         control: impl FnOnce(&mut Ui, &Field, &mut Draft),
     ) {
-        self.row_with(ui, field, Field::new(field.label, field.help), None, draft, control);
+        self.row_with(ui, field, &Field::new(field.label, field.help), None, draft, control);
     }
 
     /// A row for a field that the graph determines; `because` is a clause.
     pub(crate) fn fixed_row(&self, ui: &mut Ui, field: &CardField, value: &str, because: &str, draft: &mut Draft) {
         let name = Field::new(field.label, field.help);
-        self.row_with(ui, field, name, Some(because), draft, |ui, field, _| {
+        self.row_with(ui, field, &name, Some(because), draft, |ui, field, _| {
             field.explain(ui.add(Label::new(value).truncate()));
         });
     }
@@ -99,20 +99,20 @@ impl<'f> Rows<'f> {
         &self,
         ui: &mut Ui,
         field: &CardField,
-        name: Field,
+        name: &Field,
         fixed_because: Option<&str>,
         draft: &mut Draft,
         control: impl FnOnce(&mut Ui, &Field, &mut Draft),
     ) {
         ui.horizontal(|ui| {
-            name_ui(ui, &name);
+            name_ui(ui, name);
             let height = ui.spacing().interact_size.y;
             ui.allocate_ui_with_layout(vec2(CONTROL_WIDTH, height), Layout::left_to_right(Align::Center), |ui| {
                 ui.set_min_width(CONTROL_WIDTH);
-                control(ui, &name, draft);
+                control(ui, name, draft);
             });
             if fixed_because.is_none() && self.is_changed(field) {
-                self.undo_ui(ui, field, &name, draft);
+                self.undo_ui(ui, field, name, draft);
             } else if let Some(finding) = field.paths.iter().find_map(|path| self.evidence.finding(path)) {
                 evidence_ui(ui, &finding.basis, &finding.because, finding.is_assumed);
             } else if let Some(because) = fixed_because {
@@ -386,7 +386,7 @@ fn numbers_ui(ui: &mut Ui, field: &Field, number: &Number, now: Option<&Value>, 
             is_changed = true;
         }
     }
-    is_changed.then(|| Value::Array(values))
+    is_changed.then_some(Value::Array(values))
 }
 
 /// Which of the graph's inputs or outputs; `None` is also an option if it has a text.
