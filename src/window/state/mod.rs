@@ -208,6 +208,8 @@ pub struct Shown {
     pub selected_box: Option<usize>,
     /// The box to select when the prediction arrives.
     pub(crate) box_to_select: Option<BoxToSelect>,
+    /// Whether the user knows that the next verdict applies to the whole image.
+    pub(crate) whole_image_is_announced: bool,
     /// Index of a class of `prediction`.
     pub selected_class: Option<u32>,
     pub explanation: Explanation,

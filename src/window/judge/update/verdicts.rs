@@ -5,7 +5,7 @@ use crate::review::{PredictionStatus, next_less_certain};
 use crate::window::judge::state::judgments::{EditOutcome, Mark, in_order};
 use crate::window::state::{Action, JudgeField, NoticeOffer, Overlay, Run, State, Step};
 use crate::window::update::images;
-use crate::window::{browse, canvas, project};
+use crate::window::{browse, canvas, project, search};
 
 /// Judging more images than this requires a confirmation.
 const MOST_AT_ONCE: usize = 20;
@@ -31,17 +31,17 @@ pub(crate) fn set_verdict(state: &mut State, verdict: Option<&Verdict>) {
     judge(state, verdict);
 }
 
-/// After verdicts on boxes, the first key on an image without a selected box only announces what the next one will
+/// After verdicts on boxes, the first key on each image without a selected box only announces what the next one will
 /// judge.
 fn whole_image_question(state: &mut State) -> Option<&'static str> {
     let is_whole_image = judged_box(state).is_none() && state.selection.selected().len() == 1;
-    if !state.judges_boxes || !is_whole_image {
+    if !state.judges_boxes || !is_whole_image || state.shown.whole_image_is_announced {
         return None;
     }
     if state.shown.box_to_select.is_some() && state.prediction_is_coming() {
         return Some("The boxes of this image are not loaded yet");
     }
-    state.judges_boxes = false;
+    state.shown.whole_image_is_announced = true;
     state.shown.box_to_select = None;
     Some("No box is selected, so the next verdict applies to the whole image")
 }
@@ -63,11 +63,12 @@ pub(crate) fn confirm_mass_verdict(state: &mut State) {
 
 fn judge(state: &mut State, verdict: Option<&Verdict>) {
     let judged = judged_box(state);
-    state.judges_boxes = judged.is_some();
-    let was_judged = judged.is_some_and(|(sample, _, box_index)| {
-        let verdict = state.judgments.box_verdict(sample, box_index as usize);
-        verdict.is_some()
-    });
+    // An image without boxes between others does not end the judging of boxes.
+    state.judges_boxes = judged.is_some() || (state.judges_boxes && state.shown_boxes().is_empty());
+    let was_judged = match judged {
+        Some((sample, _, box_index)) => state.judgments.box_verdict(sample, box_index as usize).is_some(),
+        None => state.shown_sample().is_some_and(|sample| state.verdict_of(sample).is_some()),
+    };
     let (label, marks) = if let Some((sample, run, box_index)) = judged {
         let target = VerdictTarget { run: Some(run), box_index: Some(box_index) };
         let what = box_name(state, sample, box_index as usize);
@@ -86,16 +87,17 @@ fn judge(state: &mut State, verdict: Option<&Verdict>) {
         Some((sample, _, box_index)) => {
             go_on_from_box(state, sample, box_index, was_judged);
         }
-        None if state.selection.selected().len() == 1 => {
-            browse::update::walk(state, Step::By(1));
-        }
-        None => {}
+        None if state.selection.selected().len() > 1 => {}
+        // After a changed verdict, to the next image in the list.
+        None if was_judged => browse::update::walk(state, Step::By(1)),
+        None => next_unjudged(state),
     }
 }
 
-/// The marks that give every selected image this verdict.
+/// The marks that give every selected image this verdict. Clearing several images clears their boxes as well.
 fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)> {
     let run = state.run();
+    let clears_boxes = verdict.is_none() && state.selection.selected().len() > 1;
     let mut marks = Vec::new();
     for sample in state.selection.selected().iter() {
         let predicted = run.filter(|run| run.status(sample) == PredictionStatus::Predicted);
@@ -105,6 +107,11 @@ fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)
         // Clearing a verdict must not reveal an older one that was given without a prediction.
         if verdict.is_none() && target.run.is_some() {
             marks.push((sample, Mark::Verdict(of(None), None)));
+        }
+        if let Some(run) = run.filter(|_| clears_boxes) {
+            let boxes = state.judgments.verdicts_on_prediction(run.id(), sample);
+            let boxes = boxes.filter(|target| target.box_index.is_some());
+            marks.extend(boxes.map(|target| (sample, Mark::Verdict(target, None))));
         }
     }
     marks
@@ -131,8 +138,8 @@ fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
     (is_alone && is_box).then_some((sample, run, box_index))
 }
 
-/// Advances to the next box without a verdict, and from the last box of an image to the next image; after a changed
-/// verdict, to the next box in the list.
+/// Advances to the next box without a verdict, and from the last box of an image to the next image without one; after a
+/// changed verdict, to the next box in the list.
 fn go_on_from_box(state: &mut State, sample: SampleId, judged: u32, was_judged: bool) {
     let visible = state.shown_boxes();
     let place = visible.iter().position(|&index| index == judged as usize);
@@ -142,7 +149,7 @@ fn go_on_from_box(state: &mut State, sample: SampleId, judged: u32, was_judged: 
     match next {
         Some(&next) => select_box(state, Some(next)),
         None if was_judged => {}
-        None => browse::update::walk(state, Step::By(1)),
+        None => next_unjudged(state),
     }
 }
 
@@ -249,8 +256,7 @@ fn save(state: &mut State, outcome: &EditOutcome) {
 /// Shows the next unjudged image in the order on screen, from the shown one and around the end.
 pub(crate) fn next_unjudged(state: &mut State) {
     let order = state.order();
-    let shown = state.shown_sample().and_then(|id| order.place_of(id));
-    let first = shown.map_or(0, |place| place + 1);
+    let first = search::update::place_after(state, 1).unwrap_or(0);
     let count = order.len();
     let found = (0..count)
         .filter_map(|step| order.at((first + step) % count))

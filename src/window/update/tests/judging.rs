@@ -295,6 +295,49 @@ fn after_boxes_keys_judge_no_whole_image() {
 }
 
 #[test]
+fn image_without_boxes_does_not_end_judging_boxes() {
+    let (mut state, run) = with_boxes();
+    let source = state.source.as_ref().unwrap().id;
+    let predictions = vec![new_prediction(SampleId(1), Ok(boxes(0))), new_prediction(SampleId(2), Ok(boxes(2)))];
+    event(&mut state, InferenceEvent::Predicted { source, run, at_ms: 1, predictions });
+    command(&mut state, Action::NextBox);
+    // Two boxes, the announcement, the whole image, and the first box of the last image.
+    for _ in 0..5 {
+        command(&mut state, Action::Reject);
+    }
+    assert_eq!(state.judgments.verdict(SampleId(1)), Some(&Verdict::Reject));
+    assert_eq!(state.judgments.verdict(SampleId(2)), None);
+    assert_eq!(state.judgments.box_verdict(SampleId(2), 0), Some(&Verdict::Reject));
+    assert_eq!(state.judgments.box_verdict(SampleId(2), 1), None);
+}
+
+#[test]
+fn verdict_advances_over_judged_images() {
+    let (mut state, ..) = ready();
+    command(&mut state, BrowseCommand::Show(SampleId(1)));
+    command(&mut state, Action::Accept);
+    command(&mut state, BrowseCommand::Show(SampleId(0)));
+    command(&mut state, Action::Accept);
+    assert_eq!(state.shown_sample(), Some(SampleId(2)));
+    command(&mut state, BrowseCommand::Show(SampleId(0)));
+    command(&mut state, Action::Reject);
+    assert_eq!(state.shown_sample(), Some(SampleId(1)), "a changed verdict goes to the next image");
+    assert_eq!(state.judgments.verdict(SampleId(1)), Some(&Verdict::Accept));
+}
+
+#[test]
+fn clearing_several_images_clears_their_boxes() {
+    let (mut state, _) = with_boxes();
+    command(&mut state, Action::NextBox);
+    command(&mut state, Action::Accept);
+    command(&mut state, Action::SelectAll);
+    command(&mut state, Action::ClearVerdict);
+    assert_eq!(state.judgments.box_verdict(SampleId(0), 0), None);
+    command(&mut state, Action::Undo);
+    assert_eq!(state.judgments.box_verdict(SampleId(0), 0), Some(&Verdict::Accept));
+}
+
+#[test]
 fn verdicts_without_a_box_are_on_the_image() {
     let (mut state, _) = with_boxes();
     command(&mut state, Action::NextBox);
