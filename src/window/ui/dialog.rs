@@ -90,10 +90,10 @@ pub(crate) fn quit_ui(ctx: &Context, state: &State, commands: &mut Commands) {
         }
         ui.add_space(6.0);
         ui.horizontal(|ui| {
-            if ui.add(primary_button(ui, "Quit now")).clicked() {
-                commands.push(Action::Quit);
+            if ui.add(primary_button(ui, "Keep running")).clicked() {
+                commands.push(Command::CLOSE_OVERLAY);
             }
-            command_button_ui(ui, "Keep running", commands, || Command::CLOSE_OVERLAY);
+            command_button_ui(ui, "Quit now", commands, || Action::Quit);
         });
     });
 }

@@ -135,7 +135,12 @@ pub(crate) fn mass_verdict_ui(ctx: &Context, state: &State, memory: &mut MassVer
     };
     dialog_ui(ctx, "mass verdict", 360.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         ui.add(Label::new(strong(format!("{deed}?")).size(15.0)).wrap());
-        ui.add(Label::new("Changes all selected images. Undo reverts all of them in one step").wrap());
+        let judged = state.selection.selected().iter().filter(|&sample| state.verdict_of(sample).is_some()).count();
+        let replaced = match judged {
+            0 => String::new(),
+            judged => format!("Already judged: {judged}; this replaces their verdicts. "),
+        };
+        ui.add(Label::new(format!("{replaced}Undo reverts all of them in one step")).wrap());
         ui.add_space(6.0);
         ui.horizontal_wrapped(|ui| {
             let confirm = ui.add(primary_button(ui, &deed));
