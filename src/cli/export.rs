@@ -116,7 +116,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         eprintln!("note: --filter: “changed” matches nothing, because `export` does not compare runs");
     }
     for warning in query.warnings(run.card.task, &run.labels, &[]) {
-        eprintln!("note: --filter: {}", warning.message);
+        eprintln!("note: --filter: {warning}");
     }
     let control = interruptible(ProgressUnit::Images)?;
 

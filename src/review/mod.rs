@@ -33,9 +33,10 @@ pub use outcomes::{
 };
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{
-    ClassChanges, Completion, Query, QueryError, change_key, change_term, class_term, complete, exact_class_term,
-    exact_truth_term, has_term, with_term, without_changes, without_term,
+    BoxQuery, BoxTerm, ClassChanges, Completion, OutcomeWord, Query, QueryError, change_key, change_term, class_term,
+    complete, has_term, with_term, without_changes, without_term,
 };
+pub(crate) use query::{ClassName, Span};
 pub use sort::{Direction, Sort, SortBy};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};
 pub use suppressed::Suppressed;

@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use self::box_term::{BoxQuery, BoxTerm, OutcomeWord};
 pub use complete::{
-    Completion, change_key, change_term, class_term, complete, exact_class_term, exact_truth_term, has_term, with_term,
-    without_changes, without_term,
+    Completion, change_key, change_term, class_term, complete, has_term, with_term, without_changes, without_term,
 };
 
-pub(crate) use self::box_term::BoxTerm;
+pub(crate) use self::box_term::ClassName;
 use self::key::{KEYS, Term, Value};
 use super::candidate::Candidate;
 use super::outcomes::OutcomeClass;
@@ -94,7 +94,7 @@ impl Query {
     /// itself is valid, so the query can be used. At most five.
     ///
     /// `truth`: the ground-truth classes.
-    pub fn warnings(&self, task: ModelTask, labels: &LabelSet, truth: &[OutcomeClass]) -> Vec<QueryError> {
+    pub fn warnings(&self, task: ModelTask, labels: &LabelSet, truth: &[OutcomeClass]) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(root) = &self.root {
             root.each_term(&mut |term| {
@@ -178,6 +178,13 @@ impl Node {
     }
 }
 
+impl From<BoxQuery> for Query {
+    fn from(boxes: BoxQuery) -> Self {
+        let nodes: Vec<Node> = boxes.0.into_iter().map(|boxes| Node::Term(Term::from_boxes(boxes))).collect();
+        Self { root: (!nodes.is_empty()).then(|| parse::one_or(nodes, Node::Any)) }
+    }
+}
+
 impl Span {
     pub(crate) const ANY: Self =
         Self { low: f32::NEG_INFINITY, includes_low: true, high: f32::INFINITY, includes_high: true };
@@ -186,6 +193,15 @@ impl Span {
         let is_above = if self.includes_low { value >= self.low } else { value > self.low };
         let is_below = if self.includes_high { value <= self.high } else { value < self.high };
         is_above && is_below
+    }
+
+    /// The terms that search for these numbers: `score>=0.3`, `score<0.4`.
+    fn texts(&self, key: &str) -> impl Iterator<Item = String> {
+        let low = (self.low > f32::NEG_INFINITY)
+            .then(|| format!("{key}{}{}", if self.includes_low { ">=" } else { ">" }, self.low));
+        let high = (self.high < f32::INFINITY)
+            .then(|| format!("{key}{}{}", if self.includes_high { "<=" } else { "<" }, self.high));
+        low.into_iter().chain(high)
     }
 
     /// The intersection.
@@ -306,7 +322,7 @@ mod tests {
     fn warnings(text: &str, task: ModelTask) -> Vec<String> {
         let labels = LabelSet::parse("cat\nTraffic light\ncrane\ncrane").unwrap();
         let warnings = Query::parse(text).unwrap().warnings(task, &labels, &[]);
-        warnings.into_iter().map(|warning| warning.message).collect()
+        warnings
     }
 
     #[test]

@@ -14,7 +14,7 @@ use spotcheck::sagemaker::spec::output_mapping::ReadingRequest;
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
     Action, BrowseCommand, CompareLayout, EvaluationCommand, ExportCommand, ExportScope, OutputsAt, OutputsCommand,
-    OutputsRequest, ReviewCommand, TruthAt, ViewChange,
+    OutputsRequest, ReviewCommand, SearchCommand, TruthAt, ViewChange,
 };
 
 use crate::layout::shapes;
@@ -658,7 +658,7 @@ fn intervals_follow_the_minimum_score() {
 fn error_search_waits_for_the_evaluation() {
     let (bench, truth) = animals();
     let mut window = bench.open_images();
-    window.state_mut().command(ReviewCommand::SetQuery("fp".to_owned()));
+    window.state_mut().command(SearchCommand::SetQuery("fp".to_owned()));
     wait_for(&mut window, NEEDS_TRUTH);
     window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(truth)));
     let waiting = "search is waiting";

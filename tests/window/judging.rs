@@ -9,7 +9,7 @@ use spotcheck::project::export::options::{ExportFormat, ExportOptions, VerdictCh
 use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
-    Action, BrowseCommand, Command, ExportCommand, ExportScope, Overlay, ReviewCommand, ViewChange,
+    Action, BrowseCommand, Command, ExportCommand, ExportScope, Overlay, ReviewCommand, SearchCommand, ViewChange,
 };
 
 use crate::window::{
@@ -368,7 +368,7 @@ fn undo_returns_to_its_image_in_a_filter() {
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 3 images");
     let first = window.state().state().shown_sample();
-    let unjudged = Command::Review(ReviewCommand::SetQuery("!verdict".to_owned()));
+    let unjudged = Command::Search(SearchCommand::SetQuery("!verdict".to_owned()));
     window.state_mut().command(unjudged);
     wait_until_idle(&mut window);
     press(&mut window, Key::A);
@@ -422,7 +422,7 @@ fn verdict_search_updates_immediately() {
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 3 images");
     press(&mut window, Key::R);
-    window.state_mut().command(ReviewCommand::SetQuery("verdict:reject".to_owned()));
+    window.state_mut().command(SearchCommand::SetQuery("verdict:reject".to_owned()));
     wait_until(&mut window, "the rejected image alone", |window| window.state().state().order().len() == 1);
     press_with(&mut window, Modifiers::COMMAND, Key::Z);
     wait_until(&mut window, "no image", |window| window.state().state().order().is_empty());

@@ -5,7 +5,7 @@ use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, ReviewCommand};
+use spotcheck::window::state::{Action, ReviewCommand, SearchCommand};
 
 use crate::browsing::drop_on;
 use crate::comparing::two_runs;
@@ -505,7 +505,7 @@ fn tab_order_follows_rows() {
     }
     window.state_mut().command(Action::ToggleTasks);
     window.state_mut().command(Action::Filmstrip);
-    window.state_mut().command(ReviewCommand::SetQuery("score>0.1".to_owned()));
+    window.state_mut().command(SearchCommand::SetQuery("score>0.1".to_owned()));
     window.run_steps(4);
     wait_until_idle(&mut window);
     // The round starts anywhere.

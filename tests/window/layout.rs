@@ -13,7 +13,7 @@ use spotcheck::review::{Sort, SortBy};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
     Action, BrowseCommand, Command, EvaluationCommand, InferenceCommand, ModelsCommand, Overlay, ReviewCommand,
-    ViewChange,
+    SearchCommand, ViewChange,
 };
 
 use crate::adding_models::{drop_case, wait_until_tried};
@@ -187,7 +187,7 @@ fn new_chips_do_not_move_thumbnails() {
     wait_until_idle(&mut window);
     window.run_steps(4);
     assert_eq!(controls(&window), before, "with chips");
-    let query = Command::Review(ReviewCommand::SetQuery("score>0.5".to_owned()));
+    let query = Command::Search(SearchCommand::SetQuery("score>0.5".to_owned()));
     window.state_mut().command(query);
     wait_for(&mut window, "of 8 images");
     wait_for(&mut window, "Predict filtered");
@@ -699,7 +699,7 @@ fn small_window_hides_no_widget() {
         // With a short name, and with a long one.
         for (by, direction) in [(SortBy::Boxes, "Most first"), (SortBy::Listing, "First to last")] {
             let sort = Sort { by, direction: by.default_direction() };
-            window.state_mut().command(ReviewCommand::SetSort(sort));
+            window.state_mut().command(SearchCommand::SetSort(sort));
             wait_until_idle(&mut window);
             window.run_steps(4);
             let rect = |role, name| rect_of(&window, role, name);

@@ -6,7 +6,7 @@ use egui::{ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::Harness;
 use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, Command, ProjectCommand, ProjectStatus, ReviewCommand};
+use spotcheck::window::state::{Action, Command, ProjectCommand, ProjectStatus, SearchCommand};
 
 use super::window::{click, folder_of, open_in, sees, wait_for, wait_until, wait_until_idle};
 
@@ -61,7 +61,7 @@ fn reopened_folder_has_its_search() {
     let (images, projects) = (folder_of(3, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
-    let query = Command::Review(ReviewCommand::SetQuery("name:1-".to_owned()));
+    let query = Command::Search(SearchCommand::SetQuery("name:1-".to_owned()));
     window.state_mut().command(query);
     wait_for(&mut window, "1 of 3 images");
     wait_for(&mut window, "All saved");

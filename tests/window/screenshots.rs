@@ -12,7 +12,7 @@ use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Credentials, S3Access};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
-    Action, BrowseCommand, Command, Display, ModelsCommand, ReviewCommand, S3Command, ViewChange,
+    Action, BrowseCommand, Command, Display, ModelsCommand, ReviewCommand, S3Command, SearchCommand, ViewChange,
 };
 
 use crate::adding_models::wait_until_tried;
@@ -145,7 +145,7 @@ fn search_and_verdicts() {
     window.state_mut().command(Action::ToggleThumbnailBoxes);
     window.state_mut().command(Action::Accept);
     wait_for(&mut window, "1 of 8 images");
-    window.state_mut().command(ReviewCommand::SetQuery("score>0.5".to_owned()));
+    window.state_mut().command(SearchCommand::SetQuery("score>0.5".to_owned()));
     wait_for(&mut window, "of 8 images");
     wait_for(&mut window, "All saved");
     take(&mut window, "judging-light");

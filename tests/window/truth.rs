@@ -7,10 +7,11 @@ use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::domain::{Location, Verdict};
-use spotcheck::review::{Direction, FilmBox, OutcomeCounts, OutcomeKind, Sort, SortBy};
+use spotcheck::review::{BoxQuery, Direction, FilmBox, OutcomeCounts, OutcomeKind, OutcomeWord, Sort, SortBy};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
-    Action, BrowseCommand, EvaluationCommand, OutputsCommand, Overlay, ReviewCommand, TruthAt, ViewChange,
+    Action, BrowseCommand, EvaluationCommand, OutputsCommand, Overlay, ReviewCommand, SearchCommand, TruthAt,
+    ViewChange,
 };
 
 use crate::evaluating::click_exactly;
@@ -80,7 +81,8 @@ fn wait_for_evaluation(window: &mut Harness<'static, App>) {
 
 /// The images found by a search, and the boxes of the filmstrip.
 fn found(window: &mut Harness<'static, App>, query: &str) -> (Vec<String>, Vec<(String, FilmBox)>) {
-    window.state_mut().command(EvaluationCommand::ShowBoxes(query.to_owned()));
+    window.state_mut().command(SearchCommand::ShowBoxes(BoxQuery::default()));
+    window.state_mut().command(SearchCommand::SetQuery(query.to_owned()));
     window.run_steps(2);
     wait_until(window, query, |window| {
         let state = window.state().state();
@@ -135,7 +137,7 @@ fn ground_truth_outcomes_are_counted_and_drawn() {
     assert_eq!(found(&mut window, "tp class:person score>0.7").0, ["grace_hopper.jpg"]);
     assert_eq!(found(&mut window, "!fp truth:*").0, ["astronaut.png", "rocket.jpg"]);
 
-    window.state_mut().command(ReviewCommand::SetQuery(String::new()));
+    window.state_mut().command(SearchCommand::SetQuery(String::new()));
     wait_for(&mut window, "FP 3");
     assert!(sees(&window, "FN 3") && sees(&window, "TP 3"));
     window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(0.65)));
@@ -144,7 +146,7 @@ fn ground_truth_outcomes_are_counted_and_drawn() {
         counts.all().wrong == 2 && counts.all().false_negatives == 3
     });
     let first = |window: &mut Harness<'static, App>, by| {
-        window.state_mut().command(ReviewCommand::SetSort(Sort { by, direction: Direction::Descending }));
+        window.state_mut().command(SearchCommand::SetSort(Sort { by, direction: Direction::Descending }));
         window.run_steps(2);
         wait_until(window, "the order", |window| !window.state().state().arranging.is_under_way());
         let state = window.state().state();
@@ -168,7 +170,7 @@ fn wrong_class_shows_the_correct_one() {
     // In the list, with the object that was missed for this reason.
     wait_for(&mut window, "cat, is dog · FP");
     wait_for(&mut window, "dog · FN");
-    window.state_mut().command(EvaluationCommand::ShowBoxes("error:class".to_owned()));
+    window.state_mut().command(SearchCommand::ShowBoxes(OutcomeWord::Error(OutcomeKind::Class).into()));
     wait_for(&mut window, "% cat, is dog, chelsea.png");
     wait_until(&mut window, "the search", |window| !window.state().state().arranging.is_searching());
     window.state_mut().command(ReviewCommand::SelectBox(Some(0)));

@@ -1,8 +1,9 @@
 //! Conditions on the boxes of an image: their class, and their outcome against the ground truth.
 
-use std::ops::Range;
+use std::fmt;
 
-use super::{QueryError, SHOWN_LETTERS, Span, matches, nearest};
+use super::complete::quoted;
+use super::{SHOWN_LETTERS, Span, matches, nearest};
 use crate::domain::{LabelSet, ModelTask, SampleId, shortened};
 use crate::review::Summary;
 use crate::review::by_class::ByClass;
@@ -10,9 +11,13 @@ use crate::review::candidate::Candidate;
 use crate::review::facts::Gate;
 use crate::review::outcomes::{MissedObject, OutcomeClass, OutcomeKind, ShownBox, ShownOutcomes};
 
-/// Conditions that one box, or one missed object, has to meet together.
+/// Boxes and missed objects that meet any of these conditions. Displays as the text that searches for them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct BoxTerm {
+pub struct BoxQuery(pub(crate) Vec<BoxTerm>);
+
+/// Conditions that one box, or one missed object, has to meet together. Displays as the text that searches for it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BoxTerm {
     /// A class of the model; for a missed object, the matching class.
     pub(crate) class: Option<ClassName>,
     /// The class of the ground-truth object.
@@ -29,7 +34,7 @@ pub(crate) struct BoxTerm {
 
 /// A search word about ground truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutcomeWord {
+pub enum OutcomeWord {
     /// True positive.
     Right,
     /// False positive.
@@ -48,15 +53,36 @@ pub(crate) enum OutcomeWord {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ClassName {
     /// The name in lowercase, with `*` as a wildcard; or a number after `#`.
-    pub(crate) pattern: String,
-    pub(crate) at: Range<usize>,
+    pattern: String,
     /// The classes that match the pattern; empty before the lookup.
-    pub(crate) is_meant: ByClass<bool>,
+    is_meant: ByClass<bool>,
 }
 
 impl ClassName {
-    pub(crate) fn new(pattern: String, at: Range<usize>) -> Self {
-        Self { pattern, at, is_meant: ByClass::new(false) }
+    pub(crate) fn new(pattern: &str) -> Self {
+        Self { pattern: pattern.to_lowercase(), is_meant: ByClass::new(false) }
+    }
+
+    /// Finds only this class: by its name, or by its number if other classes match the name.
+    pub(crate) fn exact(labels: &LabelSet, class: u32) -> Self {
+        let others = labels.iter().filter(|(id, _)| *id != class).map(|(_, name)| name);
+        Self::unambiguous(&labels.name(class), others, class)
+    }
+
+    /// As [`Self::exact`], for the ground-truth class at this index.
+    pub(crate) fn exact_truth(truth: &[OutcomeClass], index: u32) -> Option<Self> {
+        let class = truth.get(index as usize)?;
+        let others = truth.iter().enumerate().filter(|(at, _)| *at != index as usize).map(|(_, other)| &*other.name);
+        Some(Self::unambiguous(&class.name, others, class.number))
+    }
+
+    fn unambiguous<'n>(name: &str, mut others: impl Iterator<Item = &'n str>, number: impl fmt::Display) -> Self {
+        let name = name.to_lowercase();
+        let is_found_alone = !name.is_empty()
+            && !name.contains('*')
+            && !name.starts_with('#')
+            && !others.any(|other| other.to_lowercase() == name);
+        Self::new(&if is_found_alone { name } else { format!("#{number}") })
     }
 
     fn means(&self, class: u32) -> bool {
@@ -105,25 +131,63 @@ impl ClassName {
         labels.get(id).is_none().then_some(id)
     }
 
-    fn warning(&self, whose: &str, key: &str, names: &[&str]) -> QueryError {
+    fn warning(&self, whose: &str, key: &str, names: &[&str]) -> String {
         let advice = match nearest(&self.pattern, names.iter().copied()) {
             Some(name) => format!("did you mean “{name}”?"),
             None => format!("* matches any text: {key}:*part*"),
         };
-        let message = format!("{whose} has no class “{}”; {advice}", shortened(&self.pattern, SHOWN_LETTERS));
-        QueryError { at: self.at.clone(), message }
+        format!("{whose} has no class “{}”; {advice}", shortened(&self.pattern, SHOWN_LETTERS))
+    }
+}
+
+impl From<OutcomeWord> for BoxTerm {
+    fn from(outcome: OutcomeWord) -> Self {
+        Self { outcome: Some(outcome), ..Self::default() }
+    }
+}
+
+impl<T: Into<BoxTerm>> From<T> for BoxQuery {
+    fn from(term: T) -> Self {
+        Self(vec![term.into()])
+    }
+}
+
+impl fmt::Display for BoxQuery {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let terms: Vec<String> = self.0.iter().map(BoxTerm::to_string).collect();
+        formatter.write_str(&terms.join(" or "))
+    }
+}
+
+impl fmt::Display for BoxTerm {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { class, truth, outcome, iou, score, boxes } = self;
+        let mut words: Vec<String> = outcome.iter().map(OutcomeWord::to_string).collect();
+        for (key, class) in [("truth", truth), ("class", class)] {
+            words.extend(class.iter().map(|class| format!("{key}:{}", quoted(&class.pattern))));
+        }
+        for (key, span) in [("iou", iou), ("score", score), ("boxes", boxes)] {
+            words.extend(span.iter().flat_map(|span| span.texts(key)));
+        }
+        formatter.write_str(&words.join(" "))
+    }
+}
+
+impl fmt::Display for OutcomeWord {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self {
+            Self::Right => "tp",
+            Self::Wrong => "fp",
+            Self::NotFound => "fn",
+            Self::Missed => "error:missed",
+            Self::Unmatched => "error:unmatched",
+            Self::Error(kind) => return write!(formatter, "error:{}", kind.into_str()),
+        };
+        formatter.write_str(word)
     }
 }
 
 impl BoxTerm {
-    pub(crate) fn from_class(class: ClassName) -> Self {
-        Self { class: Some(class), ..Self::default() }
-    }
-
-    pub(crate) fn from_outcome(outcome: OutcomeWord) -> Self {
-        Self { outcome: Some(outcome), ..Self::default() }
-    }
-
     /// Whether it finds nothing without ground truth.
     pub(crate) fn needs_truth(&self) -> bool {
         self.truth.is_some() || self.outcome.is_some() || self.iou.is_some()
@@ -138,11 +202,10 @@ impl BoxTerm {
         }
     }
 
-    pub(crate) fn warnings(&self, task: ModelTask, labels: &LabelSet, truth: &[OutcomeClass]) -> Option<QueryError> {
+    pub(crate) fn warnings(&self, task: ModelTask, labels: &LabelSet, truth: &[OutcomeClass]) -> Option<String> {
         if let Some(class) = &self.class {
             if self.boxes.is_some() && task == ModelTask::Classification {
-                let message = "This model predicts classes, not boxes; remove “boxes”".to_owned();
-                return Some(QueryError { at: class.at.clone(), message });
+                return Some("This model predicts classes, not boxes; remove “boxes”".to_owned());
             }
             if class.ids(labels).is_empty() {
                 let names: Vec<&str> = labels.iter().map(|(_, name)| name).collect();

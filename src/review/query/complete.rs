@@ -99,7 +99,7 @@ fn ranked<'n>(
 }
 
 /// A value as typed, in quotes if necessary.
-fn quoted(value: &str) -> String {
+pub(crate) fn quoted(value: &str) -> String {
     let is_plain = |letter: char| !letter.is_whitespace() && !"()\"".contains(letter);
     if !value.is_empty() && value.chars().all(is_plain) {
         value.to_owned()
@@ -111,35 +111,6 @@ fn quoted(value: &str) -> String {
 
 pub fn class_term(name: &str) -> String {
     format!("class:{}", quoted(&name.to_lowercase()))
-}
-
-/// The term that finds only this class: by its name, or by its number if other classes match the name.
-pub fn exact_class_term(labels: &LabelSet, class: u32) -> String {
-    let name = labels.name(class);
-    let others = labels.iter().filter(|(id, _)| *id != class).map(|(_, name)| name);
-    if is_found_alone(&name, others) { class_term(&name) } else { format!("class:#{class}") }
-}
-
-/// As [`exact_class_term`], for the ground-truth class at this index.
-pub fn exact_truth_term(truth: &[OutcomeClass], place: u32) -> String {
-    let Some(class) = truth.get(place as usize) else {
-        return String::new();
-    };
-    let others = truth.iter().enumerate().filter(|(at, _)| *at != place as usize).map(|(_, other)| &*other.name);
-    if is_found_alone(&class.name, others) {
-        format!("truth:{}", quoted(&class.name.to_lowercase()))
-    } else {
-        format!("truth:#{}", class.number)
-    }
-}
-
-/// Whether a search for the name finds none of the others.
-fn is_found_alone<'n>(name: &str, mut others: impl Iterator<Item = &'n str>) -> bool {
-    let name = name.to_lowercase();
-    !name.is_empty()
-        && !name.contains('*')
-        && !name.starts_with('#')
-        && !others.any(|other| other.to_lowercase() == name)
 }
 
 const CHANGED: &str = "changed:";
@@ -288,8 +259,9 @@ fn is_turning(span: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::key::{Term, Value};
+    use super::super::{BoxQuery, BoxTerm, ClassName, OutcomeWord, Span};
     use super::*;
+    use crate::review::OutcomeKind;
     use crate::review::testing::Random;
 
     fn labels() -> LabelSet {
@@ -369,24 +341,42 @@ mod tests {
             .zip(names)
             .map(|(place, name)| OutcomeClass { number: 90 - place, name: name.to_owned(), of_model: None })
             .collect();
-        let boxes = |text: &str| match Query::parse(text).expect(text).root {
-            Some(Node::Term(Term { value: Value::Boxes(boxes), .. })) => boxes,
-            other => panic!("{text}: {other:?}"),
-        };
         // The last id has no label.
         for class in 0..=names.len() as u32 {
-            let term = exact_class_term(&labels, class);
-            assert_eq!(boxes(&term).class.unwrap().ids(&labels), [class], "{term}");
+            assert_eq!(ClassName::exact(&labels, class).ids(&labels), [class]);
         }
-        for place in 0..names.len() as u32 {
-            let term = exact_truth_term(&truth, place);
-            assert_eq!(boxes(&term).truth.unwrap().places(&truth), [place], "{term}");
+        for index in 0..names.len() as u32 {
+            assert_eq!(ClassName::exact_truth(&truth, index).unwrap().places(&truth), [index]);
         }
-        assert_eq!(
-            [exact_class_term(&labels, 8), exact_truth_term(&truth, 9)],
-            ["class:dog", "truth:\"traffic light\""]
-        );
-        assert_eq!([exact_class_term(&labels, 1), exact_truth_term(&truth, 1)], ["class:#1", "truth:#89"]);
+        for (class, index, expected) in [(8, 9, "truth:\"traffic light\" class:dog"), (1, 1, "truth:#89 class:#1")] {
+            let class = Some(ClassName::exact(&labels, class));
+            let truth = ClassName::exact_truth(&truth, index);
+            assert_eq!(BoxTerm { class, truth, ..BoxTerm::default() }.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn box_query_round_trips_through_its_text() {
+        let labels = labels();
+        let classes = [None, Some(ClassName::exact(&labels, 0)), Some(ClassName::exact(&labels, 1))];
+        let words = OutcomeKind::VARIANTS.iter().filter(|kind| kind.is_wrong()).map(|kind| OutcomeWord::Error(*kind));
+        let others = [OutcomeWord::Right, OutcomeWord::Wrong, OutcomeWord::NotFound, OutcomeWord::Missed];
+        let bounds = [None, Some(Span { low: 0.1, high: 0.35, includes_high: false, ..Span::ANY })];
+        let mut all = BoxQuery::default();
+        for outcome in words.chain(others).chain([OutcomeWord::Unmatched]) {
+            for class in &classes {
+                for score in bounds {
+                    let (class, truth) = (class.clone(), Some(ClassName::new("*")));
+                    let iou = score.map(|_| Span { low: 0.5, includes_low: false, ..Span::ANY });
+                    let term = BoxTerm { class, truth, score, iou, ..BoxTerm::from(outcome) };
+                    let query = BoxQuery::from(term.clone());
+                    assert_eq!(Query::parse(&query.to_string()), Ok(query.into()));
+                    all.0.push(term);
+                }
+            }
+        }
+        assert_eq!(Query::parse(&all.to_string()), Ok(all.into()));
+        assert_eq!(Query::from(BoxQuery::default()), Query::default());
     }
 
     #[test]

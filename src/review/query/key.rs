@@ -72,7 +72,7 @@ pub(crate) enum Value {
     Change(String, Arc<[SampleId]>),
 }
 
-/// In the order of the help. The first key applies to words without a key.
+/// In the order of the help. The first key applies to words without a key, the second to all conditions on boxes.
 #[rustfmt::skip]
 pub(crate) static KEYS: [Key; 21] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
@@ -175,7 +175,7 @@ impl Key {
         let value = match self.takes {
             Takes::OptionalText | Takes::OptionalVerdict | Takes::Nothing => Value::Any,
             Takes::OptionalCount => Value::Number(Span { low: 1.0, ..Span::ANY }),
-            Takes::Outcome(word) => Value::Boxes(BoxTerm::from_outcome(word)),
+            Takes::Outcome(word) => Value::Boxes(word.into()),
             Takes::Text
             | Takes::Score
             | Takes::Iou
@@ -197,8 +197,11 @@ impl PartialEq for Key {
 impl Term {
     pub(crate) fn name(part: &str) -> Self {
         let value = Value::Text(part.to_lowercase());
-        let key = &KEYS[0];
-        Self { key, value }
+        Self { key: &KEYS[0], value }
+    }
+
+    pub(crate) fn from_boxes(boxes: BoxTerm) -> Self {
+        Self { key: &KEYS[1], value: Value::Boxes(boxes) }
     }
 
     /// Looks up the classes and the change named by the value.

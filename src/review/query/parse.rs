@@ -167,12 +167,9 @@ impl Parser<'_> {
         let lower = value.text.to_lowercase();
         let value = match key.takes {
             Takes::Text | Takes::OptionalText => Value::Text(lower),
-            Takes::Class => Value::Boxes(BoxTerm::from_class(ClassName::new(lower, word.at.start..value.at.end))),
-            Takes::TruthClass => {
-                let truth = Some(ClassName::new(lower, word.at.start..value.at.end));
-                Value::Boxes(BoxTerm { truth, ..BoxTerm::default() })
-            }
-            Takes::Error => Value::Boxes(BoxTerm::from_outcome(error_word(&value, &lower)?)),
+            Takes::Class => Value::Boxes(BoxTerm { class: Some(ClassName::new(&lower)), ..BoxTerm::default() }),
+            Takes::TruthClass => Value::Boxes(BoxTerm { truth: Some(ClassName::new(&lower)), ..BoxTerm::default() }),
+            Takes::Error => Value::Boxes(error_word(&value, &lower)?.into()),
             Takes::Change => Value::Change(lower, [].into()),
             Takes::OptionalVerdict => Value::Verdict(verdict(&value, &lower)?),
             Takes::Nothing | Takes::Outcome(_) | Takes::Score | Takes::Iou | Takes::OptionalCount => {
@@ -340,7 +337,6 @@ fn join_box_terms(mut nodes: Vec<Node>) -> Vec<Node> {
         let about = is_about_boxes(node);
         about || matches!(node, Node::Term(term) if ["score", "boxes"].contains(&term.key.word()))
     };
-    let mut key = None;
     let before = nodes[..place].iter_mut().filter_map(|node| (!is_joined(node)).then_some(())).count();
     let both = |one: Option<Span>, other: Span| Some(one.map_or(other, |one| one.and(other)));
     for node in nodes.extract_if(.., is_joined) {
@@ -351,7 +347,6 @@ fn join_box_terms(mut nodes: Vec<Node>) -> Vec<Node> {
             Value::Number(span) if term.key.word() == "score" => common.score = both(common.score, span),
             Value::Number(span) => common.boxes = both(common.boxes, span),
             Value::Boxes(boxes) => {
-                key.get_or_insert(term.key);
                 if let Some(iou) = boxes.iou {
                     common.iou = both(common.iou, iou);
                 }
@@ -365,17 +360,14 @@ fn join_box_terms(mut nodes: Vec<Node>) -> Vec<Node> {
     classes.extend(classes.is_empty().then_some(None));
     outcomes.extend(outcomes.is_empty().then_some(None));
     let terms = classes.iter().flat_map(|class| {
-        let (common, key) = (&common, key);
-        outcomes.iter().filter_map(move |outcome| {
-            let boxes = BoxTerm { class: class.clone(), outcome: *outcome, ..common.clone() };
-            Some(Node::Term(Term { key: key?, value: Value::Boxes(boxes) }))
-        })
+        let boxes = |outcome: &Option<_>| BoxTerm { class: class.clone(), outcome: *outcome, ..common.clone() };
+        outcomes.iter().map(move |outcome| Node::Term(Term::from_boxes(boxes(outcome))))
     });
     nodes.splice(before..before, terms);
     nodes
 }
 
-fn one_or(mut nodes: Vec<Node>, many: impl Fn(Vec<Node>) -> Node) -> Node {
+pub(crate) fn one_or(mut nodes: Vec<Node>, many: impl Fn(Vec<Node>) -> Node) -> Node {
     match (nodes.pop(), nodes.is_empty()) {
         (Some(only), true) => only,
         (last, _) => {
@@ -505,26 +497,8 @@ mod tests {
     }
 
     fn class(pattern: &str, score: Option<Span>, boxes: Option<Span>) -> Node {
-        let class = Some(ClassName::new(pattern.to_owned(), 0..0));
-        term("class", Value::Boxes(BoxTerm { class, score, boxes, ..BoxTerm::default() }))
-    }
-
-    /// Another test compares the ranges in the text.
-    fn without_places(node: Node) -> Node {
-        let all = |nodes: Vec<Node>| nodes.into_iter().map(without_places).collect();
-        match node {
-            Node::All(nodes) => Node::All(all(nodes)),
-            Node::Any(nodes) => Node::Any(all(nodes)),
-            Node::Not(node) => Node::Not(Box::new(without_places(*node))),
-            Node::Term(mut term) => {
-                if let Value::Boxes(boxes) = &mut term.value {
-                    for name in boxes.class.iter_mut().chain(&mut boxes.truth) {
-                        name.at = 0..0;
-                    }
-                }
-                Node::Term(term)
-            }
-        }
+        let class = Some(ClassName::new(pattern));
+        Node::Term(Term::from_boxes(BoxTerm { class, score, boxes, ..BoxTerm::default() }))
     }
 
     fn above(low: f32) -> Span {
@@ -536,8 +510,7 @@ mod tests {
     }
 
     fn check(text: &str, expected: Node) {
-        let got = Query::parse(text).map(|query| query.root.map(without_places));
-        assert_eq!(got, Ok(Some(expected)), "{text}");
+        assert_eq!(Query::parse(text).map(|query| query.root), Ok(Some(expected)), "{text}");
     }
 
     #[test]

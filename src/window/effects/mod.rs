@@ -27,7 +27,8 @@ use crate::project::{Project, StoreError};
 use crate::review::FilmBox;
 use crate::tasks::{self, TaskControl, Waker};
 use crate::window::state::{
-    BoxCountRequest, BrowseEvent, Effect, Event, Failure, FilePick, RequestId, SourceId, TaskId, TaskSignal, Ticket,
+    ArrangeEffect, BoxCountRequest, BrowseEvent, Effect, Event, Failure, FilePick, RequestId, SourceId, TaskId,
+    TaskSignal, Ticket,
 };
 use crate::window::{
     browse, canvas, endpoints, evaluation, export, filmstrip, jobs, judge, models, outputs, predict, project,
@@ -49,7 +50,7 @@ pub struct Effects {
     pub(crate) engine: predict::effects::EngineWorker,
     pub(crate) remote_inference: remote_inference::effects::RemoteWorker,
     pub(crate) model_inspection: models::add::effects::inspection::ModelInspector,
-    pub(crate) arrange: latest::LatestSender<search::effects::Request>,
+    pub(crate) arrange: latest::LatestSender<ArrangeEffect>,
     pub(crate) endpoints: endpoints::effects::auto_delete::EndpointDeleter,
 }
 
@@ -221,6 +222,9 @@ impl Effects {
             Effect::Project(effect) => project::effects::carry_out(self, effect),
             Effect::Browse(effect) => browse::effects::carry_out(self, effect),
             Effect::Review(effect) => judge::effects::carry_out(self, effect),
+            Effect::Search(effect) => {
+                self.arrange.put(effect);
+            }
             Effect::Evaluation(effect) => evaluation::effects::carry_out(self, effect),
         }
     }

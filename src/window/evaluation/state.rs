@@ -35,8 +35,6 @@ pub enum EvaluationCommand {
     ClearCorrections,
     /// Shows or hides the panel with the numbers.
     ShowPanel(bool),
-    /// Shows exactly these boxes: searches for their images, and opens the filmstrip with all classes.
-    ShowBoxes(String),
 }
 
 #[derive(Debug, Clone)]

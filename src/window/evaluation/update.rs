@@ -14,7 +14,7 @@ use crate::window::state::{
     Loadable, OpenedTruth, Overlay, State, TaskId, TaskKind, TruthAt, TruthReading, TruthRequest, TruthSource,
 };
 use crate::window::update::images;
-use crate::window::{project, search, tasks};
+use crate::window::{project, tasks};
 
 /// The name of the ground truth in the project.
 const TRUTH: &str = "ground_truth";
@@ -54,11 +54,6 @@ pub(crate) fn on_command(state: &mut State, command: EvaluationCommand) {
             correct(state, |corrections| *corrections = ClassCorrections::default());
         }
         EvaluationCommand::ShowPanel(is_shown) => show_panel(state, is_shown),
-        EvaluationCommand::ShowBoxes(query) => {
-            search::update::set_query(state, query);
-            state.settings.show_images_panel = true;
-            state.filmstrip.get_or_insert_default().class = None;
-        }
     }
 }
 

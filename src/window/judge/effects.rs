@@ -1,8 +1,8 @@
-//! Effects of searching, comparing and judging.
+//! Effects of comparing and judging.
 
 use crate::window::effects::Effects;
 use crate::window::state::ReviewEffect;
-use crate::window::{comparison, explain, search};
+use crate::window::{comparison, explain};
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: ReviewEffect) {
     let shared = &effects.shared;
@@ -15,8 +15,5 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: ReviewEffect) {
             explain::effects::explain(shared, &effects.engine, request, ticket);
         }
         ReviewEffect::Compare { request, ticket } => comparison::effects::compare(shared, request, ticket),
-        ReviewEffect::Arrange { id, pace, run, request } => {
-            effects.arrange.put(search::effects::Request { id, pace, run, what: request });
-        }
     }
 }

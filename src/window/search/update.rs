@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::SampleId;
-use crate::review::{Arrangement, Query, Sort, SortBy, Suppressed};
+use crate::review::{Arrangement, Query, QueryError, Sort, SortBy, Suppressed};
 use crate::window::search::state::OnArrival;
-use crate::window::state::{RequestId, ReviewEffect, State};
+use crate::window::state::{ArrangeEffect, RequestId, SearchCommand, SearchEvent, State};
 use crate::window::{browse, project};
 
 /// The name of the search and sort order in the project.
@@ -17,21 +17,45 @@ struct Search {
     sort: Sort,
 }
 
-pub(crate) fn set_query(state: &mut State, text: String) {
-    state.arranging.search_anew(text);
-    save_search(state);
-}
-
-/// Shows the first search result, now or when it is known.
-pub(crate) fn show_first_found(state: &mut State) {
-    state.arranging.show_first();
-    if state.basis().is_some_and(|basis| state.arranging.is_arranged(&basis)) {
-        arrived(state);
+pub(crate) fn on_command(state: &mut State, command: SearchCommand) {
+    match command {
+        SearchCommand::SetQuery(text) => search(state, Query::parse(&text), text),
+        SearchCommand::ShowBoxes(boxes) => {
+            let text = boxes.to_string();
+            search(state, Ok(boxes.into()), text);
+            state.settings.show_images_panel = true;
+            state.filmstrip.get_or_insert_default().class = None;
+        }
+        SearchCommand::ShowFirstFound => {
+            state.arranging.show_first();
+            if state.basis().is_some_and(|basis| state.arranging.is_arranged(&basis)) {
+                arrived(state);
+            }
+        }
+        SearchCommand::SetSort(sort) => {
+            state.arranging.sort_anew(sort);
+            save_search(state);
+        }
     }
 }
 
-pub(crate) fn set_sort(state: &mut State, sort: Sort) {
-    state.arranging.sort_anew(sort);
+pub(crate) fn on_event(state: &mut State, event: SearchEvent) {
+    match event {
+        SearchEvent::Arranged { id, arrangement, suppressed } => arranged(state, id, arrangement, suppressed),
+        SearchEvent::Counted { id, statistics } => state.arranging.take_statistics(id, statistics),
+        SearchEvent::Failed { id, reason } => {
+            state.arranging.cancel(id);
+            state.report_problem(format!("The images could not be sorted and filtered: {reason}"));
+        }
+    }
+}
+
+pub(crate) fn clear(state: &mut State) {
+    search(state, Ok(Query::default()), String::new());
+}
+
+fn search(state: &mut State, query: Result<Query, QueryError>, text: String) {
+    state.arranging.search_anew(query, text);
     save_search(state);
 }
 
@@ -74,7 +98,7 @@ pub(crate) fn follow(state: &mut State) {
         return;
     };
     let id = RequestId(state.ids.next());
-    state.effects.push(ReviewEffect::Arrange {
+    state.effects.push(ArrangeEffect {
         id,
         pace,
         run: state.source_id().zip(state.run_id()),
@@ -83,7 +107,7 @@ pub(crate) fn follow(state: &mut State) {
     state.arranging.begin(id, basis);
 }
 
-pub(crate) fn arranged(state: &mut State, id: RequestId, arrangement: Arrangement, suppressed: Option<Suppressed>) {
+fn arranged(state: &mut State, id: RequestId, arrangement: Arrangement, suppressed: Option<Suppressed>) {
     let before = state.order();
     let is_other_search = state.arranging.is_searching();
     if !state.arranging.take_arrangement(id, arrangement) {
@@ -115,12 +139,6 @@ fn arrived(state: &mut State) -> bool {
         browse::update::show(state, first);
     }
     first.is_some()
-}
-
-pub(crate) fn failed(state: &mut State, id: RequestId, reason: &str) {
-    state.arranging.cancel(id);
-    let problem = format!("The images could not be sorted and filtered: {reason}");
-    state.report_problem(problem);
 }
 
 /// The position this many steps from the shown sample, or from its former position if it was filtered out.

@@ -10,11 +10,12 @@ use crate::domain::{
 use crate::review::FilmBox;
 use crate::tasks::TaskControl;
 use crate::window::state::{
-    BrowseCommand, BrowseEffect, BrowseEvent, EndpointsCommand, EndpointsEffect, EndpointsEvent, EvaluationCommand,
-    EvaluationEffect, EvaluationEvent, ExportCommand, ExportEffect, ExportEvent, InferenceCommand, InferenceEffect,
-    InferenceEvent, JobsCommand, JobsEffect, JobsEvent, ModelsCommand, ModelsEffect, ModelsEvent, OutputsCommand,
-    OutputsEffect, OutputsEvent, ProjectCommand, ProjectEffect, ProjectEvent, ReviewCommand, ReviewEffect, ReviewEvent,
-    S3Command, S3Effect, S3Event, UploadCommand, UploadEffect, UploadEvent,
+    ArrangeEffect, BrowseCommand, BrowseEffect, BrowseEvent, EndpointsCommand, EndpointsEffect, EndpointsEvent,
+    EvaluationCommand, EvaluationEffect, EvaluationEvent, ExportCommand, ExportEffect, ExportEvent, InferenceCommand,
+    InferenceEffect, InferenceEvent, JobsCommand, JobsEffect, JobsEvent, ModelsCommand, ModelsEffect, ModelsEvent,
+    OutputsCommand, OutputsEffect, OutputsEvent, ProjectCommand, ProjectEffect, ProjectEvent, ReviewCommand,
+    ReviewEffect, ReviewEvent, S3Command, S3Effect, S3Event, SearchCommand, SearchEvent, UploadCommand, UploadEffect,
+    UploadEvent,
 };
 
 /// A command, sent by panels and at startup.
@@ -46,6 +47,7 @@ pub enum Command {
     Project(ProjectCommand),
     Browse(BrowseCommand),
     Review(ReviewCommand),
+    Search(SearchCommand),
     Evaluation(EvaluationCommand),
 }
 
@@ -97,6 +99,7 @@ pub enum Event {
     Project(ProjectEvent),
     Browse(BrowseEvent),
     Review(ReviewEvent),
+    Search(SearchEvent),
     Evaluation(EvaluationEvent),
 }
 
@@ -252,6 +255,7 @@ pub enum Effect {
     Project(ProjectEffect),
     Browse(BrowseEffect),
     Review(ReviewEffect),
+    Search(ArrangeEffect),
     Evaluation(EvaluationEffect),
 }
 
@@ -363,5 +367,6 @@ areas!(
     Project(ProjectCommand, ProjectEffect, ProjectEvent),
     Browse(BrowseCommand, BrowseEffect, BrowseEvent),
     Review(ReviewCommand, ReviewEffect, ReviewEvent),
+    Search(SearchCommand, ArrangeEffect, SearchEvent),
     Evaluation(EvaluationCommand, EvaluationEffect, EvaluationEvent),
 );

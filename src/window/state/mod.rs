@@ -74,7 +74,9 @@ pub use crate::window::s3::state::sign_in::{SignIn, SignIns};
 pub use crate::window::s3::state::tree::{FolderListing, S3FolderPage, S3Row, S3RowKind, S3Tree};
 pub use crate::window::s3::state::{S3Command, S3Effect, S3Event, S3Picker, S3Start};
 pub use crate::window::search::state::order::Order;
-pub use crate::window::search::state::{Arranging, Pace, ScrollRequest, ScrollTarget};
+pub use crate::window::search::state::{
+    ArrangeEffect, Arranging, Pace, ScrollRequest, ScrollTarget, SearchCommand, SearchEvent,
+};
 pub use crate::window::tasks::state::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome, Ticket};
 pub use crate::window::upload::state::{
     UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded, Uploading,

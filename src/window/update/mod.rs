@@ -89,6 +89,7 @@ fn on_command(state: &mut State, command: Command) {
         Command::Project(command) => project::update::on_command(state, command),
         Command::Browse(command) => browse::update::on_command(state, command),
         Command::Review(command) => judge::update::on_command(state, command),
+        Command::Search(command) => search::update::on_command(state, command),
         Command::Evaluation(command) => evaluation::update::on_command(state, command),
     }
 }
@@ -183,7 +184,7 @@ fn on_image_action(state: &mut State, action: Action) {
         Action::PredictAll => predict::update::predict::predict_all(state),
         Action::PredictFiltered => predict::update::predict::predict_filtered(state),
         Action::Search => search::update::focus_search(state),
-        Action::ClearSearch => search::update::set_query(state, String::new()),
+        Action::ClearSearch => search::update::clear(state),
         Action::Filmstrip => filmstrip::update::toggle(state),
         Action::Explain => explain::update::explain(state),
         Action::NextBox => canvas::update::walk_boxes(state, 1),
@@ -232,6 +233,7 @@ fn on_event(state: &mut State, event: Event) {
         Event::Project(event) => project::update::on_event(state, event),
         Event::Browse(event) => browse::update::on_event(state, event),
         Event::Review(event) => judge::update::on_event(state, event),
+        Event::Search(event) => search::update::on_event(state, event),
         Event::Evaluation(event) => evaluation::update::on_event(state, event),
     }
 }

@@ -44,7 +44,7 @@ fn event(state: &mut State, event: impl Into<Event>) -> Vec<Effect> {
 }
 
 fn without_orders(mut effects: Vec<Effect>) -> Vec<Effect> {
-    effects.retain(|effect| !matches!(effect, Effect::Review(ReviewEffect::Arrange { .. })));
+    effects.retain(|effect| !matches!(effect, Effect::Search(_)));
     effects
 }
 

@@ -12,8 +12,8 @@ use crate::domain::{ModelTask, RunId};
 use crate::evaluation::{AgreementSummary, ClassChange, ImageAgreement, Interval, Metrics};
 use crate::review::{Direction, Sort, SortBy, change_term, has_term, with_term, without_changes};
 use crate::window::state::{
-    Action, Command, Commands, CompareLayout, Comparing, EvaluatedRun, Loadable, ReviewCommand, Run, State, TaskId,
-    TaskSignal,
+    Action, Command, Commands, CompareLayout, Comparing, EvaluatedRun, Loadable, ReviewCommand, Run, SearchCommand,
+    State, TaskId, TaskSignal,
 };
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
@@ -284,7 +284,7 @@ fn class_change_ui(ui: &mut Ui, state: &State, [from, to]: [&str; 2], change: &C
     if row.clicked() {
         let others = without_changes(text);
         let text = if is_on { others } else { with_term(&others, &term) };
-        commands.push(ReviewCommand::SetQuery(text));
+        commands.push(SearchCommand::SetQuery(text));
     }
     row.accessible_name(format!("{name}, {images}"));
 }
@@ -350,9 +350,9 @@ fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Commands
                 }
             );
             if button.on_hover_text(hover).clicked() {
-                commands.push(ReviewCommand::SetQuery(term.to_owned()));
+                commands.push(SearchCommand::SetQuery(term.to_owned()));
                 let direction = if term == "better" { Direction::Ascending } else { Direction::Descending };
-                commands.push(ReviewCommand::SetSort(Sort { by: SortBy::ErrorChange, direction }));
+                commands.push(SearchCommand::SetSort(Sort { by: SortBy::ErrorChange, direction }));
             }
         }
     });

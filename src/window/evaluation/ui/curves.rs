@@ -7,9 +7,9 @@ use eframe::egui::{
 
 use crate::domain::decimal;
 use crate::evaluation::{ClassificationMetrics, Curve, CurvePoint, Metrics, ReliabilityBin};
-use crate::review::ClassOutcomes;
-use crate::window::evaluation::ui::{Shown, queries, show_boxes};
-use crate::window::state::{Commands, ReviewCommand, ViewChange};
+use crate::review::{BoxQuery, BoxTerm, ClassName, ClassOutcomes, Span};
+use crate::window::evaluation::ui::Shown;
+use crate::window::state::{Commands, ReviewCommand, SearchCommand, ViewChange};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::image_count;
 
@@ -109,7 +109,7 @@ struct Charts<'c> {
     curve: &'c Curve,
     threshold: Threshold,
     /// The search for the boxes of the curves.
-    query: String,
+    query: BoxQuery,
     size: Vec2,
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn curves_ui(ui: &mut Ui, shown: &Shown<'_>, place: Option<u32>, heig
         return;
     }
     let threshold = Threshold::new(shown, place);
-    let query = place.map_or_else(|| queries::ALL.to_owned(), |place| shown.all(place));
+    let query = shown.compared(place);
     let width = ui.available_width();
     let is_narrow = width < NARROW;
     let size = vec2(if is_narrow { width } else { (width - 16.0) / 2.0 }, height);
@@ -272,7 +272,7 @@ impl Charts<'_> {
             commands.push(self.threshold.change(new));
         }
         if response.clicked() {
-            show_boxes(commands, self.query.clone());
+            commands.push(SearchCommand::ShowBoxes(self.query.clone()));
         }
         let response = response.clone().on_hover_cursor(CursorIcon::ResizeHorizontal);
         // The numbers that a click selects: on a steep part, those at its end rather than in between.
@@ -327,7 +327,7 @@ pub(crate) fn reliability_ui(ui: &mut Ui, metrics: &ClassificationMetrics, comma
     let most = metrics.reliability.iter().map(|bin| bin.images).max().unwrap_or(0).max(1);
     for bin in &metrics.reliability {
         if bin_ui(ui, &chart, bin, most) {
-            show_boxes(commands, queries::bin(bin));
+            commands.push(SearchCommand::ShowBoxes(images_in(bin).into()));
         }
     }
     let diagonal = [chart.at(0.0, 0.0), chart.at(1.0, 1.0)];
@@ -335,6 +335,19 @@ pub(crate) fn reliability_ui(ui: &mut Ui, metrics: &ClassificationMetrics, comma
     ui.painter().extend(Shape::dashed_line(&diagonal, line, 5.0, 4.0));
     let says = "Bars: accuracy (darker = more images). Line: mean score. Calibrated scores reach the dashed line";
     ui.add(Label::new(RichText::new(says).small().weak()).wrap());
+}
+
+/// The images in a bar.
+fn images_in(bin: &ReliabilityBin) -> BoxTerm {
+    let high = if bin.to >= 1.0 { f32::INFINITY } else { lowest_score(bin.to) };
+    let score = Some(Span { low: lowest_score(bin.from), high, includes_high: false, ..Span::ANY });
+    BoxTerm { truth: Some(ClassName::new("*")), score, ..BoxTerm::default() }
+}
+
+/// Scores are `f32`: the lowest one that is not below a bound.
+fn lowest_score(bound: f64) -> f32 {
+    let nearest = bound as f32;
+    if decimal(nearest) < bound { nearest.next_up() } else { nearest }
 }
 
 /// The whole height is clickable, because a bar of 0% has none.
@@ -369,4 +382,22 @@ fn bin_ui(ui: &Ui, chart: &Chart, bin: &ReliabilityBin, most: usize) -> bool {
         ui.painter().rect_stroke(place, 0.0, stroke, StrokeKind::Inside);
     }
     response.on_hover_text(format!("{text}\nClick to show them")).clicked()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bound_round_trips_as_the_lowest_score() {
+        for bins in [10, 15, 20] {
+            for bin in 0..=bins {
+                let bound = f64::from(bin) / f64::from(bins);
+                let score = lowest_score(bound);
+                assert!(decimal(score) >= bound && (score == 0.0 || decimal(score.next_down()) < bound), "{bound}");
+                let read = score.to_string().parse::<f64>().unwrap() as f32;
+                assert_eq!(read, score);
+            }
+        }
+    }
 }

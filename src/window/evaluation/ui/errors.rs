@@ -3,9 +3,9 @@
 use eframe::egui::{Align2, CornerRadius, Rect, Role, Sense, TextStyle, Ui, WidgetInfo, pos2, vec2};
 
 use crate::evaluation::DetectionMetrics;
-use crate::review::OutcomeKind;
-use crate::window::evaluation::ui::{Shown, queries, show_boxes};
-use crate::window::state::Commands;
+use crate::review::{OutcomeKind, OutcomeWord};
+use crate::window::evaluation::ui::Shown;
+use crate::window::state::{Commands, SearchCommand};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{grouped, truncated};
 
@@ -38,7 +38,8 @@ pub(crate) fn errors_ui(ui: &mut Ui, shown: &Shown<'_>, metrics: &DetectionMetri
     for (kind, row) in KINDS.into_iter().zip(&rows) {
         let shares = [row.count as f32 / most, (row.cost / dearest) as f32];
         if row_ui(ui, row, shares, meaning(kind)) {
-            show_boxes(commands, kind.map_or_else(|| queries::MISSED.to_owned(), queries::error));
+            let outcome = kind.map_or(OutcomeWord::Missed, OutcomeWord::Error);
+            commands.push(SearchCommand::ShowBoxes(outcome.into()));
         }
     }
 }

@@ -9,8 +9,8 @@ use eframe::egui::{
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::review::Statistics;
-use crate::window::evaluation::ui::{Shown, show_boxes};
-use crate::window::state::Commands;
+use crate::window::evaluation::ui::Shown;
+use crate::window::state::{Commands, SearchCommand};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{grouped, truncated};
 
@@ -37,8 +37,8 @@ pub(crate) struct MatrixMemory {
     side: Option<f32>,
     /// The side that was drawn last.
     drawn_side: f32,
-    /// The last clicked cell: its position and its search.
-    clicked: Option<([Option<u32>; 2], String)>,
+    /// The last clicked cell.
+    clicked: Option<[Option<u32>; 2]>,
     /// Rearranged only when the numbers or the selected classes change.
     arranged: Option<Arranged>,
 }
@@ -180,17 +180,12 @@ pub(crate) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemor
     let side = memory.side.unwrap_or_else(|| fitting_side(all.size(), lines, arranged.rows));
     memory.drawn_side = side;
     let text = shown.state.arranging.text();
-    let outlined = memory
-        .clicked
-        .as_ref()
-        .filter(|([truth, predicted], query)| query == text && shown.cell(*truth, *predicted) == *query);
-    let outlined = outlined.map(|(place, _)| *place);
+    let outlined = memory.clicked.filter(|[truth, predicted]| shown.cell(*truth, *predicted).to_string() == text);
     let drawn = cells_ui(ui, shown, (arranged, memory.normalize, outlined), all, side);
     names_ui(ui, shown, arranged, all, side, &drawn);
     if let Some(place) = drawn.clicked {
-        let query = shown.cell(place[0], place[1]);
-        show_boxes(commands, query.clone());
-        memory.clicked = Some((place, query));
+        commands.push(SearchCommand::ShowBoxes(shown.cell(place[0], place[1])));
+        memory.clicked = Some(place);
         // The filmstrip takes some of the space, and the cell should stay under the pointer.
         memory.side = Some(side);
     }

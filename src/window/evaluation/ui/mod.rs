@@ -7,7 +7,6 @@ mod matching;
 mod matrix;
 pub(crate) mod open_annotations;
 mod overview;
-mod queries;
 mod table;
 
 use std::sync::Arc;
@@ -17,8 +16,8 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::domain::LabelSet;
 use crate::evaluation::{Evaluated, Metrics};
-use crate::review::{OutcomeCounts, Outcomes, Statistics};
-use crate::window::state::{Commands, EvaluationCommand, State};
+use crate::review::{BoxQuery, BoxTerm, ClassName, OutcomeCounts, OutcomeKind, OutcomeWord, Outcomes, Statistics};
+use crate::window::state::{Commands, State};
 
 /// The panel's state between frames.
 #[derive(Default)]
@@ -77,6 +76,47 @@ impl<'s> Shown<'s> {
     fn name(&self, place: u32) -> &'s str {
         self.outcomes.classes.get(place as usize).map_or("", |class| class.name.as_str())
     }
+
+    /// Everything with this outcome and ground-truth class.
+    fn of_class(&self, outcome: OutcomeWord, index: u32) -> BoxQuery {
+        match outcome {
+            OutcomeWord::Wrong => self.of_model(&outcome.into(), index),
+            _ => BoxTerm { truth: self.truth(index), ..outcome.into() }.into(),
+        }
+    }
+
+    /// Correct and wrong boxes of a ground-truth class, or of all.
+    fn compared(&self, index: Option<u32>) -> BoxQuery {
+        let boxes = [OutcomeWord::Right, OutcomeWord::Wrong].map(|outcome| match index {
+            Some(index) => self.of_class(outcome, index).0,
+            None => vec![outcome.into()],
+        });
+        BoxQuery(boxes.concat())
+    }
+
+    /// A cell of the confusion matrix; `None` is the background, or the column of missed objects.
+    fn cell(&self, truth: Option<u32>, predicted: Option<u32>) -> BoxQuery {
+        match (truth, predicted) {
+            (Some(truth), Some(predicted)) if truth == predicted => self.of_class(OutcomeWord::Right, truth),
+            (Some(truth), Some(predicted)) => {
+                let confused = BoxTerm::from(OutcomeWord::Error(OutcomeKind::Class));
+                self.of_model(&BoxTerm { truth: self.truth(truth), ..confused }, predicted)
+            }
+            (None, Some(predicted)) => self.of_model(&OutcomeWord::Unmatched.into(), predicted),
+            (Some(truth), None) => self.of_class(OutcomeWord::Missed, truth),
+            (None, None) => BoxQuery::default(),
+        }
+    }
+
+    fn truth(&self, index: u32) -> Option<ClassName> {
+        ClassName::exact_truth(&self.outcomes.classes, index)
+    }
+
+    /// Several classes of the model can match one ground-truth class.
+    fn of_model(&self, term: &BoxTerm, index: u32) -> BoxQuery {
+        let classes = self.outcomes.model_classes(index).map(|class| Some(ClassName::exact(self.labels, class)));
+        BoxQuery(classes.map(|class| BoxTerm { class, ..term.clone() }).collect())
+    }
 }
 
 pub(crate) fn evaluation_ui(ui: &mut Ui, state: &State, memory: &mut EvaluationMemory, commands: &mut Commands) {
@@ -127,10 +167,6 @@ fn parts_ui(ui: &mut Ui, part: &mut Part, takes_keyboard: bool) {
         }
     });
     ui.separator();
-}
-
-fn show_boxes(commands: &mut Commands, query: String) {
-    commands.push(EvaluationCommand::ShowBoxes(query));
 }
 
 /// A fraction or an average as written in papers: `0.452`.

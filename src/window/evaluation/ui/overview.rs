@@ -9,11 +9,11 @@ use crate::domain::ModelTask;
 use crate::evaluation::{
     ClassificationIntervals, ClassificationMetrics, DetectionIntervals, DetectionMetrics, Interval, Metrics,
 };
-use crate::review::{ClassOutcomes, OutcomeKind};
+use crate::review::{ClassOutcomes, OutcomeKind, OutcomeWord};
 use crate::window::evaluation::ui::curves::{Threshold, curves_ui, reliability_ui};
 use crate::window::evaluation::ui::errors::errors_ui;
-use crate::window::evaluation::ui::{Shown, decimals, queries, show_boxes};
-use crate::window::state::{Commands, EvaluationCommand};
+use crate::window::evaluation::ui::{Shown, decimals};
+use crate::window::state::{Commands, EvaluationCommand, SearchCommand};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{grouped, key_value_ui, note_ui, section_ui, strong};
 
@@ -112,12 +112,12 @@ fn threshold_ui(
     });
     ui.horizontal_wrapped(|ui| {
         let counts = [
-            (correct, "TP", "True positives", queries::RIGHT),
-            (wrong, "FP", "False positives", queries::WRONG),
-            (false_negatives, "FN", "False negatives: undetected objects", queries::NOT_FOUND),
+            (correct, "TP", "True positives", OutcomeWord::Right),
+            (wrong, "FP", "False positives", OutcomeWord::Wrong),
+            (false_negatives, "FN", "False negatives: undetected objects", OutcomeWord::NotFound),
         ];
-        for (count, what, meaning, query) in counts {
-            count_button_ui(ui, (count, what), meaning, query, commands);
+        for (count, what, meaning, outcome) in counts {
+            count_button_ui(ui, (count, what), meaning, outcome, commands);
         }
     });
     if let Some(best) = metrics.best {
@@ -133,11 +133,17 @@ fn threshold_ui(
     }
 }
 
-fn count_button_ui(ui: &mut Ui, (count, what): (u64, &str), meaning: &str, query: &str, commands: &mut Commands) {
+fn count_button_ui(
+    ui: &mut Ui,
+    (count, what): (u64, &str),
+    meaning: &str,
+    outcome: OutcomeWord,
+    commands: &mut Commands,
+) {
     let text = format!("{} {what}", grouped(count as usize));
     let button = ui.add_enabled(count > 0, Button::new(text));
     if button.on_hover_text(format!("{meaning}; click to show them")).clicked() {
-        show_boxes(commands, query.to_owned());
+        commands.push(SearchCommand::ShowBoxes(outcome.into()));
     }
 }
 
@@ -162,8 +168,8 @@ fn classification_ui(
     ui.horizontal_wrapped(|ui| {
         let right = shown.counts.kind(OutcomeKind::Correct);
         let wrong = shown.counts.kind(OutcomeKind::Class);
-        count_button_ui(ui, (right, "correct"), "Images whose top class is correct", queries::RIGHT, commands);
-        count_button_ui(ui, (wrong, "wrong"), "Images whose top class is wrong", queries::WRONG, commands);
+        count_button_ui(ui, (right, "correct"), "Images whose top class is correct", OutcomeWord::Right, commands);
+        count_button_ui(ui, (wrong, "wrong"), "Images whose top class is wrong", OutcomeWord::Wrong, commands);
     });
     ui.separator();
     section_ui(ui, "Reliability", true, |ui| reliability_ui(ui, metrics, commands));

@@ -3,10 +3,10 @@
 use eframe::egui::{Rect, Role, ScrollArea, Sense, Stroke, Ui, WidgetInfo};
 
 use crate::evaluation::{EvaluatedClass, Metrics};
-use crate::review::ClassOutcomes;
+use crate::review::{ClassOutcomes, OutcomeWord};
 use crate::window::evaluation::ui::curves::curves_ui;
-use crate::window::evaluation::ui::{Shown, decimals, queries, show_boxes};
-use crate::window::state::Commands;
+use crate::window::evaluation::ui::{Shown, decimals};
+use crate::window::state::{Commands, SearchCommand};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
     ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, grouped, strong, table_number_ui,
@@ -45,7 +45,7 @@ const fn column(title: &'static str, number: fn(&Numbers) -> Option<f64>, toolti
 const fn count(
     title: &'static str,
     number: fn(&Numbers) -> Option<f64>,
-    outcome: Option<&'static str>,
+    outcome: Option<OutcomeWord>,
     tooltip: &'static str,
 ) -> Column {
     let text = |count: Option<f64>| count.map_or_else(String::new, |count| grouped(count as usize));
@@ -58,12 +58,22 @@ const COLUMNS: [Column; 10] = [
     column("Precision", |row| row.counts.precision(), "Fraction of the class's visible predictions that are correct"),
     column("Recall", |row| row.counts.recall(), "Fraction of the class's ground truth that was found"),
     column("F1", |row| row.counts.f1(), "Harmonic mean of precision and recall"),
-    count("TP", |row| Some(row.counts.correct as f64), Some(queries::RIGHT), "True positives with the current filters"),
-    count("FP", |row| Some(row.counts.wrong as f64), Some(queries::WRONG), "False positives with the current filters"),
+    count(
+        "TP",
+        |row| Some(row.counts.correct as f64),
+        Some(OutcomeWord::Right),
+        "True positives with the current filters",
+    ),
+    count(
+        "FP",
+        |row| Some(row.counts.wrong as f64),
+        Some(OutcomeWord::Wrong),
+        "False positives with the current filters",
+    ),
     count(
         "FN",
         |row| Some(row.counts.false_negatives as f64),
-        Some(queries::NOT_FOUND),
+        Some(OutcomeWord::NotFound),
         "False negatives with the current filters",
     ),
     count("GT", |row| Some(row.truths as f64), None, "Ground-truth objects or images of the class"),
@@ -153,7 +163,7 @@ fn row_ui(
         };
         let says = format!("{text} {} for {name}", column.title);
         if count_ui(ui, cell, (row.place, column.title), &text, &says) {
-            show_boxes(commands, shown.of_class(outcome, row.place));
+            commands.push(SearchCommand::ShowBoxes(shown.of_class(outcome, row.place)));
         }
     }
     let tooltip = match class {

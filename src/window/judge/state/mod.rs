@@ -1,23 +1,17 @@
-//! Commands, effects and events about searching, comparing and judging.
+//! Commands, effects and events about comparing and judging.
 
 pub(crate) mod judgments;
 
 use crate::domain::{Saliency, SampleSet};
 use crate::evaluation::Agreement;
-use crate::review::{
-    ArrangeRequest, Arrangement, FilmBox, FilmFrame, FilmOrder, FilmRequest, Sort, Statistics, Suppressed,
-};
+use crate::review::{FilmBox, FilmFrame, FilmOrder, FilmRequest};
 use crate::window::state::{
-    Arc, CanvasView, CompareLayout, CompareRequest, CropRequest, ExplainRequest, Failure, Pace, RequestId, RunId,
-    SampleId, SourceId, TaskId, Ticket, Verdict, ViewChange, ViewNumber,
+    Arc, CanvasView, CompareLayout, CompareRequest, CropRequest, ExplainRequest, Failure, RequestId, RunId, SampleId,
+    SourceId, TaskId, Ticket, Verdict, ViewChange, ViewNumber,
 };
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReviewCommand {
-    SetQuery(String),
-    /// Shows the first search result.
-    ShowFirstFound,
-    SetSort(Sort),
     SetCanvas(CanvasView),
     SelectBox(Option<usize>),
     /// Shows one sample with one of its boxes selected.
@@ -71,14 +65,6 @@ pub enum ReviewEffect {
     Explain { request: ExplainRequest, ticket: Ticket },
     /// Compare the predictions of two runs, left and right, image by image.
     Compare { request: CompareRequest, ticket: Ticket },
-    /// Search, sort and count. Replaces the previous request.
-    Arrange {
-        id: RequestId,
-        pace: Pace,
-        /// The run whose predictions are in the request: the positions of their boxes are in the project.
-        run: Option<(SourceId, RunId)>,
-        request: Box<ArrangeRequest>,
-    },
 }
 
 #[derive(Debug)]
@@ -88,24 +74,5 @@ pub enum ReviewEvent {
     /// The parts of the shown image that a prediction depends on, or why they are unknown.
     Explained(TaskId, Result<Arc<Saliency>, Failure>),
     /// All boxes of the class in the open strip.
-    FilmstripGathered {
-        id: RequestId,
-        frames: Vec<FilmFrame>,
-    },
-    /// The requested order.
-    Arranged {
-        id: RequestId,
-        arrangement: Arrangement,
-        /// The boxes hidden by better ones, if the view hides any.
-        suppressed: Option<Suppressed>,
-    },
-    /// The statistics of the order, which come last; `None` without a run.
-    Counted {
-        id: RequestId,
-        statistics: Option<Statistics>,
-    },
-    ArrangeFailed {
-        id: RequestId,
-        reason: String,
-    },
+    FilmstripGathered { id: RequestId, frames: Vec<FilmFrame> },
 }

@@ -1,15 +1,12 @@
-//! Dispatches commands and events about searching, comparing and judging.
+//! Dispatches commands and events about comparing and judging.
 
 pub(crate) mod verdicts;
 
 use crate::window::state::{ReviewCommand, ReviewEvent, State};
-use crate::window::{canvas, comparison, evaluation, explain, filmstrip, search};
+use crate::window::{canvas, comparison, evaluation, explain, filmstrip};
 
 pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
     match command {
-        ReviewCommand::SetQuery(text) => search::update::set_query(state, text),
-        ReviewCommand::ShowFirstFound => search::update::show_first_found(state),
-        ReviewCommand::SetSort(sort) => search::update::set_sort(state, sort),
         ReviewCommand::SetCanvas(view) => {
             state.canvas = view;
             state.canvas_requests.clear();
@@ -66,10 +63,5 @@ pub(crate) fn on_event(state: &mut State, event: ReviewEvent) {
             }
         }
         ReviewEvent::Explained(task, result) => explain::update::explained(state, task, result),
-        ReviewEvent::Arranged { id, arrangement, suppressed } => {
-            search::update::arranged(state, id, arrangement, suppressed);
-        }
-        ReviewEvent::Counted { id, statistics } => state.arranging.take_statistics(id, statistics),
-        ReviewEvent::ArrangeFailed { id, reason } => search::update::failed(state, id, &reason),
     }
 }

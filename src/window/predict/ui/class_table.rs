@@ -8,7 +8,7 @@ use eframe::egui::{Rect, Response, Role, ScrollArea, Sense, Stroke, StrokeKind, 
 
 use crate::domain::{LabelSet, ModelTask};
 use crate::review::{ClassRow, Statistics, class_term, has_term, with_term, without_term};
-use crate::window::state::{Commands, ReviewCommand, Run, State};
+use crate::window::state::{Commands, ReviewCommand, Run, SearchCommand, State};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
     ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, box_count, grouped, image_count, table_number_ui,
@@ -195,7 +195,7 @@ fn row_ui(
         let others = counted(state).into_iter().flat_map(|(run, statistics)| named(statistics, run));
         let without = others.fold(text.to_owned(), |text, (other, _)| without_term(&text, &class_term(&other)));
         let text = if is_searched { without } else { with_term(&without, &term) };
-        commands.push(ReviewCommand::SetQuery(text));
+        commands.push(SearchCommand::SetQuery(text));
     }
 }
 

@@ -9,11 +9,51 @@ use std::sync::Arc;
 
 use crate::domain::{RunId, ViewSettings};
 use crate::review::{
-    ArrangeRequest, Arrangement, Completion, FilterCounts, OutcomeClass, Query, QueryError, Sort, Statistics,
+    ArrangeRequest, Arrangement, BoxQuery, Completion, FilterCounts, OutcomeClass, Query, QueryError, Sort, Statistics,
     Suppressed, complete,
 };
 use crate::window::state;
 use crate::window::state::{Derived, Evaluating, Loadable, Order, RequestId, Run, RunEvaluation, SourceId, State};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SearchCommand {
+    SetQuery(String),
+    /// Searches for boxes, and shows them in the filmstrip.
+    ShowBoxes(BoxQuery),
+    /// Shows the first search result.
+    ShowFirstFound,
+    SetSort(Sort),
+}
+
+/// Search, sort and count. Replaces the previous request.
+#[derive(Debug, Clone)]
+pub struct ArrangeEffect {
+    pub id: RequestId,
+    pub pace: Pace,
+    /// The run whose predictions are in the request: the positions of their boxes are in the project.
+    pub run: Option<(SourceId, RunId)>,
+    pub request: Box<ArrangeRequest>,
+}
+
+#[derive(Debug)]
+pub enum SearchEvent {
+    /// The requested order.
+    Arranged {
+        id: RequestId,
+        arrangement: Arrangement,
+        /// The boxes hidden by better ones, if the view hides any.
+        suppressed: Option<Suppressed>,
+    },
+    /// The statistics of the order, which come last; `None` without a run.
+    Counted {
+        id: RequestId,
+        statistics: Option<Statistics>,
+    },
+    Failed {
+        id: RequestId,
+        reason: String,
+    },
+}
 
 /// The search field, the sort menu and their results.
 #[derive(Debug, Default)]
@@ -156,7 +196,11 @@ impl Arranging {
     }
 
     pub(crate) fn set_text(&mut self, text: String) {
-        match Query::parse(&text) {
+        self.set_query(Query::parse(&text), text);
+    }
+
+    fn set_query(&mut self, query: Result<Query, QueryError>, text: String) {
+        match query {
             Ok(query) => {
                 self.query = query;
                 self.error = None;
@@ -184,9 +228,9 @@ impl Arranging {
     }
 
     /// Starts a search. Results start at the first one; without a search, the grid scrolls to the shown image.
-    pub(crate) fn search_anew(&mut self, text: String) {
+    pub(crate) fn search_anew(&mut self, query: Result<Query, QueryError>, text: String) {
         let before = self.query.clone();
-        self.set_text(text);
+        self.set_query(query, text);
         if self.query != before {
             let target = if self.query.is_empty() { ScrollTarget::ShownImage } else { ScrollTarget::FirstImage };
             self.on_arrival.get_or_insert(OnArrival::ScrollTo(target));
@@ -301,16 +345,13 @@ impl State {
     }
 
     /// The parts of the query that cannot match with the current model, with reasons.
-    pub fn query_warnings(&self) -> Vec<QueryError> {
+    pub fn query_warnings(&self) -> Vec<String> {
         let query = &self.arranging.query;
         let warnings = |run: &Run| query.warnings(run.task(), run.labels(), self.truth_classes());
         let mut warnings = self.run().map(warnings).unwrap_or_default();
         let compared = self.comparing.as_ref();
         if query.needs_comparison() && compared.is_none_or(|it| it.agreement().is_none()) {
-            warnings.push(QueryError {
-                at: 0..self.arranging.text.len(),
-                message: "“changed” needs a comparison; compare two runs under Runs".to_owned(),
-            });
+            warnings.push("“changed” needs a comparison; compare two runs under Runs".to_owned());
         }
         if query.needs_truth() && self.evaluated().is_none() {
             let message = match &self.evaluating {
@@ -318,7 +359,7 @@ impl State {
                 Some(_) if self.search_awaits_evaluation() => "This search is waiting for the evaluation",
                 Some(_) => "This search needs the evaluation, which failed or was canceled; see the Evaluation panel",
             };
-            warnings.push(QueryError { at: 0..self.arranging.text.len(), message: message.to_owned() });
+            warnings.push(message.to_owned());
         }
         warnings
     }

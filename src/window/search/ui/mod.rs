@@ -16,7 +16,7 @@ use crate::domain::{ModelTask, capitalized};
 use crate::review::{
     Completion, Direction, FilterCounts, Query, Sort, SortBy, VerdictKind, has_term, with_term, without_term,
 };
-use crate::window::state::{self, Action, Commands, ReviewCommand, State};
+use crate::window::state::{self, Action, Commands, SearchCommand, State};
 use crate::window::ui::theme;
 use crate::window::ui::typing::{stepped_line, taken_line_steps};
 use crate::window::ui::widgets::{
@@ -101,10 +101,10 @@ fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mu
     field.accessible_name("Search");
     if memory.draft != memory.seen {
         memory.seen.clone_from(&memory.draft);
-        commands.push(ReviewCommand::SetQuery(memory.draft.clone()));
+        commands.push(SearchCommand::SetQuery(memory.draft.clone()));
     }
     if is_entered {
-        commands.push(ReviewCommand::ShowFirstFound);
+        commands.push(SearchCommand::ShowFirstFound);
     }
 }
 
@@ -198,8 +198,8 @@ fn trouble_ui(ui: &mut Ui, state: &State, memory: &SearchMemory) {
     }
     // While a name is being completed, it is not wrong yet.
     let warnings = state.query_warnings().into_iter();
-    for trouble in warnings.filter(|_| !memory.is_completing) {
-        line(ui, &trouble.message, warning);
+    for text in warnings.filter(|_| !memory.is_completing) {
+        line(ui, &text, warning);
     }
 }
 
@@ -293,13 +293,13 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     };
     let clicked = |chip: &Chip| {
         let text = if is_on(chip) { without_chips() } else { with_term(&without_chips(), chip.term) };
-        ReviewCommand::SetQuery(text)
+        SearchCommand::SetQuery(text)
     };
     ui.spacing_mut().item_spacing.x = 4.0;
     ui.spacing_mut().button_padding = vec2(7.0, 1.0);
     let is_plain = text.is_empty();
     if chip_ui(ui, is_plain, "All", counts.all).clicked() && !is_plain {
-        commands.push(ReviewCommand::SetQuery(String::new()));
+        commands.push(SearchCommand::SetQuery(String::new()));
     }
     let useful: Vec<&Chip> = chips.iter().filter(is_useful).collect();
     let (shown, more) = with_room(ui, useful, is_on);
@@ -421,7 +421,7 @@ pub(crate) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
         wanted.direction = sort.direction.reversed();
     }
     if wanted != sort {
-        commands.push(ReviewCommand::SetSort(wanted));
+        commands.push(SearchCommand::SetSort(wanted));
     }
 }
 

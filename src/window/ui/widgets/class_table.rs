@@ -8,7 +8,7 @@ use eframe::egui::{
 };
 
 use super::truncated;
-use crate::review::Statistics;
+use crate::review::{OutcomeWord, Statistics};
 
 pub(crate) const TABLE_ROW_HEIGHT: f32 = 22.0;
 /// Space after the last column, for the scroll bar.
@@ -24,7 +24,7 @@ pub(crate) struct TableColumn<T> {
     pub(crate) number: fn(&T) -> Option<f64>,
     pub(crate) text: fn(Option<f64>) -> String,
     /// The outcome that it counts: clicking a number searches for it.
-    pub(crate) outcome: Option<&'static str>,
+    pub(crate) outcome: Option<OutcomeWord>,
 }
 
 pub(crate) struct ClassTable<'t, T> {

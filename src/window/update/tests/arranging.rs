@@ -5,8 +5,8 @@ use crate::domain::SampleSet;
 use crate::review::{ArrangeRequest, Direction, Query, Sort, SortBy, arrange, statistics};
 use crate::window::predict;
 use crate::window::state::{
-    BrowseCommand, BrowseEvent, Pace, ProjectEvent, RequestId, ReviewCommand, ReviewEffect, ReviewEvent, ScrollRequest,
-    ScrollTarget,
+    ArrangeEffect, BrowseCommand, BrowseEvent, Pace, ProjectEvent, RequestId, ScrollRequest, ScrollTarget,
+    SearchCommand, SearchEvent,
 };
 
 struct RequestedArrangement {
@@ -17,9 +17,7 @@ struct RequestedArrangement {
 
 fn send(state: &mut State, message: Message) -> Option<RequestedArrangement> {
     let mut asked = update(state, message).into_iter().filter_map(|effect| match effect {
-        Effect::Review(ReviewEffect::Arrange { id, pace, request, .. }) => {
-            Some(RequestedArrangement { id, pace, request })
-        }
+        Effect::Search(ArrangeEffect { id, pace, request, .. }) => Some(RequestedArrangement { id, pace, request }),
         _ => None,
     });
     let first = asked.next();
@@ -35,12 +33,12 @@ fn on(state: &mut State, requested: impl Into<Command>) -> Option<RequestedArran
 fn respond(state: &mut State, asked: &RequestedArrangement) -> Option<RequestedArrangement> {
     let arrangement = arrange(&asked.request, &|| false).unwrap();
     let id = asked.id;
-    let next = send(state, Message::Event(Event::Review(ReviewEvent::Arranged { id, arrangement, suppressed: None })));
+    let next = send(state, Message::Event(Event::Search(SearchEvent::Arranged { id, arrangement, suppressed: None })));
     assert!(next.is_none(), "the statistics are still to come");
     let predictions = asked.request.predictions.as_ref();
     let (view, marks) = (&asked.request.view, &asked.request.marks);
     let statistics = predictions.and_then(|predictions| statistics(predictions, view, None, marks, &|| false));
-    send(state, Message::Event(Event::Review(ReviewEvent::Counted { id, statistics })))
+    send(state, Message::Event(Event::Search(SearchEvent::Counted { id, statistics })))
 }
 
 /// Responds until nothing more is requested.
@@ -82,12 +80,12 @@ const BY_NAME: Sort = Sort { by: SortBy::Name, direction: Direction::Ascending }
 #[test]
 fn search_keeps_the_old_order_until_done() {
     let (mut state, _) = arranged(&NAMES);
-    let asked = on(&mut state, Command::Review(ReviewCommand::SetQuery("jpg".to_owned()))).unwrap();
+    let asked = on(&mut state, Command::Search(SearchCommand::SetQuery("jpg".to_owned()))).unwrap();
     assert_eq!(asked.pace, Pace::AtOnce);
     assert_eq!(on_screen(&state), [0, 1, 2, 3]);
     settle(&mut state, Some(asked));
     assert_eq!(on_screen(&state), [0, 1, 3]);
-    settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
+    settle_command(&mut state, Command::Search(SearchCommand::SetSort(BY_NAME)));
     assert_eq!(on_screen(&state), [1, 3, 0]);
     settle_command(&mut state, Action::ClearSearch);
     assert_eq!(on_screen(&state), [1, 3, 2, 0]);
@@ -97,7 +95,7 @@ fn search_keeps_the_old_order_until_done() {
 fn only_another_sort_shows_its_first_image() {
     let (mut state, source) = arranged(&NAMES);
     update(&mut state, Message::Command(Command::Browse(BrowseCommand::Show(SampleId(2)))));
-    settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
+    settle_command(&mut state, Command::Search(SearchCommand::SetSort(BY_NAME)));
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
     assert_eq!(state.arranging.scroll(), ScrollRequest::new(1, ScrollTarget::FirstImage));
     settle_command(&mut state, Command::Browse(BrowseCommand::Show(SampleId(3))));
@@ -106,7 +104,7 @@ fn only_another_sort_shows_its_first_image() {
     settle(&mut state, asked);
     assert_eq!(on_screen(&state)[0], 4);
     assert_eq!(state.shown_sample(), Some(SampleId(3)));
-    settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
+    settle_command(&mut state, Command::Search(SearchCommand::SetSort(BY_NAME)));
     assert_eq!(state.shown_sample(), Some(SampleId(3)), "nothing changed");
 }
 
@@ -114,7 +112,7 @@ fn only_another_sort_shows_its_first_image() {
 fn search_scrolls_to_its_first_result() {
     let (mut state, _) = arranged(&NAMES);
     let target = |state: &State| state.arranging.scroll().target;
-    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("jpg".to_owned())));
+    settle_command(&mut state, Command::Search(SearchCommand::SetQuery("jpg".to_owned())));
     assert_eq!(target(&state), ScrollTarget::FirstImage);
     let searched = state.arranging.scroll();
     settle_command(&mut state, Action::ClearSearch);
@@ -126,7 +124,7 @@ fn search_scrolls_to_its_first_result() {
 fn search_deselects_other_images() {
     let (mut state, _) = arranged(&NAMES);
     settle_command(&mut state, Action::SelectAll);
-    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("b.jpg".to_owned())));
+    settle_command(&mut state, Command::Search(SearchCommand::SetQuery("b.jpg".to_owned())));
     let selected: Vec<u32> = state.selection.selected().iter().map(|id| id.0).collect();
     assert_eq!(selected, [0, 3], "the image in view, and the one found");
 }
@@ -135,7 +133,7 @@ fn search_deselects_other_images() {
 fn undo_returns_to_an_image_outside_the_search() {
     let (mut state, source) = arranged(&NAMES);
     update(&mut state, Message::Event(empty_project(source)));
-    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("!verdict".to_owned())));
+    settle_command(&mut state, Command::Search(SearchCommand::SetQuery("!verdict".to_owned())));
     settle_command(&mut state, Action::Accept);
     assert_eq!(on_screen(&state), [1, 2, 3]);
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
@@ -152,8 +150,8 @@ fn settle_command(state: &mut State, requested: impl Into<Command>) {
 #[test]
 fn late_order_is_dropped() {
     let (mut state, _) = arranged(&NAMES);
-    let early = on(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned()))).unwrap();
-    let late = on(&mut state, Command::Review(ReviewCommand::SetQuery("a.".to_owned()))).unwrap();
+    let early = on(&mut state, Command::Search(SearchCommand::SetQuery("png".to_owned()))).unwrap();
+    let late = on(&mut state, Command::Search(SearchCommand::SetQuery("a.".to_owned()))).unwrap();
     assert!(respond(&mut state, &early).is_none());
     assert_eq!(on_screen(&state), [0, 1, 2, 3]);
     settle(&mut state, Some(late));
@@ -163,19 +161,19 @@ fn late_order_is_dropped() {
 #[test]
 fn search_error_keeps_the_previous_search() {
     let (mut state, _) = arranged(&NAMES);
-    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned())));
-    assert!(on(&mut state, Command::Review(ReviewCommand::SetQuery("png (".to_owned()))).is_none());
+    settle_command(&mut state, Command::Search(SearchCommand::SetQuery("png".to_owned())));
+    assert!(on(&mut state, Command::Search(SearchCommand::SetQuery("png (".to_owned()))).is_none());
     assert_eq!(state.arranging.text(), "png (");
     assert!(state.arranging.error().is_some());
     assert_eq!(on_screen(&state), [2]);
-    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned())));
+    settle_command(&mut state, Command::Search(SearchCommand::SetQuery("png".to_owned())));
     assert!(state.arranging.error().is_none());
 }
 
 #[test]
 fn keys_follow_the_order_on_screen() {
     let (mut state, _) = arranged(&NAMES);
-    settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
+    settle_command(&mut state, Command::Search(SearchCommand::SetSort(BY_NAME)));
     on(&mut state, Command::Browse(BrowseCommand::Walk(Step::First)));
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
     on(&mut state, Command::Browse(BrowseCommand::Walk(Step::By(1))));
@@ -188,7 +186,7 @@ fn keys_follow_the_order_on_screen() {
 #[test]
 fn select_all_selects_search_results() {
     let (mut state, _) = arranged(&NAMES);
-    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("jpg".to_owned())));
+    settle_command(&mut state, Command::Search(SearchCommand::SetQuery("jpg".to_owned())));
     on(&mut state, Action::SelectAll);
     let selected: Vec<u32> = state.selection.selected().iter().map(|id| id.0).collect();
     assert_eq!(selected, [0, 1, 3]);
@@ -199,7 +197,7 @@ fn filtered_out_image_stays_shown_and_keeps_its_rank() {
     let check = |by: i64, expected: u32| {
         let (mut state, _) = arranged(&NAMES);
         on(&mut state, Command::Browse(BrowseCommand::Show(SampleId(2))));
-        settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("jpg".to_owned())));
+        settle_command(&mut state, Command::Search(SearchCommand::SetQuery("jpg".to_owned())));
         assert_eq!(state.shown_sample(), Some(SampleId(2)));
         on(&mut state, Command::Browse(BrowseCommand::Walk(Step::By(by))));
         assert_eq!(state.shown_sample(), Some(SampleId(expected)), "{by}");
@@ -212,7 +210,7 @@ fn filtered_out_image_stays_shown_and_keeps_its_rank() {
 fn filtered_out_last_image_goes_to_the_last() {
     let (mut state, _) = arranged(&NAMES);
     on(&mut state, Command::Browse(BrowseCommand::Show(SampleId(3))));
-    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("!b.".to_owned())));
+    settle_command(&mut state, Command::Search(SearchCommand::SetQuery("!b.".to_owned())));
     on(&mut state, Command::Browse(BrowseCommand::Walk(Step::By(1))));
     assert_eq!(state.shown_sample(), Some(SampleId(2)));
 }
@@ -228,7 +226,7 @@ fn new_images_appear_then_sort_in() {
     assert_eq!(on_screen(&state), [0, 1, 2, 3, 4]);
     assert_eq!(asked.as_ref().unwrap().pace, Pace::Calm);
     settle(&mut state, asked);
-    settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
+    settle_command(&mut state, Command::Search(SearchCommand::SetSort(BY_NAME)));
     let asked = send(&mut state, more("ab.jpg"));
     settle(&mut state, asked);
     assert_eq!(on_screen(&state), [1, 4, 5, 3, 2, 0]);
@@ -249,20 +247,20 @@ fn changes_during_ordering_are_requested_afterwards() {
 #[test]
 fn failed_worker_is_reported_once() {
     let (mut state, _) = arranged(&NAMES);
-    let asked = on(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned()))).unwrap();
+    let asked = on(&mut state, Command::Search(SearchCommand::SetQuery("png".to_owned()))).unwrap();
     let (id, reason) = (asked.id, "a mistake".to_owned());
-    let next = send(&mut state, Message::Event(Event::Review(ReviewEvent::ArrangeFailed { id, reason })));
+    let next = send(&mut state, Message::Event(Event::Search(SearchEvent::Failed { id, reason })));
     assert!(next.is_none());
     assert_eq!(state.problems.len(), 1);
-    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("jpg".to_owned())));
+    settle_command(&mut state, Command::Search(SearchCommand::SetQuery("jpg".to_owned())));
     assert_eq!(on_screen(&state), [0, 1, 3]);
 }
 
 #[test]
 fn new_folder_clears_the_search_and_keeps_the_sort() {
     let (mut state, _) = arranged(&NAMES);
-    settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
-    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned())));
+    settle_command(&mut state, Command::Search(SearchCommand::SetSort(BY_NAME)));
+    settle_command(&mut state, Command::Search(SearchCommand::SetQuery("png".to_owned())));
     on(&mut state, Command::Browse(BrowseCommand::Open(PathBuf::from("/other"))));
     assert_eq!(state.arranging.text(), "");
     assert_eq!(state.arranging.sort(), BY_NAME);
@@ -295,7 +293,7 @@ fn filtered_images_are_predicted() {
     let (mut state, source, _) = opened();
     event(&mut state, BrowseEvent::ListingEnded { source, task: TaskId(0), result: Ok(()) });
     settle_pending(&mut state);
-    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("!b.jpg".to_owned())));
+    settle_command(&mut state, Command::Search(SearchCommand::SetQuery("!b.jpg".to_owned())));
     command(&mut state, Action::PredictFiltered);
     let queued = &state.inference.queued;
     let expected: SampleSet = [0, 2].map(SampleId).into_iter().collect();
