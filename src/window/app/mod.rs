@@ -120,21 +120,17 @@ impl App {
 
     /// Runs a command as if the user had chosen it.
     pub fn command(&mut self, command: impl Into<Command>) {
-        self.apply(Message::Command(command.into()));
-    }
-
-    fn apply(&mut self, message: Message) {
-        self.work.apply(message);
+        self.work.apply(Message::Command(command.into()));
     }
 
     /// Processes what the workers have sent. Never waits.
     fn drain_inbox(&mut self, ctx: &egui::Context) {
         for event in self.work.effects.picked() {
-            self.apply(Message::Event(event));
+            self.work.apply(Message::Event(event));
         }
         let begun = Instant::now();
         while let Ok(event) = self.work.inbox.events.try_recv() {
-            self.apply(Message::Event(event));
+            self.work.apply(Message::Event(event));
             if begun.elapsed() > EVENT_TIME_A_FRAME {
                 ctx.request_repaint();
                 break;
@@ -300,7 +296,7 @@ fn run_with(
             let ahead = ahead.map_or_else(|| HeadStart::begin(&options), Ok)?;
             let mut app = App::take_over(creation, &options, ahead);
             if let Some(warning) = warning {
-                app.apply(Message::Event(Event::Problem(Problem::general(warning))));
+                app.work.apply(Message::Event(Event::Problem(Problem::general(warning))));
             }
             Ok(Box::new(app))
         }),
