@@ -19,7 +19,7 @@ use super::json::{Each, FourNumbers, Scalar};
 use super::{AnnotationFormat, Found};
 use crate::domain::{
     AnnotatedBox, AnnotatedImage, AnnotatedImageId, AnnotationProblemKind, AnnotationProblems, Annotations, BoxRole,
-    BoxUnit, TruthLabel,
+    BoxUnit, ExactBox, TruthLabel,
 };
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -130,7 +130,7 @@ struct RawBox {
     image: u32,
     class: u32,
     role: BoxRole,
-    bounds: [f64; 4],
+    bounds: ExactBox,
     /// NaN if missing.
     area: f64,
     /// NaN if missing.
@@ -265,13 +265,14 @@ impl Dataset {
         let image_id = raw.image_id.into_id("image_id").map_err(|reason| (Kind::Unreadable, reason))?;
         let category_id = raw.category_id.into_id("category_id").map_err(|reason| (Kind::Unreadable, reason))?;
         let bounds = match raw.bbox {
-            FourNumbers::Numbers(bounds) => bounds,
+            FourNumbers::Numbers(numbers) => ExactBox::from(numbers),
             FourNumbers::Missing => return Err((Kind::BrokenBox, "has no bbox".to_owned())),
             FourNumbers::Other => return Err((Kind::BrokenBox, "has a bbox that is not four numbers".to_owned())),
         };
-        let [_, _, width, height] = bounds;
-        if width < 0.0 || height < 0.0 || bounds.iter().any(|number| !number.is_finite()) {
-            return Err((Kind::BrokenBox, format!("has the bbox {bounds:?}; width and height cannot be negative")));
+        let ExactBox { width, height, .. } = bounds;
+        let numbers = <[f64; 4]>::from(bounds);
+        if width < 0.0 || height < 0.0 || numbers.iter().any(|number| !number.is_finite()) {
+            return Err((Kind::BrokenBox, format!("has the bbox {numbers:?}; width and height cannot be negative")));
         }
         let score = match (&raw.score, raw.score.number()) {
             (Scalar::Missing, _) => f64::NAN,
@@ -415,10 +416,11 @@ pub(crate) fn size(width: &Scalar, height: &Scalar) -> Option<[u32; 2]> {
     Some([side(width)?, side(height)?])
 }
 
-fn is_outside([x, y, width, height]: [f64; 4], size: Option<[u32; 2]>) -> bool {
+fn is_outside(bounds: ExactBox, size: Option<[u32; 2]>) -> bool {
     size.is_some_and(|size| {
         let [columns, rows] = size.map(f64::from);
-        x >= columns || y >= rows || x + width <= 0.0 && width > 0.0 || y + height <= 0.0 && height > 0.0
+        let is_before = bounds.right() <= 0.0 && bounds.width > 0.0 || bounds.bottom() <= 0.0 && bounds.height > 0.0;
+        bounds.left >= columns || bounds.top >= rows || is_before
     })
 }
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::{AnnotationFormat, Found};
 use crate::domain::{
-    AnnotatedBox, AnnotatedImage, AnnotatedLabel, AnnotationProblemKind, Annotations, BoxUnit, PredictionStatus,
-    TruthLabel,
+    AnnotatedBox, AnnotatedImage, AnnotatedLabel, AnnotationProblemKind, Annotations, BoxUnit, ExactBox,
+    PredictionStatus, TruthLabel,
 };
 
 /// Collects images and classes as they are encountered.
@@ -100,7 +100,7 @@ impl Collector {
     }
 
     pub(crate) fn add_box(&mut self, image: &str, found: AnnotatedBox, place: impl FnOnce() -> String) {
-        if found.bounds[2] == 0.0 || found.bounds[3] == 0.0 {
+        if found.bounds.width == 0.0 || found.bounds.height == 0.0 {
             self.without_area.add(place);
         }
         self.image(image).boxes.push(found);
@@ -173,21 +173,21 @@ impl Collector {
     }
 }
 
-/// Left, top, width and height as given.
+/// The same box.
 ///
 /// # Errors
-/// They are not a valid box.
-pub(crate) fn checked_box(bounds: [f64; 4], unit: BoxUnit) -> Result<[f64; 4], Refusal> {
+/// It is not valid.
+pub(crate) fn checked_box(bounds: ExactBox, unit: BoxUnit) -> Result<ExactBox, Refusal> {
     let refused = |reason: String| Err((AnnotationProblemKind::BrokenBox, reason));
-    let [x, y, width, height] = bounds;
-    if bounds.iter().any(|number| !number.is_finite()) {
+    let ExactBox { left, top, width, height } = bounds;
+    if <[f64; 4]>::from(bounds).iter().any(|number| !number.is_finite()) {
         return refused("has a box with a number that is not finite".to_owned());
     }
     if width < 0.0 || height < 0.0 {
         return refused(format!("has a box of {width} × {height}; sizes cannot be negative"));
     }
     let is_far = |low: f64, size: f64| low < -1.0 || low + size > 2.0;
-    if unit == BoxUnit::Fractions && (is_far(x, width) || is_far(y, height)) {
+    if unit == BoxUnit::Fractions && (is_far(left, width) || is_far(top, height)) {
         return refused(
             "has a box far outside its image; its coordinates are fractions of the image, 0 to 1".to_owned(),
         );

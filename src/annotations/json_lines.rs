@@ -8,7 +8,9 @@ use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
 use super::json::{Element, FourNumbers, Scalar};
 use super::rows::each_line;
 use super::{AnnotationFormat, Found};
-use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, PredictionStatus};
+use crate::domain::{
+    AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, ExactBox, PredictionStatus,
+};
 
 /// Keys for the name of a line's image; the first one present is used.
 pub(crate) const NAME_KEYS: [&str; 3] = ["uri", "image", "file_name"];
@@ -135,10 +137,10 @@ impl Lines {
 
     fn detection(&mut self, image: &str, entry: Option<Entry>, place: impl Fn() -> String) -> Result<(), Refusal> {
         let entry = entry.ok_or_else(|| unreadable("is not an object"))?;
-        let FourNumbers::Numbers([left, top, right, bottom]) = entry.bounds else {
+        let FourNumbers::Numbers(edges) = entry.bounds else {
             return Err((Kind::BrokenBox, "has no box of four numbers".to_owned()));
         };
-        let bounds = checked_box([left, top, right - left, bottom - top], BoxUnit::Pixels)?;
+        let bounds = checked_box(ExactBox::from_edges(edges), BoxUnit::Pixels)?;
         let score = score(&entry.score)?;
         let class = self.class_of(&entry.class_id, entry.label)?;
         if !entry.verdict.is_missing() {

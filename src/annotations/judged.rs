@@ -91,8 +91,7 @@ fn add_boxes(collector: &mut Collector, image: &JudgedImage, detections: &[Detec
             Some(Verdict::Reject) | None => continue,
         };
         let class = collector.class(number.map(i64::from), name);
-        let [x1, y1, x2, y2] = <[f32; 4]>::from(detection.bounds).map(f64::from);
-        let bounds = [x1, y1, (x2 - x1).max(0.0), (y2 - y1).max(0.0)];
+        let bounds = detection.bounds.into();
         let found = AnnotatedBox { bounds, unit: BoxUnit::Pixels, class, score: None, area: None, role };
         collector.add_box(image.name, found, || format!("{}, box {index}", image.name));
     }
@@ -149,7 +148,7 @@ mod tests {
         assert_eq!(names, [Some("dog"); 3]);
         let roles: Vec<BoxRole> = boxes.iter().map(|one| one.role).collect();
         assert_eq!(roles, [BoxRole::Object, BoxRole::Object, BoxRole::Ignored]);
-        assert_eq!(boxes[0].bounds, [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(boxes[0].bounds, [1.0, 2.0, 3.0, 4.0].into());
         assert_eq!(annotations.classes, [TruthLabel { number: Some(2), name: Some("dog".to_owned()) }]);
         assert_eq!(annotations.images[0].size, Some([10, 20]));
         assert!(annotations.images[1].boxes.is_empty());

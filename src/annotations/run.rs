@@ -100,9 +100,7 @@ fn own_labels(classes: &[TruthLabel]) -> LabelSet {
 }
 
 fn bounds(found: &AnnotatedBox, size: [u32; 2]) -> Option<BoundingBox> {
-    let [x, y, width, height] = found.in_pixels(Some(size))?;
-    let edges = [x, y, x + width, y + height].map(|edge| edge as f32);
-    let bounds = BoundingBox::from(edges);
+    let bounds = BoundingBox::from(found.in_pixels(Some(size))?);
     bounds.is_finite().then_some(bounds)
 }
 
@@ -160,7 +158,8 @@ mod tests {
     use crate::domain::{BoxRole, BoxUnit};
 
     fn image(name: &str, bounds: [f64; 4], unit: BoxUnit) -> AnnotatedImage {
-        let found = AnnotatedBox { bounds, unit, class: 0, score: Some(0.5), area: None, role: BoxRole::Object };
+        let found =
+            AnnotatedBox { bounds: bounds.into(), unit, class: 0, score: Some(0.5), area: None, role: BoxRole::Object };
         let better = AnnotatedBox { class: 1, score: Some(0.75), ..found };
         AnnotatedImage { name: name.to_owned(), boxes: vec![found, better], ..AnnotatedImage::default() }
     }

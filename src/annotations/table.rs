@@ -11,7 +11,7 @@ use super::flag::flag;
 use super::json::{Scalar, shortened};
 use super::rows::{each_row, fields};
 use super::{AnnotationFormat, Found};
-use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit};
+use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, ExactBox};
 
 /// Column names, in lowercase with only letters and digits.
 const IMAGE: &[&str] = &["image", "filename", "imagepath", "path", "imageid", "imagename", "file"];
@@ -148,11 +148,11 @@ impl Bounds {
         Ok([a?, b?, c?, d?])
     }
 
-    fn bounds(self, [a, b, c, d]: [f64; 4]) -> [f64; 4] {
+    fn bounds(self, numbers: [f64; 4]) -> ExactBox {
         match self {
-            Self::Corners(_) => [a, b, c - a, d - b],
-            Self::Center(_) => [a - c / 2.0, b - d / 2.0, c, d],
-            Self::Size(_) | Self::Whole(_) => [a, b, c, d],
+            Self::Corners(_) => ExactBox::from_edges(numbers),
+            Self::Center(_) => ExactBox::from_center(numbers),
+            Self::Size(_) | Self::Whole(_) => numbers.into(),
         }
     }
 }
@@ -286,14 +286,15 @@ impl Rows {
                 }
             }
             ([Some(a), Some(b), Some(c), Some(d)], true) => {
-                let bounds = columns.bounds.map_or([a, b, c, d], |bounds| bounds.bounds([a, b, c, d]));
+                let bounds = columns.bounds.map_or([a, b, c, d].into(), |bounds| bounds.bounds([a, b, c, d]));
                 let bounds = checked_box(bounds, columns.unit.unwrap_or_default())?;
                 let score = score?;
                 let class = self.collector.class(number, name);
                 let found = AnnotatedBox { bounds, unit: BoxUnit::Pixels, class, score, area: None, role };
                 let tally = if is_part(bounds) { &mut self.parts } else { &mut self.beyond };
                 tally.add(&place);
-                self.has_fractions |= is_part(bounds) && bounds.iter().any(|number| number.fract() != 0.0);
+                self.has_fractions |=
+                    is_part(bounds) && <[f64; 4]>::from(bounds).iter().any(|number| number.fract() != 0.0);
                 self.collector.add_box(image, found, place);
             }
             (_, true) => return Err((Kind::BrokenBox, "has a box without four numbers".to_owned())),
@@ -331,8 +332,8 @@ impl Rows {
 }
 
 /// Whether a box may be a fraction of its image, 0 to 1. Edges are rounded sums.
-fn is_part([x, y, width, height]: [f64; 4]) -> bool {
-    let edges = [x, y, x + width, y + height];
+fn is_part(bounds: ExactBox) -> bool {
+    let edges = [bounds.left, bounds.top, bounds.right(), bounds.bottom()];
     edges.iter().all(|edge| (-ROUNDING..=1.0 + ROUNDING).contains(edge))
 }
 

@@ -3,7 +3,8 @@
 use super::collect::{Collector, checked_box};
 use super::{AnnotationFormat, AnnotationsError, Found};
 use crate::domain::{
-    AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, Sample, TruthBox, TruthLabel,
+    AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, ExactBox, Sample, TruthBox,
+    TruthLabel,
 };
 use crate::image::source::{Source, SourceError};
 use crate::tasks::TaskControl;
@@ -63,8 +64,8 @@ fn add_boxes(collector: &mut Collector, sample: &Sample, boxes: Vec<TruthBox>) {
             collector.problem(Kind::UnknownClass, place(), "has no class");
             continue;
         }
-        let [x0, y0, x1, y1] = <[f32; 4]>::from(found.bounds).map(f64::from);
-        match checked_box([x0, y0, x1 - x0, y1 - y0], BoxUnit::Fractions) {
+        let bounds = ExactBox::from_edges(<[f32; 4]>::from(found.bounds).map(f64::from));
+        match checked_box(bounds, BoxUnit::Fractions) {
             Ok(bounds) => {
                 let class = collector.class(number, name.as_deref());
                 let unit = BoxUnit::Fractions;

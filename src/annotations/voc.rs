@@ -171,7 +171,8 @@ impl Reader {
         let [Ok(xmin), Ok(ymin), Ok(xmax), Ok(ymax)] = sides else {
             return Err((Kind::BrokenBox, "has no bndbox with xmin, ymin, xmax and ymax".to_owned()));
         };
-        let bounds = checked_box([xmin - 1.0, ymin - 1.0, xmax - xmin + 1.0, ymax - ymin + 1.0], BoxUnit::Pixels)?;
+        let bounds = [xmin - 1.0, ymin - 1.0, xmax - xmin + 1.0, ymax - ymin + 1.0];
+        let bounds = checked_box(bounds.into(), BoxUnit::Pixels)?;
         if xmin < 1.0 || ymin < 1.0 {
             self.before_first.add(place);
         }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
 use super::json::{Scalar, shortened};
 use super::{AnnotationFormat, AnnotationsError, Found};
-use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUnit, DatasetSplit};
+use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUnit, DatasetSplit, ExactBox};
 use crate::image::source::{FileEntry, Files};
 use crate::tasks::TaskControl;
 
@@ -271,10 +271,10 @@ impl Reader {
         }
         let (bounds, score) = match (self.keypoints, rest) {
             (Some(keypoints), [x, y, w, h, rest @ ..]) if [keypoints, keypoints + 1].contains(&rest.len()) => {
-                (centered([*x, *y, *w, *h]), rest.get(keypoints).copied())
+                (ExactBox::from_center([*x, *y, *w, *h]), rest.get(keypoints).copied())
             }
-            (_, &[x, y, w, h]) => (centered([x, y, w, h]), None),
-            (_, &[x, y, w, h, score]) => (centered([x, y, w, h]), Some(score)),
+            (_, &[x, y, w, h]) => (ExactBox::from_center([x, y, w, h]), None),
+            (_, &[x, y, w, h, score]) => (ExactBox::from_center([x, y, w, h]), Some(score)),
             (_, [points @ .., score]) if points.len() >= 6 && points.len() % 2 == 0 => {
                 self.polygons.add(place);
                 (around(points), Some(*score))
@@ -337,21 +337,16 @@ impl Reader {
     }
 }
 
-/// Left, top, width and height of a box given by its center.
-fn centered([x, y, width, height]: [f64; 4]) -> [f64; 4] {
-    [x - width / 2.0, y - height / 2.0, width, height]
-}
-
-fn around(points: &[f64]) -> [f64; 4] {
+fn around(points: &[f64]) -> ExactBox {
     // Not `f64::min`, which drops NaN.
     let least = |from: usize| points[from..].iter().step_by(2).copied().reduce(|a, b| if b < a { b } else { a });
     let most = |from: usize| points[from..].iter().step_by(2).copied().reduce(|a, b| if b > a { b } else { a });
     if points.iter().any(|number| !number.is_finite()) {
-        return [f64::NAN; 4];
+        return [f64::NAN; 4].into();
     }
     match (least(0), least(1), most(0), most(1)) {
-        (Some(left), Some(top), Some(right), Some(bottom)) => [left, top, right - left, bottom - top],
-        _ => [f64::NAN; 4],
+        (Some(left), Some(top), Some(right), Some(bottom)) => ExactBox::from_edges([left, top, right, bottom]),
+        _ => [f64::NAN; 4].into(),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Labels and boxes of many images in files from other tools: ground truth, or predictions if they have scores.
 //!
-//! Numbers are kept as the file has them (`f64`; left, top, width, height): rounding a box or a score would change
-//! which boxes match, and with it the metrics.
+//! Numbers are kept as the file has them: rounding a box or a score would change which boxes match, and with it the
+//! metrics.
 
 use std::collections::BTreeMap;
 
-use super::BoundingBox;
+use super::{BoundingBox, ExactBox};
 
 /// Problems of each kind that are kept with their location; further ones are only counted.
 const KEPT_PER_KIND: u64 = 1000;
@@ -77,9 +77,9 @@ pub struct AnnotatedLabel {
 /// One object of an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AnnotatedBox {
-    /// Left, top, width and height, in `unit`s of the upright image. Finite; width and height are not negative but may
-    /// be zero: such a box counts, but nothing matches it.
-    pub bounds: [f64; 4],
+    /// In `unit`s of the upright image. Finite; width and height are not negative but may be zero: such a box counts,
+    /// but nothing matches it.
+    pub bounds: ExactBox,
     pub unit: BoxUnit,
     /// Index into [`Annotations::classes`].
     pub class: u32,
@@ -276,14 +276,14 @@ impl AnnotatedImage {
 }
 
 impl AnnotatedBox {
-    /// Left, top, width and height in pixels of an upright image of `size`; `None` for fractions of an unknown size.
-    pub fn in_pixels(&self, size: Option<[u32; 2]>) -> Option<[f64; 4]> {
-        let [x, y, width, height] = self.bounds;
+    /// In pixels of an upright image of `size`; `None` for fractions of an unknown size.
+    pub fn in_pixels(&self, size: Option<[u32; 2]>) -> Option<ExactBox> {
+        let ExactBox { left, top, width, height } = self.bounds;
         match self.unit {
             BoxUnit::Pixels => Some(self.bounds),
             BoxUnit::Fractions => {
                 let [columns, rows] = size?.map(f64::from);
-                Some([x * columns, y * rows, width * columns, height * rows])
+                Some([left * columns, top * rows, width * columns, height * rows].into())
             }
         }
     }

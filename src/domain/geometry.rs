@@ -66,6 +66,65 @@ impl BoundingBox {
     }
 }
 
+/// A box in full precision, as annotations have it. In pixels of the upright image unless stated otherwise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ExactBox {
+    pub left: f64,
+    pub top: f64,
+    pub width: f64,
+    pub height: f64,
+}
+
+impl ExactBox {
+    /// Left, top, right, bottom.
+    pub fn from_edges([left, top, right, bottom]: [f64; 4]) -> Self {
+        Self { left, top, width: right - left, height: bottom - top }
+    }
+
+    /// The center, the width and the height.
+    pub fn from_center([x, y, width, height]: [f64; 4]) -> Self {
+        Self { left: x - width / 2.0, top: y - height / 2.0, width, height }
+    }
+
+    pub fn right(&self) -> f64 {
+        self.left + self.width
+    }
+
+    pub fn bottom(&self) -> f64 {
+        self.top + self.height
+    }
+
+    pub fn area(&self) -> f64 {
+        self.width * self.height
+    }
+}
+
+impl From<[f64; 4]> for ExactBox {
+    fn from([left, top, width, height]: [f64; 4]) -> Self {
+        Self { left, top, width, height }
+    }
+}
+
+/// Left, top, width and height.
+impl From<ExactBox> for [f64; 4] {
+    fn from(bounds: ExactBox) -> Self {
+        [bounds.left, bounds.top, bounds.width, bounds.height]
+    }
+}
+
+impl From<BoundingBox> for ExactBox {
+    fn from(bounds: BoundingBox) -> Self {
+        let edges = Self::from_edges(<[f32; 4]>::from(bounds).map(f64::from));
+        Self { width: edges.width.max(0.0), height: edges.height.max(0.0), ..edges }
+    }
+}
+
+impl From<ExactBox> for BoundingBox {
+    fn from(bounds: ExactBox) -> Self {
+        [bounds.left, bounds.top, bounds.right(), bounds.bottom()].map(|edge| edge as f32).into()
+    }
+}
+
 /// Whether the edges (left, top, right, bottom, in pixels) exceed an image of `size` (width, height) by more than
 /// rounding explains: 2 pixels, or 2% of the side.
 pub fn leaves_image([left, top, right, bottom]: [f64; 4], size: [u32; 2]) -> bool {

@@ -32,7 +32,7 @@ pub use change::{Change, JudgedSample, SamplePrediction, Verdict, VerdictTarget}
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_image::{DisplayImage, PixelSource, RgbImage, TILE_SIDE, Tile, TileKey, TileLayout};
-pub use geometry::{AxisTransform, BoundingBox, leaves_image};
+pub use geometry::{AxisTransform, BoundingBox, ExactBox, leaves_image};
 pub use label_map::LabelError;
 pub use label_places::LabelPlaces;
 pub use label_set::LabelSet;

@@ -39,7 +39,7 @@ impl EvaluatedClasses {
     pub fn truths(&self, image: &AnnotatedImage, size: Option<[u32; 2]>) -> Option<Vec<TrueObject>> {
         let object = |found: &AnnotatedBox| {
             let bounds = found.in_pixels(size)?;
-            let area = found.area.unwrap_or(bounds[2] * bounds[3]);
+            let area = found.area.unwrap_or(bounds.area());
             Some(TrueObject { bounds, class: self.place(found.class)?, area, role: found.role })
         };
         image.boxes.iter().map(object).collect()
@@ -55,9 +55,7 @@ pub fn detections(
 ) -> (Vec<u32>, Vec<DetectedObject>) {
     let object = |&index: &usize| {
         let found = prediction.detections().get(index)?;
-        let clipped = found.bounds.clipped(prediction.width, prediction.height);
-        let [x1, y1, x2, y2] = <[f32; 4]>::from(clipped).map(f64::from);
-        let bounds = [x1, y1, (x2 - x1).max(0.0), (y2 - y1).max(0.0)];
+        let bounds = found.bounds.clipped(prediction.width, prediction.height).into();
         Some((index as u32, DetectedObject { bounds, class: class_of(found.class_id)?, score: decimal(found.score) }))
     };
     indices.iter().filter_map(object).unzip()

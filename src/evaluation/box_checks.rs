@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::annotations::matching::Doubt;
-use crate::domain::leaves_image;
+use crate::domain::{ExactBox, leaves_image};
 
 /// Anomalies in the boxes of the ground truth or of predictions.
 #[derive(Debug, Default)]
@@ -34,26 +34,26 @@ impl Tally {
 }
 
 impl BoxChecks {
-    /// `boxes`: left, top, width and height in pixels, the class, and the score of a prediction. `size`: width and
-    /// height of the image, if known.
+    /// `boxes`: with the class, and the score of a prediction. `size`: width and height of the image, if known.
     pub fn add(
         &mut self,
         image: &str,
         size: Option<[u32; 2]>,
-        boxes: impl ExactSizeIterator<Item = ([f64; 4], u32, f64)>,
+        boxes: impl ExactSizeIterator<Item = (ExactBox, u32, f64)>,
     ) {
         let mut seen = HashSet::with_capacity(boxes.len());
         let (mut outside, mut repeated) = (0, 0);
         for (bounds, class, score) in boxes {
             self.boxes += 1;
-            self.fractions += u64::from(bounds.iter().all(|number| (0.0..=1.0).contains(number)));
-            repeated += u64::from(!seen.insert((bounds.map(f64::to_bits), class, score.to_bits())));
-            let [x, y, width, height] = bounds;
+            let numbers = <[f64; 4]>::from(bounds);
+            self.fractions += u64::from(numbers.iter().all(|number| (0.0..=1.0).contains(number)));
+            repeated += u64::from(!seen.insert((numbers.map(f64::to_bits), class, score.to_bits())));
+            let ExactBox { left, top, width, height } = bounds;
             if let Some(size) = size
-                && leaves_image([x, y, x + width, y + height], size)
+                && leaves_image([left, top, bounds.right(), bounds.bottom()], size)
             {
                 outside += 1;
-                let is_inside_as_edges = width >= x && height >= y && !leaves_image(bounds, size);
+                let is_inside_as_edges = width >= left && height >= top && !leaves_image(numbers, size);
                 self.inside_as_edges += u64::from(is_inside_as_edges);
             }
         }

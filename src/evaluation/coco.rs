@@ -72,7 +72,7 @@ impl CocoBuilder {
             self.truth.push(Annotation {
                 image_id,
                 category_id,
-                bbox: Some(object.bounds),
+                bbox: Some(object.bounds.into()),
                 area: Some(area),
                 iscrowd: object.role == BoxRole::Crowd,
                 ..Annotation::default()
@@ -83,7 +83,7 @@ impl CocoBuilder {
             self.found.push(Annotation {
                 image_id,
                 category_id,
-                bbox: Some(found.bounds),
+                bbox: Some(found.bounds.into()),
                 score: Some(found.score),
                 ..Annotation::default()
             });

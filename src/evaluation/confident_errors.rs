@@ -3,6 +3,7 @@
 use super::detection::FoundOutcomes;
 use super::ground_truth::ImageSides;
 use super::objects::Outcome;
+use crate::domain::ExactBox;
 use crate::review::OutcomeKind;
 
 /// Maximum number of images.
@@ -26,8 +27,8 @@ pub struct ConfidentError {
 pub struct ErrorSide {
     /// Index into the classes of the evaluation, or [`OTHER_CLASS`](super::OTHER_CLASS).
     pub class: u32,
-    /// Left, top, width and height in pixels of the upright image; `None` for the whole image.
-    pub bounds: Option<[f64; 4]>,
+    /// `None` for the whole image.
+    pub bounds: Option<ExactBox>,
 }
 
 /// Collects images one by one, and keeps those with the highest scores.
@@ -99,10 +100,10 @@ mod tests {
     use crate::domain::BoxRole;
 
     fn image(name: &str, found: &[(u32, f64, f64)]) -> ImageSides {
-        let bounds = [10.0, 0.0, 10.0, 10.0];
+        let bounds = [10.0, 0.0, 10.0, 10.0].into();
         let truth = TrueObject { bounds, class: 0, area: 100.0, role: BoxRole::Object };
         let detections =
-            found.iter().map(|&(class, x, score)| DetectedObject { bounds: [x, 0.0, 10.0, 10.0], class, score });
+            found.iter().map(|&(class, x, score)| DetectedObject { bounds: [x, 0.0, 10.0, 10.0].into(), class, score });
         let objects = ImageObjects { truths: vec![truth], detections: detections.collect() };
         ImageSides { name: name.to_owned(), objects, ..ImageSides::default() }
     }
@@ -130,7 +131,7 @@ mod tests {
         let said: Vec<(&str, OutcomeKind, f64)> =
             errors.iter().map(|error| (error.image.as_str(), error.kind, error.score)).collect();
         assert_eq!(said, [("two", OutcomeKind::Class, 0.95), ("one", OutcomeKind::Background, 0.7)]);
-        let truth = ErrorSide { class: 0, bounds: Some([10.0, 0.0, 10.0, 10.0]) };
+        let truth = ErrorSide { class: 0, bounds: Some([10.0, 0.0, 10.0, 10.0].into()) };
         assert_eq!((errors[0].truth, errors[1].truth), (Some(truth), None));
     }
 

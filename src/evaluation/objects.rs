@@ -1,6 +1,6 @@
 //! Which detections of an image are correct, which are wrong and how, and which objects were missed.
 
-use crate::domain::BoxRole;
+use crate::domain::{BoxRole, ExactBox};
 use crate::review::OutcomeKind;
 
 /// The default IoU from which a detection of the right class is correct.
@@ -11,8 +11,7 @@ pub const BACKGROUND_IOU: f64 = 0.1;
 /// Maximum number of detections per class and image that COCO counts.
 const MOST_DETECTIONS: usize = 100;
 
-/// The ground truth and the detections of one image. Boxes are left, top, width and height in pixels of the upright
-/// image; classes are indices into those of the evaluation.
+/// The ground truth and the detections of one image. Classes are indices into those of the evaluation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ImageObjects {
     pub truths: Vec<TrueObject>,
@@ -21,7 +20,7 @@ pub struct ImageObjects {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrueObject {
-    pub bounds: [f64; 4],
+    pub bounds: ExactBox,
     pub class: u32,
     /// In square pixels. Decides whether the object is small, medium or large.
     pub area: f64,
@@ -30,7 +29,7 @@ pub struct TrueObject {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DetectedObject {
-    pub bounds: [f64; 4],
+    pub bounds: ExactBox,
     pub class: u32,
     /// `0.0..=1.0`.
     pub score: f64,
@@ -223,18 +222,14 @@ impl Overlaps {
     }
 }
 
-/// Intersection over union of two boxes of left, top, width and height; over the area of the detection alone if the
-/// object is a crowd (`bbIou` in pycocotools' `maskApi.c`).
-fn iou(found: [f64; 4], truth: [f64; 4], is_crowd: bool) -> f64 {
-    let shared = |axis: usize| {
-        let end = (found[axis] + found[axis + 2]).min(truth[axis] + truth[axis + 2]);
-        end - found[axis].max(truth[axis])
-    };
-    let (width, height) = (shared(0), shared(1));
+/// Intersection over union; over the area of the detection alone if the object is a crowd (`bbIou` in pycocotools'
+/// `maskApi.c`).
+fn iou(found: ExactBox, truth: ExactBox, is_crowd: bool) -> f64 {
+    let width = found.right().min(truth.right()) - found.left.max(truth.left);
+    let height = found.bottom().min(truth.bottom()) - found.top.max(truth.top);
     if width <= 0.0 || height <= 0.0 {
         return 0.0;
     }
-    let area = found[2] * found[3];
-    let union = if is_crowd { area } else { area + truth[2] * truth[3] - width * height };
+    let union = if is_crowd { found.area() } else { found.area() + truth.area() - width * height };
     width * height / union
 }

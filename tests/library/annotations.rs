@@ -41,7 +41,7 @@ fn image(image: &AnnotatedImage) -> Value {
             BoxRole::Ignored => "ignored",
         };
         let mut shown = json!({
-            "class": found.class, "bounds": found.bounds, "score": found.score, "area": found.area, "role": role,
+            "class": found.class, "bounds": <[f64; 4]>::from(found.bounds), "score": found.score, "area": found.area, "role": role,
         });
         if found.unit == BoxUnit::Fractions {
             shown["unit"] = "fractions".into();
@@ -303,7 +303,7 @@ fn box_columns_have_aliases() {
     let read = |header: &str, row: &str| {
         let found = read_text("truth.csv", format!("image,label,{header}\na.jpg,cat,{row}\n").as_bytes())?;
         let image = found.annotations.images.first().ok_or("no image")?.clone();
-        Ok::<_, String>((image.boxes.first().map(|found| found.bounds), image.size))
+        Ok::<_, String>((image.boxes.first().map(|found| found.bounds.into()), image.size))
     };
     let bounds = Some([10.0, 20.0, 30.0, 40.0]);
     for (header, row, size) in [

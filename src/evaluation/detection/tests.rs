@@ -49,11 +49,12 @@ fn load(folder: &Path) -> (Vec<ImageObjects>, Vec<EvaluatedClass>, Value) {
     for one in list(&truth["annotations"]) {
         let role = if one["iscrowd"] == 1 { BoxRole::Crowd } else { BoxRole::Object };
         let (class, area) = (class(one), one["area"].as_f64().unwrap());
-        let object = TrueObject { bounds: bounds(one), class, area, role };
+        let object = TrueObject { bounds: bounds(one).into(), class, area, role };
         images.get_mut(&one["image_id"].as_i64().unwrap()).unwrap().truths.push(object);
     }
     for one in list(&results) {
-        let object = DetectedObject { bounds: bounds(one), class: class(one), score: one["score"].as_f64().unwrap() };
+        let object =
+            DetectedObject { bounds: bounds(one).into(), class: class(one), score: one["score"].as_f64().unwrap() };
         images.get_mut(&one["image_id"].as_i64().unwrap()).unwrap().detections.push(object);
     }
     let classes = ids.iter().map(|id| EvaluatedClass { id: Some(*id), name: String::new() }).collect();

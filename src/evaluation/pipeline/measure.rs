@@ -163,10 +163,9 @@ fn add_boxes(outcomes: &mut Outcomes, sample: SampleId, image: &ImageSides, foun
 }
 
 fn object(truth: &TrueObject) -> ObjectOutcome {
-    let [left, top, width, height] = truth.bounds;
     ObjectOutcome {
         class: truth.class,
-        bounds: BoundingBox::from([left, top, left + width, top + height].map(|edge| edge as f32)),
+        bounds: truth.bounds.into(),
         shown_by: NO_OBJECT,
         counts: truth.role == BoxRole::Object,
     }

@@ -388,16 +388,11 @@ impl State {
         let opened = self.opened_truth()?;
         let image = opened.truth.images.get(opened.images.of(sample)?)?;
         let object = |(index, found): (usize, &crate::domain::AnnotatedBox)| {
-            let [left, top, width, height] = found.in_pixels(Some(size))?;
+            let bounds = found.in_pixels(Some(size))?.into();
             let label = opened.truth.class_name(found.class);
             let outcome = outcomes.and_then(|outcomes| outcomes.objects.get(index));
             let is_found = outcome.zip(shown).map(|(object, shown)| shown.contains(&(object.shown_by as usize)));
-            Some(ShownObject {
-                label,
-                bounds: BoundingBox::from([left, top, left + width, top + height].map(|edge| edge as f32)),
-                counts: found.role == crate::domain::BoxRole::Object,
-                is_found,
-            })
+            Some(ShownObject { label, bounds, counts: found.role == crate::domain::BoxRole::Object, is_found })
         };
         Some(image.boxes.iter().enumerate().filter_map(object).collect())
     }

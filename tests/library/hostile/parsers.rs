@@ -385,8 +385,8 @@ pub(crate) fn annotation_file(bytes: &[u8]) -> bool {
         image.labels.iter().for_each(|label| check(label.class, label.score));
         for one in &image.boxes {
             check(one.class, one.score);
-            assert!(one.bounds.iter().all(|number| number.is_finite()), "{annotations:?}");
-            assert!(one.bounds[2] >= 0.0 && one.bounds[3] >= 0.0, "{annotations:?}");
+            assert!(<[f64; 4]>::from(one.bounds).iter().all(|number| number.is_finite()), "{annotations:?}");
+            assert!(one.bounds.width >= 0.0 && one.bounds.height >= 0.0, "{annotations:?}");
         }
     }
     let keys: Vec<ImageKey> = annotations.images.iter().map(ImageKey::new).collect();

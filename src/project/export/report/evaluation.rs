@@ -70,7 +70,7 @@ fn draw(small: &RgbImage, size: Option<[u32; 2]>, error: &ConfidentError, classe
         let (label, score) = (classes.name(side.class), error.score as f32);
         match side.bounds {
             Some(bounds) => PredictionContent::Detections(vec![Detection {
-                bounds: corners(bounds),
+                bounds: bounds.into(),
                 class_id: classes.id(side.class),
                 label,
                 score,
@@ -89,10 +89,6 @@ fn draw(small: &RgbImage, size: Option<[u32; 2]>, error: &ConfidentError, classe
     });
     let everything = ViewSettings { min_score: 0.0, ..ViewSettings::default() };
     annotate_thumbnail(small, &as_prediction(&error.predicted), &everything, truth)
-}
-
-fn corners([left, top, width, height]: [f64; 4]) -> BoundingBox {
-    BoundingBox::from([left, top, left + width, top + height].map(|number| number as f32))
 }
 
 /// A page with only an evaluation, and the images that could not be shown in it.
