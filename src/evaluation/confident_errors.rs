@@ -2,7 +2,6 @@
 
 use super::detection::FoundOutcomes;
 use super::ground_truth::ImageSides;
-use super::objects::Outcome;
 use crate::domain::ExactBox;
 use crate::review::OutcomeKind;
 
@@ -45,18 +44,18 @@ impl ConfidentErrors {
         let objects = &image.objects;
         let is_shown = |class: u32, score: f64| thresholds.get(class as usize).is_some_and(|least| score >= *least);
         let boxes = objects.detections.iter().zip(found.outcomes()).enumerate();
-        let wrong = boxes.filter(|(_, (found, outcome))| outcome.is_wrong() && is_shown(found.class, found.score));
+        let wrong = boxes.filter(|(_, (found, outcome))| outcome.kind.is_wrong() && is_shown(found.class, found.score));
         // The first one on a tie.
         let worst = wrong.reduce(|worst, other| if other.1.0.score > worst.1.0.score { other } else { worst });
         let Some((index, (wrong, outcome))) = worst else {
             return;
         };
         self.offer(wrong.score, || {
-            let truth = found.nearest(objects, index).filter(|_| *outcome != Outcome::Background);
+            let truth = found.nearest(objects, index).filter(|_| outcome.kind != OutcomeKind::Background);
             let truth = truth.and_then(|(object, _)| objects.truths.get(object as usize));
             ConfidentError {
                 image: image.name.clone(),
-                kind: outcome.kind(),
+                kind: outcome.kind,
                 score: wrong.score,
                 predicted: ErrorSide { class: wrong.class, bounds: Some(wrong.bounds) },
                 truth: truth.map(|truth| ErrorSide { class: truth.class, bounds: Some(truth.bounds) }),

@@ -11,7 +11,7 @@ use super::operating_point::{BestThreshold, ScoredOutcomes, add_truths};
 use super::tide::{self, ClassErrors, ErrorCost};
 use super::voc;
 use crate::domain::BoxRole;
-use crate::review::{ClassOutcomes, Confusion};
+use crate::review::{ClassOutcomes, Confusion, OutcomeKind};
 
 /// Collects images one by one and measures them together.
 pub struct DetectionEvaluation {
@@ -170,9 +170,9 @@ impl DetectionEvaluation {
         let outcomes = overlaps.outcomes(image, CORRECT_IOU);
         tide::add(&mut self.errors, image, &overlaps, &outcomes);
         for (found, outcome) in image.detections.iter().zip(&outcomes) {
-            let of_class = self.outcomes.get_mut(found.class as usize).filter(|_| *outcome != Outcome::Ignored);
+            let of_class = self.outcomes.get_mut(found.class as usize).filter(|_| outcome.kind != OutcomeKind::Ignored);
             if let Some(of_class) = of_class {
-                of_class.add(found.score, !outcome.is_wrong());
+                of_class.add(found.score, !outcome.kind.is_wrong());
             }
         }
         add_truths(&mut self.outcomes, image);
@@ -187,17 +187,13 @@ impl DetectionEvaluation {
             |class: u32, score: f64| self.thresholds.get(class as usize).is_some_and(|least| score >= *least);
         let mut is_missed: Vec<bool> = image.truths.iter().map(|truth| truth.role == BoxRole::Object).collect();
         for (found, outcome) in image.detections.iter().zip(outcomes) {
-            if *outcome == Outcome::Ignored || !is_shown(found.class, found.score) {
+            if outcome.kind == OutcomeKind::Ignored || !is_shown(found.class, found.score) {
                 continue;
             }
-            let truth = match outcome {
-                Outcome::Correct(truth) | Outcome::Class(truth) => Some(*truth as usize),
-                _ => None,
-            };
-            if let Some(truth) = truth {
+            if let Some(truth) = outcome.truth {
                 is_missed[truth] = false;
             }
-            let cell = (truth.map(|truth| image.truths[truth].class), Some(found.class));
+            let cell = (outcome.truth.map(|truth| image.truths[truth].class), Some(found.class));
             *self.confusion.entry(cell).or_default() += 1;
         }
         for (truth, _) in image.truths.iter().zip(&is_missed).filter(|(_, is_missed)| **is_missed) {

@@ -38,38 +38,15 @@ pub struct DetectedObject {
 /// The outcome of a detection at any minimum score: only detections with a higher score decide which objects are taken.
 /// The kinds of errors are those of TIDE, in its order; the first one that fits applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Detects this object (an index into the truths).
-    Correct(u32),
-    /// Matches a crowd or an object that does not count: neither correct nor wrong.
-    Ignored,
-    /// The right class, but an IoU of only 0.1 to 0.5 with the object.
-    Location,
-    /// Covers this object, which is of another class.
-    Class(u32),
-    /// Covers an object that a detection with a higher score already detects.
-    Duplicate,
-    /// Covers nothing: an IoU of at most 0.1 with every object.
-    Background,
-    /// Another class, and an IoU of only 0.1 to 0.5.
-    ClassAndLocation,
+pub struct Outcome {
+    pub kind: OutcomeKind,
+    /// The object that it detects, or that it covers with another class: an index into the truths.
+    pub truth: Option<usize>,
 }
 
-impl Outcome {
-    pub fn kind(self) -> OutcomeKind {
-        match self {
-            Self::Correct(_) => OutcomeKind::Correct,
-            Self::Ignored => OutcomeKind::Ignored,
-            Self::Location => OutcomeKind::Location,
-            Self::Class(_) => OutcomeKind::Class,
-            Self::Duplicate => OutcomeKind::Duplicate,
-            Self::Background => OutcomeKind::Background,
-            Self::ClassAndLocation => OutcomeKind::Both,
-        }
-    }
-
-    pub fn is_wrong(self) -> bool {
-        self.kind().is_wrong()
+impl From<OutcomeKind> for Outcome {
+    fn from(kind: OutcomeKind) -> Self {
+        Self { kind, truth: None }
     }
 }
 
@@ -130,8 +107,10 @@ impl Overlaps {
             is_taken[*partner] = true;
         }
         let outcome = |(index, partner): (usize, &Option<usize>)| match *partner {
-            Some(truth) if image.truths[truth].role == BoxRole::Object => Outcome::Correct(truth as u32),
-            Some(_) => Outcome::Ignored,
+            Some(truth) if image.truths[truth].role == BoxRole::Object => {
+                Outcome { kind: OutcomeKind::Correct, truth: *partner }
+            }
+            Some(_) => OutcomeKind::Ignored.into(),
             None => self.error(image, index, iou, &is_taken),
         };
         matches.iter().enumerate().map(outcome).collect()
@@ -141,11 +120,11 @@ impl Overlaps {
     /// overlaps most, of its own class for a localization error; `None` if it overlaps none.
     pub(crate) fn nearest(&self, image: &ImageObjects, detection: usize, outcome: Outcome) -> Option<(u32, f64)> {
         let row = self.row(detection);
-        if let Outcome::Correct(truth) | Outcome::Class(truth) = outcome {
-            return Some((truth, *row.get(truth as usize)?));
+        if let Some(truth) = outcome.truth {
+            return Some((truth as u32, *row.get(truth)?));
         }
-        let is_of_class = matches!(outcome, Outcome::Location | Outcome::Duplicate);
-        let is_ignored = outcome == Outcome::Ignored;
+        let is_of_class = matches!(outcome.kind, OutcomeKind::Location | OutcomeKind::Duplicate);
+        let is_ignored = outcome.kind == OutcomeKind::Ignored;
         let class = image.detections[detection].class;
         let truths = image.truths.iter().zip(row).enumerate();
         let fitting = truths.filter(|(_, (truth, iou))| {
@@ -209,16 +188,17 @@ impl Overlaps {
                 is_duplicate |= overlap >= iou && is_taken[index];
             } else if overlap > other {
                 other = overlap;
-                other_truth = Some(index as u32);
+                other_truth = Some(index);
             }
         }
-        match other_truth {
-            _ if (BACKGROUND_IOU..=iou).contains(&same) => Outcome::Location,
-            Some(truth) if other >= iou => Outcome::Class(truth),
-            _ if is_duplicate => Outcome::Duplicate,
-            _ if other <= BACKGROUND_IOU => Outcome::Background,
-            _ => Outcome::ClassAndLocation,
-        }
+        let kind = match other_truth {
+            _ if (BACKGROUND_IOU..=iou).contains(&same) => OutcomeKind::Location,
+            Some(_) if other >= iou => return Outcome { kind: OutcomeKind::Class, truth: other_truth },
+            _ if is_duplicate => OutcomeKind::Duplicate,
+            _ if other <= BACKGROUND_IOU => OutcomeKind::Background,
+            _ => OutcomeKind::Both,
+        };
+        kind.into()
     }
 }
 

@@ -48,20 +48,20 @@ pub(crate) fn add(classes: &mut [ClassErrors], image: &ImageObjects, overlaps: &
     let mut is_missed: Vec<bool> = image.truths.iter().map(|truth| truth.role == BoxRole::Object).collect();
     let counted: Vec<usize> = overlaps.counted(image, classes.len()).collect();
     for &index in &counted {
-        if let Outcome::Correct(truth) = outcomes[index] {
-            is_missed[truth as usize] = false;
+        if let Outcome { kind: OutcomeKind::Correct, truth: Some(truth) } = outcomes[index] {
+            is_missed[truth] = false;
         }
     }
     let mut is_repaired = vec![false; image.truths.len()];
     for &index in &counted {
         let found = &image.detections[index];
-        let target = match outcomes[index] {
-            Outcome::Location => overlaps.nearest_of_class(image, index),
-            Outcome::Class(truth) => Some(truth as usize),
+        let Outcome { kind, truth } = outcomes[index];
+        let target = match kind {
+            OutcomeKind::Location => overlaps.nearest_of_class(image, index),
+            OutcomeKind::Class => truth,
             _ => None,
         };
         let target = target.filter(|truth| is_missed[*truth] && !std::mem::replace(&mut is_repaired[*truth], true));
-        let kind = outcomes[index].kind();
         if kind != OutcomeKind::Ignored {
             let found = Found { score: found.score, kind, becomes_right: target.is_some() };
             classes[image.detections[index].class as usize].found.push(found);

@@ -185,7 +185,7 @@ fn box_outcomes_add_up_to_the_counts() {
             let outcomes = outcomes(image, CORRECT_IOU);
             assert_eq!(outcomes.len(), image.detections.len());
             for outcome in outcomes {
-                *kinds.entry(outcome.kind().into_str()).or_default() += 1;
+                *kinds.entry(outcome.kind.into_str()).or_default() += 1;
             }
         }
         assert_eq!(metrics.true_positives, kinds.get("correct").copied().unwrap_or(0));

@@ -143,23 +143,28 @@ fn detection(
 }
 
 fn add_boxes(outcomes: &mut Outcomes, sample: SampleId, image: &ImageSides, found: &FoundOutcomes) {
-    let Some(stored) = outcomes.predictions().summary(sample).map(|summary| summary.classes.len()) else {
+    let Some(mut boxes) = unevaluated(outcomes, sample) else {
         return;
     };
-    let mut boxes = vec![BoxOutcome { kind: None, object: NO_OBJECT, iou: 0.0 }; stored];
     let mut objects: Vec<ObjectOutcome> = image.objects.truths.iter().map(object).collect();
     for (index, (&at, &outcome)) in image.stored.iter().zip(found.outcomes()).enumerate() {
         let (object, iou) = found.nearest(&image.objects, index).unwrap_or((NO_OBJECT, 0.0));
-        if let Outcome::Correct(truth) = outcome
-            && let Some(shown) = objects.get_mut(truth as usize)
+        if let Outcome { kind: OutcomeKind::Correct, truth: Some(truth) } = outcome
+            && let Some(shown) = objects.get_mut(truth)
         {
             shown.shown_by = at;
         }
         if let Some(of_box) = boxes.get_mut(at as usize) {
-            *of_box = BoxOutcome { kind: Some(outcome.kind()), object, iou: iou as f32 };
+            *of_box = BoxOutcome { kind: Some(outcome.kind), object, iou: iou as f32 };
         }
     }
     outcomes.add(sample, &boxes, &objects);
+}
+
+/// One outcome per box or class of the stored prediction.
+fn unevaluated(outcomes: &Outcomes, sample: SampleId) -> Option<Vec<BoxOutcome>> {
+    let stored = outcomes.predictions().summary(sample)?.classes.len();
+    Some(vec![BoxOutcome { kind: None, object: NO_OBJECT, iou: 0.0 }; stored])
 }
 
 fn object(truth: &TrueObject) -> ObjectOutcome {
@@ -198,11 +203,10 @@ fn classification(
 
 /// Only the top class has an outcome.
 fn add_class(outcomes: &mut Outcomes, sample: SampleId, class: u32, is_right: bool) {
-    let Some(stored) = outcomes.predictions().summary(sample).map(|summary| summary.classes.len()) else {
+    let Some(mut boxes) = unevaluated(outcomes, sample) else {
         return;
     };
     let kind = if is_right { OutcomeKind::Correct } else { OutcomeKind::Class };
-    let mut boxes = vec![BoxOutcome { kind: None, object: NO_OBJECT, iou: 0.0 }; stored];
     if let Some(top) = boxes.first_mut() {
         *top = BoxOutcome { kind: Some(kind), object: 0, iou: 0.0 };
     }

@@ -28,7 +28,7 @@ pub(crate) fn annotate_thumbnail(
     image: &RgbImage,
     prediction: &Prediction,
     view: &ViewSettings,
-    truth: Option<TruthBox>,
+    truth: Option<ObjectMark>,
 ) -> RgbImage {
     let marks = TruthMarks { objects: truth.into_iter().collect(), ..TruthMarks::default() };
     annotate_in(image, prediction, view, &[], &marks, Style::with_text(23.0, 3))
@@ -39,12 +39,12 @@ pub(crate) fn annotate_thumbnail(
 pub struct TruthMarks {
     /// By index of the drawn detection: its class, with the right one, and its mark.
     boxes: BTreeMap<usize, [String; 2]>,
-    objects: Vec<TruthBox>,
+    objects: Vec<ObjectMark>,
 }
 
 /// A ground-truth object, in pixels of the image.
 #[derive(Debug, Clone)]
-pub(crate) struct TruthBox {
+pub(crate) struct ObjectMark {
     pub(crate) bounds: BoundingBox,
     /// In full, and as short as possible.
     pub(crate) label: Option<[String; 2]>,
@@ -94,7 +94,7 @@ impl TruthMarks {
             let class = outcomes.classes.get(object.class as usize).map_or("", |class| class.name.as_str());
             let text = format!("{class} · FN");
             let label = is_missed.then(|| [text.clone(), text]);
-            TruthBox { bounds: object.bounds, label, is_missed }
+            ObjectMark { bounds: object.bounds, label, is_missed }
         };
         Self { boxes: shown.iter().filter_map(texts).collect(), objects: all.iter().map(object).collect() }
     }
@@ -419,7 +419,7 @@ mod tests {
     fn ground_truth_object_is_dashed() {
         let image = plain(400, 300, 90);
         let label = Some(["truth: cat", "cat"].map(str::to_owned));
-        let truth = TruthBox { bounds: BoundingBox::new(100.0, 150.0, 300.0, 250.0), label, is_missed: false };
+        let truth = ObjectMark { bounds: BoundingBox::new(100.0, 150.0, 300.0, 250.0), label, is_missed: false };
         let drawn = annotate_thumbnail(&image, &boxes(&image, &[]), &ViewSettings::default(), Some(truth));
         let edge: Vec<bool> = (100..300).map(|x| drawn.pixel(x, 249) == Some(TRUTH)).collect();
         let white = edge.iter().filter(|is_white| **is_white).count();

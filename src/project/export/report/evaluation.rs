@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::ExportError;
-use super::super::annotated::{TruthBox, annotate_thumbnail};
+use super::super::annotated::{ObjectMark, annotate_thumbnail};
 use super::super::plots::{percent, plots};
 use super::examples::{Thumbnail, scaled};
 use super::page::{grouped, thumbnail_or_reason, whole};
@@ -85,7 +85,7 @@ fn draw(small: &RgbImage, size: Option<[u32; 2]>, error: &ConfidentError, classe
     let truth = error.truth.filter(|truth| truth.bounds.is_some()).and_then(|truth| {
         let bounds = as_prediction(&truth).detections().first()?.bounds;
         let name = classes.name(truth.class);
-        Some(TruthBox { bounds, label: Some([format!("truth: {name}"), name.clone()]), is_missed: false })
+        Some(ObjectMark { bounds, label: Some([format!("truth: {name}"), name.clone()]), is_missed: false })
     });
     let everything = ViewSettings { min_score: 0.0, ..ViewSettings::default() };
     annotate_thumbnail(small, &as_prediction(&error.predicted), &everything, truth)
