@@ -9,7 +9,7 @@ use super::examples::{Thumbnail, scaled};
 use super::page::{grouped, thumbnail_or_reason, whole};
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches};
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, Prediction, PredictionContent, Problem, RgbImage, SampleUri, ViewSettings,
+    ClassScore, Detection, Prediction, PredictionContent, Problem, RgbImage, SampleUri, ViewSettings,
 };
 use crate::evaluation::{
     ClassMetrics, ClassificationMetrics, ClassifiedClass, ConfidentError, DetectionIntervals, DetectionMetrics,
