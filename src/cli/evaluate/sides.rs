@@ -18,7 +18,7 @@ use crate::domain::{
     AnnotationProblems, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, TruthLabel, ViewSettings,
 };
 use crate::evaluation::pipeline::{
-    EvaluateError, FileSide, RunSide, TruthFrom, TruthScores, of_annotations, of_run, open_truth,
+    EvaluateError, FileSide, RunSide, TruthFrom, TruthScores, annotation_sides, open_truth, run_sides,
 };
 use crate::evaluation::{GroundTruth, NoTruth, Sides};
 use crate::image::decode::image_size;
@@ -66,7 +66,7 @@ pub(crate) fn read(
         let notes = problem_notes(&found.annotations.problems);
         let min_score = args.min_score.unwrap_or(USUAL_MIN_SCORE);
         let side = FileSide { name: files.name(), found, min_score, sizes: sizes.as_deref() };
-        let sides = of_annotations(&truth, side, rules);
+        let sides = annotation_sides(&truth, side, rules);
         (truth, notes, sides)
     } else {
         let path = args.project.as_ref().or(args.source.as_ref());
@@ -80,7 +80,7 @@ pub(crate) fn read(
         let truth = read_truth(args, dirs, control, names, || run.labels.clone())?;
         let view = view_of(&project, &run, args)?;
         let listed = listed.as_ref().map(|(_, samples)| samples.iter().collect());
-        let sides = of_run(&truth, &RunSide { project: &project, run: &run, view: &view, listed }, rules, control);
+        let sides = run_sides(&truth, &RunSide { project: &project, run: &run, view: &view, listed }, rules, control);
         (truth, Vec::new(), sides)
     };
     let mut sides = sides.map_err(|error| with_advice(error, args))?;

@@ -7,7 +7,7 @@ mod sides;
 mod truth;
 
 pub use measure::{Draws, measure, measure_all};
-pub use sides::{FileSide, ListedSamples, RunSide, of_annotations, of_run};
+pub use sides::{FileSide, ListedSamples, RunSide, annotation_sides, run_sides};
 pub use truth::{TruthFrom, TruthScores, open_truth, truth_of};
 
 use crate::annotations::matching::CorrectionsError;

@@ -9,8 +9,8 @@ use crate::annotations::matching::{
     ClassList, Doubt, ImageKey, ImageMatches, MatchRules, MatchSummary, OtherFolders, Unmatched, classes_of,
 };
 use crate::domain::{
-    AnnotatedImage, FileStamp, ModelTask, Prediction, PredictionStatus, RunInfo, Sample, SampleId, SamplePrediction,
-    SampleUri, TruthLabel, ViewSettings, counted, decimal,
+    AnnotatedImage, Annotations, FileStamp, ModelTask, Prediction, PredictionStatus, RunInfo, Sample, SampleId,
+    SamplePrediction, SampleUri, TruthLabel, ViewSettings, counted, decimal,
 };
 use crate::evaluation::{
     BoxChecks, Counted, DetectedObject, GroundTruth, ImageObjects, ImageSides, MatchedClasses, OTHER_CLASS, Sides,
@@ -67,52 +67,30 @@ pub struct FileSide<'f> {
 ///
 /// # Errors
 /// The sides have nothing in common, or are of different kinds.
-pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) -> Result<Sides, EvaluateError> {
+pub fn annotation_sides(truth: &GroundTruth, side: FileSide, rules: MatchRules) -> Result<Sides, EvaluateError> {
     let FileSide { name, found, min_score, sizes } = side;
-    let mut notes = notes_of(&name, &found);
+    let notes = notes_of(&name, &found);
     let predicted = found.annotations;
-    let is_empty = predicted.images.iter().all(|image| image.boxes.is_empty() && image.labels.is_empty());
-    if !is_empty && !predicted.has_scores() {
-        return Err(EvaluateError::NoScores { name });
-    }
-    let are_lost = is_empty || predicted.images.iter().all(|image| image.status != PredictionStatus::Predicted);
-    if let (true, Some(problem)) = (are_lost, predicted.problems.iter().next()) {
-        return Err(EvaluateError::NothingUsable { name, problem: problem.to_string() });
-    }
-    let is_fitting = |image: &AnnotatedImage| match truth.task {
-        ModelTask::Detection => image.labels.is_empty(),
-        ModelTask::Classification => image.boxes.is_empty(),
-    };
-    if let Some(other) = predicted.images.iter().find(|image| !is_fitting(image)) {
-        return Err(EvaluateError::OtherTask {
-            truth: truth.task,
-            predictions: format!("the prediction of {}", other.name),
-        });
-    }
-    let matched = match_classes(truth, &predicted.classes, rules, &mut notes)?;
-    let class_of = |class: u32| matched.places.get(class as usize).copied().flatten();
-    let keys: Vec<ImageKey<'_>> = predicted.images.iter().map(ImageKey::new).collect();
-    let problems = predicted.problems.counts().map(|(kind, count)| (kind.word(), count)).collect();
-    let mut counted = Counted { predictions: name, problems, ..Counted::default() };
+    check_usable(truth, &name, &predicted)?;
+    let mut matching = Matching::new(truth, rules, name, notes);
+    let matched = matching.match_classes(&predicted.classes)?;
+    let counted = &mut matching.counted;
+    counted.problems = predicted.problems.counts().map(|(kind, count)| (kind.word(), count)).collect();
     for image in &predicted.images {
         counted.images_failed += u64::from(matches!(image.status, PredictionStatus::Failed(_)));
         counted.images_outdated += u64::from(image.status == PredictionStatus::Outdated);
     }
     let is_predicted = |image: &AnnotatedImage| image.status == PredictionStatus::Predicted;
+    let keys: Vec<ImageKey<'_>> = predicted.images.iter().map(ImageKey::new).collect();
     let name_of = |index: usize| predicted.images[index].shown_name();
-    let mut matches = match_images(truth, &keys, name_of, rules)?;
-    matches.right_unmatched.retain(|(index, _)| is_predicted(&predicted.images[*index as usize]));
-    count_unmatched(&matches, name_of, (&mut counted, &mut notes));
-    let mut left_out = LeftOut::default();
-    let mut checks = [BoxChecks::default(), BoxChecks::default()];
+    let matches = matching.match_images(&keys, name_of, |index| is_predicted(&predicted.images[index]))?;
     let (mut with_objects, mut unpredicted) = (0, 0);
     let mut compared = 0;
-    let mut images = Vec::with_capacity(truth.images.len());
     for index in truth.order() {
         let partner = matches.index(index).map(|partner| &predicted.images[partner as usize]);
         with_objects += u64::from(!truth.images[index].boxes.is_empty());
         if !partner.is_some_and(is_predicted) {
-            counted.images_without_prediction += 1;
+            matching.counted.images_without_prediction += 1;
             unpredicted += u64::from(partner.is_none() && !truth.images[index].boxes.is_empty());
             // Files of detections need not list images in which nothing was found.
             if partner.is_some() || truth.task == ModelTask::Classification {
@@ -120,153 +98,325 @@ pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) ->
             }
         }
         let measured = sizes.and_then(|sizes| sizes[index]);
-        let known = [
-            ("in the ground truth", truth.images[index].size),
-            ("in the predictions", partner.and_then(|partner| partner.size)),
-            ("in its file", measured),
-        ];
-        let Ok(size) = left_out.size(truth, index, known) else { continue };
-        let Some(mut image) = truth.image(index, size) else {
-            left_out.unknown.push(("the ground truth", truth.images[index].shown_name()));
-            continue;
-        };
-        if let Some(partner) = partner {
-            let Some(detections) = annotated_detections(partner, size, class_of) else {
-                left_out.unknown.push(("the predictions", partner.shown_name()));
-                continue;
-            };
-            compared += 1;
-            counted.predictions_of_other_classes += (partner.boxes.len() - detections.len()) as u64;
-            image.objects.detections = detections;
-            let scored = partner.labels.iter().map(|label| (class_of(label.class), label.score.unwrap_or(1.0)));
-            image.classes = classified(scored, &mut counted);
+        if matching.add_annotated(index, partner, measured, &matched) {
+            compared += u64::from(partner.is_some());
         }
-        check_boxes(&mut checks, size, &image);
-        images.push(image);
     }
-    if let (None, Some((side, image))) = (sizes, left_out.unknown.first()) {
+    if let (None, Some((side, image))) = (sizes, matching.left_out.unknown.first()) {
         return Err(EvaluateError::UnknownSize { side, image: image.clone() });
     }
-    left_out.finish(compared, (&mut counted, &mut notes))?;
-    let mut matching = MatchSummary::new(&matches, truth.counted_classes(), &matched.matches, ClassList::Predicted);
     if unpredicted * 4 > with_objects {
         matching.doubts.push(Doubt::Unpredicted { count: unpredicted, of: with_objects });
     }
-    add_box_doubts(checks, &mut matching, &mut notes);
-    let classes = truth.classes.classes.clone();
-    let thresholds = vec![min_score; classes.len()];
-    let model_classes = Vec::new();
-    let task = truth.task;
-    Ok(finished(truth, Sides { task, classes, matched, model_classes, images, thresholds, counted, matching, notes }))
+    let thresholds = vec![min_score; truth.classes.classes.len()];
+    matching.finish(compared, &matches, ClassList::Predicted, matched, Vec::new(), thresholds)
+}
+
+/// # Errors
+/// The predictions have no scores, are lost, or are of another kind than the ground truth.
+fn check_usable(truth: &GroundTruth, name: &str, predicted: &Annotations) -> Result<(), EvaluateError> {
+    let is_empty = predicted.images.iter().all(|image| image.boxes.is_empty() && image.labels.is_empty());
+    if !is_empty && !predicted.has_scores() {
+        return Err(EvaluateError::NoScores { name: name.to_owned() });
+    }
+    let are_lost = is_empty || predicted.images.iter().all(|image| image.status != PredictionStatus::Predicted);
+    if let (true, Some(problem)) = (are_lost, predicted.problems.iter().next()) {
+        return Err(EvaluateError::NothingUsable { name: name.to_owned(), problem: problem.to_string() });
+    }
+    let is_fitting = |image: &AnnotatedImage| match truth.task {
+        ModelTask::Detection => image.labels.is_empty(),
+        ModelTask::Classification => image.boxes.is_empty(),
+    };
+    match predicted.images.iter().find(|image| !is_fitting(image)) {
+        Some(other) => Err(EvaluateError::OtherTask {
+            truth: truth.task,
+            predictions: format!("the prediction of {}", other.name),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// A run against ground truth.
 ///
 /// # Errors
 /// The sides have nothing in common, are of different kinds, or the project cannot be read.
-pub fn of_run(
+pub fn run_sides(
     truth: &GroundTruth,
     side: &RunSide<'_>,
     rules: MatchRules,
     control: &TaskControl,
 ) -> Result<Sides, EvaluateError> {
-    let RunSide { project, run, view, .. } = side;
+    let RunSide { run, view, .. } = side;
     if run.card.task != truth.task {
         let predictions = format!("the run “{}”", run.name);
         return Err(EvaluateError::OtherTask { truth: truth.task, predictions });
     }
-    let mut notes = vec![format!("Predictions: run “{}”.", run.name)];
-    let classes = RunClasses::new(truth, run, rules, &mut notes)?;
+    let notes = vec![format!("Predictions: run “{}”.", run.name)];
+    let mut matching = Matching::new(truth, rules, run.name.clone(), notes);
+    let classes = RunClasses::new(&mut matching, run)?;
     let mut thresholds = vec![decimal(view.min_score); truth.classes.classes.len()];
     for (id, min_score) in &view.min_score_by_class {
         if let Some(place) = classes.place(*id) {
             thresholds[place as usize] = decimal(*min_score);
         }
     }
-    let mut counted = Counted { predictions: run.name.clone(), ..Counted::default() };
-    control.begin(ProgressUnit::Images);
-    control.set_step("project");
-    let root = project.root();
-    let mut stored: Vec<Stored> = Vec::new();
-    let mut each = |uri: &SampleUri, stamp: &FileStamp, result: Result<Prediction, String>| {
-        let Some((sample, now)) = side.listed(uri) else { return };
-        let Ok(prediction) = result else {
-            counted.images_failed += 1;
-            return;
-        };
-        if !stamp.is_of(&now) {
-            counted.images_outdated += 1;
-            return;
-        }
-        let kept = prediction.kept_without_overlaps(view.nms_iou);
-        let (places, found) = detections(&prediction, &kept, |class| classes.place(class));
-        counted.predictions_of_other_classes += (kept.len() - found.len()) as u64;
-        let scored = prediction.classes().iter().map(|class| (classes.place(class.index), decimal(class.score)));
-        stored.push(Stored {
-            name: uri.name_below(root.as_deref()),
-            size: [prediction.width, prediction.height],
-            sample,
-            places,
-            detections: found,
-            classes: classified(scored, &mut counted),
-        });
-    };
-    project.each_prediction(run.id, control, |page| {
-        for SamplePrediction { sample, stamp, result } in page {
-            each(&sample, &stamp, result);
-        }
-    })?;
-    control.checkpoint()?;
-    let has_class = |stored: &Stored| {
-        !stored.detections.is_empty() || stored.classes.iter().any(|(class, _)| *class != OTHER_CLASS)
-    };
-    if counted.predictions_of_other_classes > 0 && !stored.iter().any(has_class) {
-        return Err(no_class_in_common(truth, &classes.predicted));
-    }
+    let mut stored = side.stored(&classes, &mut matching, control)?;
     let keys: Vec<ImageKey<'_>> = stored.iter().map(|stored| ImageKey::named(&stored.name)).collect();
-    let name_of = |index: usize| stored[index].name.clone();
-    let matches = match_images(truth, &keys, name_of, rules)?;
-    count_unmatched(&matches, name_of, (&mut counted, &mut notes));
+    let matches = matching.match_images(&keys, |index| stored[index].name.clone(), |_| true)?;
     drop(keys);
-    let mut left_out = LeftOut::default();
-    let mut checks = [BoxChecks::default(), BoxChecks::default()];
-    let mut images = Vec::with_capacity(stored.len());
     for index in truth.order() {
         let Some(partner) = matches.index(index) else {
-            counted.images_without_prediction += 1;
+            matching.counted.images_without_prediction += 1;
             continue;
         };
         let partner = &mut stored[partner as usize];
         let known = [("in the ground truth", truth.images[index].size), ("in the predictions", Some(partner.size))];
-        let image = left_out.size(truth, index, known).ok().and_then(|size| truth.image(index, size));
+        let image = matching.left_out.size(truth, index, known).ok().and_then(|size| truth.image(index, size));
         if let Some(image) = image {
-            let image = partner.beside(image);
-            check_boxes(&mut checks, Some(partner.size), &image);
-            images.push(image);
+            matching.add(Some(partner.size), partner.beside(image));
         }
     }
-    left_out.finish(images.len(), (&mut counted, &mut notes))?;
     let list = if run.labels.is_empty() { ClassList::Predicted } else { ClassList::Complete };
-    let mut matching = MatchSummary::new(&matches, truth.counted_classes(), &classes.matched.matches, list);
-    add_box_doubts(checks, &mut matching, &mut notes);
     let model_classes = run.labels.iter().filter_map(|(id, _)| Some((id, classes.place(id)?))).collect();
-    let (task, matched) = (truth.task, classes.matched);
-    let classes = truth.classes.classes.clone();
-    Ok(finished(truth, Sides { task, classes, matched, model_classes, images, thresholds, counted, matching, notes }))
+    let compared = matching.images.len() as u64;
+    matching.finish(compared, &matches, list, classes.matched, model_classes, thresholds)
 }
 
-/// Checks the boxes of the ground truth, then those of the predictions.
-fn check_boxes(checks: &mut [BoxChecks; 2], size: Option<[u32; 2]>, image: &ImageSides) {
-    let ImageObjects { truths, detections } = &image.objects;
-    checks[0].add(&image.name, size, truths.iter().map(|truth| (truth.bounds, truth.class, 1.0)));
-    checks[1].add(&image.name, size, detections.iter().map(|found| (found.bounds, found.class, found.score)));
+impl RunSide<'_> {
+    /// The current predictions of the run.
+    ///
+    /// # Errors
+    /// No prediction has a ground-truth class, or the project cannot be read.
+    fn stored(
+        &self,
+        classes: &RunClasses,
+        matching: &mut Matching<'_>,
+        control: &TaskControl,
+    ) -> Result<Vec<Stored>, EvaluateError> {
+        control.begin(ProgressUnit::Images);
+        control.set_step("project");
+        let root = self.project.root();
+        let mut stored: Vec<Stored> = Vec::new();
+        let mut each = |uri: &SampleUri, stamp: &FileStamp, result: Result<Prediction, String>| {
+            let Some((sample, now)) = self.listed(uri) else { return };
+            let Ok(prediction) = result else {
+                matching.counted.images_failed += 1;
+                return;
+            };
+            if !stamp.is_of(&now) {
+                matching.counted.images_outdated += 1;
+                return;
+            }
+            let kept = prediction.kept_without_overlaps(self.view.nms_iou);
+            let (places, found) = detections(&prediction, &kept, |class| classes.place(class));
+            matching.counted.predictions_of_other_classes += (kept.len() - found.len()) as u64;
+            let scored = prediction.classes().iter().map(|class| (classes.place(class.index), decimal(class.score)));
+            stored.push(Stored {
+                name: uri.name_below(root.as_deref()),
+                size: [prediction.width, prediction.height],
+                sample,
+                places,
+                detections: found,
+                classes: matching.classified(scored),
+            });
+        };
+        self.project.each_prediction(self.run.id, control, |page| {
+            for SamplePrediction { sample, stamp, result } in page {
+                each(&sample, &stamp, result);
+            }
+        })?;
+        control.checkpoint()?;
+        let has_class = |stored: &Stored| {
+            !stored.detections.is_empty() || stored.classes.iter().any(|(class, _)| *class != OTHER_CLASS)
+        };
+        if matching.counted.predictions_of_other_classes > 0 && !stored.iter().any(has_class) {
+            return Err(no_class_in_common(matching.truth, &classes.predicted));
+        }
+        Ok(stored)
+    }
 }
 
-fn add_box_doubts(checks: [BoxChecks; 2], matching: &mut MatchSummary, notes: &mut Vec<String>) {
-    for (checks, side) in checks.into_iter().zip(["the ground truth", "the predictions"]) {
-        let (doubts, more) = checks.finish(side);
+/// The two sides while they are matched.
+struct Matching<'t> {
+    truth: &'t GroundTruth,
+    rules: MatchRules<'t>,
+    counted: Counted,
+    notes: Vec<String>,
+    left_out: LeftOut,
+    /// Of the boxes of the ground truth, and of the predictions.
+    checks: [BoxChecks; 2],
+    doubts: Vec<Doubt>,
+    images: Vec<ImageSides>,
+}
+
+impl<'t> Matching<'t> {
+    fn new(truth: &'t GroundTruth, rules: MatchRules<'t>, predictions: String, notes: Vec<String>) -> Self {
+        let counted = Counted { predictions, ..Counted::default() };
+        let (left_out, checks) = (LeftOut::default(), Default::default());
+        Self { truth, rules, counted, notes, left_out, checks, doubts: Vec::new(), images: Vec::new() }
+    }
+
+    /// # Errors
+    /// No class matches.
+    fn match_classes(&mut self, predicted: &[TruthLabel]) -> Result<MatchedClasses, EvaluateError> {
+        let matched = self.truth.match_classes(predicted, self.rules.corrections)?;
+        let unmatched: Vec<&TruthLabel> = matched.matches.unmatched().collect();
+        if unmatched.len() == predicted.len() && !predicted.is_empty() {
+            return Err(no_class_in_common(self.truth, predicted));
+        }
+        let unused = &matched.matches.unused_corrections;
+        if !unused.is_empty() {
+            self.notes.push(format!(
+                "Class corrections for classes that the predictions do not have: {}.",
+                some_of(unused.iter())
+            ));
+        }
+        if !unmatched.is_empty() {
+            let consequence = match self.truth.task {
+                ModelTask::Detection => "their boxes are skipped",
+                ModelTask::Classification => "images predicted as these are incorrect",
+            };
+            self.notes.push(format!(
+                "{} of {} in the predictions are not in the ground truth; {consequence}: {}.",
+                unmatched.len(),
+                counted(predicted.len(), "class", "classes"),
+                some_of(unmatched.into_iter())
+            ));
+        }
+        Ok(matched)
+    }
+
+    /// Matches the images, and counts and names the predicted ones that are skipped.
+    ///
+    /// # Errors
+    /// No image matches.
+    fn match_images(
+        &mut self,
+        keys: &[ImageKey],
+        name_of: impl Fn(usize) -> String,
+        is_predicted: impl Fn(usize) -> bool,
+    ) -> Result<ImageMatches, EvaluateError> {
+        let mut matches = ImageMatches::between(&self.truth.keys(), keys, self.rules.folders);
+        if let Some(OtherFolders { example: [truth, predicted], count, are_refused: true }) = &matches.other_folders {
+            let (truth, predicted) = (truth.clone(), predicted.clone());
+            return Err(EvaluateError::OtherFolders { count: *count, truth, predicted });
+        }
+        if matches.left.iter().all(Result::is_err) {
+            return Err(EvaluateError::NoImageInCommon {
+                truth: some_of(self.truth.images.iter().map(AnnotatedImage::shown_name)),
+                predicted: some_of((0..keys.len()).map(name_of)),
+            });
+        }
+        matches.right_unmatched.retain(|(index, _)| is_predicted(*index as usize));
+        let Self { counted: count, notes, .. } = self;
+        for (why, total, [one, several]) in [
+            (
+                Unmatched::Missing,
+                &mut count.images_without_truth,
+                [
+                    "predicted image is not in the ground truth and is skipped",
+                    "predicted images are not in the ground truth and are skipped",
+                ],
+            ),
+            (
+                Unmatched::Ambiguous,
+                &mut count.images_ambiguous,
+                [
+                    "predicted image has an ambiguous name and is skipped",
+                    "predicted images have ambiguous names and are skipped",
+                ],
+            ),
+        ] {
+            let names = matches.right_unmatched.iter().filter(|(_, reason)| *reason == why);
+            let names: Vec<String> = names.map(|(index, _)| name_of(*index as usize)).collect();
+            *total = names.len() as u64;
+            if !names.is_empty() {
+                notes.push(format!("{}: {}.", counted(names.len(), one, several), some_of(names.iter())));
+            }
+        }
+        Ok(matches)
+    }
+
+    /// Replaces classes that the ground truth does not have by a number that is never correct.
+    fn classified(&mut self, scored: impl Iterator<Item = (Option<u32>, f64)>) -> Vec<(u32, f64)> {
+        let classes: Vec<(Option<u32>, f64)> = scored.collect();
+        let is_other = classes.first().is_some_and(|(class, _)| class.is_none());
+        self.counted.predictions_of_other_classes += u64::from(is_other);
+        classes.into_iter().map(|(class, score)| (class.unwrap_or(OTHER_CLASS), score)).collect()
+    }
+
+    /// Adds an image with its prediction, if there is one. `measured`: its size in its own file. False if it is skipped.
+    fn add_annotated(
+        &mut self,
+        index: usize,
+        partner: Option<&AnnotatedImage>,
+        measured: Option<[u32; 2]>,
+        matched: &MatchedClasses,
+    ) -> bool {
+        let truth = self.truth;
+        let known = [
+            ("in the ground truth", truth.images[index].size),
+            ("in the predictions", partner.and_then(|partner| partner.size)),
+            ("in its file", measured),
+        ];
+        let Ok(size) = self.left_out.size(truth, index, known) else { return false };
+        let Some(mut image) = truth.image(index, size) else {
+            self.left_out.unknown.push(("the ground truth", truth.images[index].shown_name()));
+            return false;
+        };
+        if let Some(partner) = partner {
+            let class_of = |class: u32| matched.places.get(class as usize).copied().flatten();
+            let Some(detections) = annotated_detections(partner, size, class_of) else {
+                self.left_out.unknown.push(("the predictions", partner.shown_name()));
+                return false;
+            };
+            self.counted.predictions_of_other_classes += (partner.boxes.len() - detections.len()) as u64;
+            image.objects.detections = detections;
+            let scored = partner.labels.iter().map(|label| (class_of(label.class), label.score.unwrap_or(1.0)));
+            image.classes = self.classified(scored);
+        }
+        self.add(size, image);
+        true
+    }
+
+    fn add(&mut self, size: Option<[u32; 2]>, image: ImageSides) {
+        let ImageObjects { truths, detections } = &image.objects;
+        let [of_truth, of_predictions] = &mut self.checks;
+        of_truth.add(&image.name, size, truths.iter().map(|truth| (truth.bounds, truth.class, 1.0)));
+        of_predictions.add(&image.name, size, detections.iter().map(|found| (found.bounds, found.class, found.score)));
+        self.images.push(image);
+    }
+
+    /// `compared`: the number of images with both sides.
+    ///
+    /// # Errors
+    /// No image is left to compare.
+    fn finish(
+        self,
+        compared: u64,
+        matches: &ImageMatches,
+        list: ClassList,
+        matched: MatchedClasses,
+        model_classes: Vec<(u32, u32)>,
+        thresholds: Vec<f64>,
+    ) -> Result<Sides, EvaluateError> {
+        let Self { truth, mut counted, mut notes, left_out, checks, doubts, images, .. } = self;
+        left_out.finish(compared, (&mut counted, &mut notes))?;
+        let mut matching = MatchSummary::new(matches, truth.counted_classes(), &matched.matches, list);
         matching.doubts.extend(doubts);
-        notes.extend(more);
+        for (checks, side) in checks.into_iter().zip(["the ground truth", "the predictions"]) {
+            let (doubts, more) = checks.finish(side);
+            matching.doubts.extend(doubts);
+            notes.extend(more);
+        }
+        notes.splice(0..0, truth.notes.iter().cloned());
+        notes.extend(matching.notes());
+        counted.truth.clone_from(&truth.name);
+        for (kind, count) in truth.problems.counts() {
+            *counted.problems.entry(kind.word()).or_default() += count;
+        }
+        let (task, classes) = (truth.task, truth.classes.classes.clone());
+        Ok(Sides { task, classes, matched, model_classes, images, thresholds, counted, matching, notes })
     }
 }
 
@@ -309,7 +459,7 @@ impl LeftOut {
 
     /// # Errors
     /// No image is left to compare.
-    fn finish(self, compared: usize, (count, notes): (&mut Counted, &mut Vec<String>)) -> Result<(), EvaluateError> {
+    fn finish(self, compared: u64, (count, notes): (&mut Counted, &mut Vec<String>)) -> Result<(), EvaluateError> {
         let Self { contradicting, unknown } = self;
         match (contradicting.first(), unknown.first()) {
             (Some(example), _) if compared == 0 => {
@@ -347,28 +497,6 @@ impl LeftOut {
     }
 }
 
-/// # Errors
-/// No image matches.
-fn match_images(
-    truth: &GroundTruth,
-    keys: &[ImageKey],
-    name_of: impl Fn(usize) -> String,
-    rules: MatchRules,
-) -> Result<ImageMatches, EvaluateError> {
-    let matches = ImageMatches::between(&truth.keys(), keys, rules.folders);
-    if let Some(OtherFolders { example: [truth, predicted], count, are_refused: true }) = &matches.other_folders {
-        let (truth, predicted) = (truth.clone(), predicted.clone());
-        return Err(EvaluateError::OtherFolders { count: *count, truth, predicted });
-    }
-    if matches.left.iter().all(Result::is_err) {
-        return Err(EvaluateError::NoImageInCommon {
-            truth: some_of(truth.images.iter().map(AnnotatedImage::shown_name)),
-            predicted: some_of((0..keys.len()).map(name_of)),
-        });
-    }
-    Ok(matches)
-}
-
 /// The classes of a run among the ground-truth classes.
 struct RunClasses {
     predicted: Vec<TruthLabel>,
@@ -378,22 +506,17 @@ struct RunClasses {
 }
 
 impl RunClasses {
-    fn new(
-        truth: &GroundTruth,
-        run: &RunInfo,
-        rules: MatchRules,
-        notes: &mut Vec<String>,
-    ) -> Result<Self, EvaluateError> {
+    fn new(matching: &mut Matching<'_>, run: &RunInfo) -> Result<Self, EvaluateError> {
         let mut predicted = classes_of(&run.labels);
         for class in &mut predicted {
             // A class without a name is stored with this one.
             let is_nameless = class.name == class.number.map(|number| format!("class {number}"));
             class.name.take_if(|_| is_nameless);
         }
-        let matched = match_classes(truth, &predicted, rules, notes)?;
+        let matched = matching.match_classes(&predicted)?;
         let ids = run.labels.iter().map(|(id, _)| id);
         let by_id = ids.zip(matched.places.iter().copied()).collect();
-        let numbered = truth.classes.classes.iter().zip(0..);
+        let numbered = matching.truth.classes.classes.iter().zip(0..);
         let by_number = numbered.filter_map(|(class, place)| Some((class.id?, place))).collect();
         Ok(Self { predicted, by_id, by_number, matched })
     }
@@ -430,90 +553,6 @@ impl Stored {
     }
 }
 
-fn match_classes(
-    truth: &GroundTruth,
-    predicted: &[TruthLabel],
-    rules: MatchRules,
-    notes: &mut Vec<String>,
-) -> Result<MatchedClasses, EvaluateError> {
-    let matched = truth.match_classes(predicted, rules.corrections)?;
-    let unmatched: Vec<&TruthLabel> = matched.matches.unmatched().collect();
-    if unmatched.len() == predicted.len() && !predicted.is_empty() {
-        return Err(no_class_in_common(truth, predicted));
-    }
-    let unused = &matched.matches.unused_corrections;
-    if !unused.is_empty() {
-        notes.push(format!(
-            "Class corrections for classes that the predictions do not have: {}.",
-            some_of(unused.iter())
-        ));
-    }
-    if !unmatched.is_empty() {
-        let consequence = match truth.task {
-            ModelTask::Detection => "their boxes are skipped",
-            ModelTask::Classification => "images predicted as these are incorrect",
-        };
-        notes.push(format!(
-            "{} of {} in the predictions are not in the ground truth; {consequence}: {}.",
-            unmatched.len(),
-            counted(predicted.len(), "class", "classes"),
-            some_of(unmatched.into_iter())
-        ));
-    }
-    Ok(matched)
-}
-
 fn no_class_in_common(truth: &GroundTruth, predicted: &[TruthLabel]) -> EvaluateError {
     EvaluateError::NoClassInCommon { predicted: some_of(predicted.iter()), truth: some_of(truth.labels.iter()) }
-}
-
-/// Adds the notes and problems of the ground truth.
-fn finished(truth: &GroundTruth, mut sides: Sides) -> Sides {
-    sides.notes.splice(0..0, truth.notes.iter().cloned());
-    sides.notes.extend(sides.matching.notes());
-    sides.counted.truth.clone_from(&truth.name);
-    for (kind, count) in truth.problems.counts() {
-        *sides.counted.problems.entry(kind.word()).or_default() += count;
-    }
-    sides
-}
-
-/// Replaces classes that the ground truth does not have by a number that is never correct.
-fn classified(scored: impl Iterator<Item = (Option<u32>, f64)>, counted: &mut Counted) -> Vec<(u32, f64)> {
-    let classes: Vec<(Option<u32>, f64)> = scored.collect();
-    counted.predictions_of_other_classes += u64::from(classes.first().is_some_and(|(class, _)| class.is_none()));
-    classes.into_iter().map(|(class, score)| (class.unwrap_or(OTHER_CLASS), score)).collect()
-}
-
-/// Counts and names the predicted images that are skipped.
-fn count_unmatched(
-    matches: &ImageMatches,
-    name_of: impl Fn(usize) -> String,
-    (count, notes): (&mut Counted, &mut Vec<String>),
-) {
-    for (why, total, [one, several]) in [
-        (
-            Unmatched::Missing,
-            &mut count.images_without_truth,
-            [
-                "predicted image is not in the ground truth and is skipped",
-                "predicted images are not in the ground truth and are skipped",
-            ],
-        ),
-        (
-            Unmatched::Ambiguous,
-            &mut count.images_ambiguous,
-            [
-                "predicted image has an ambiguous name and is skipped",
-                "predicted images have ambiguous names and are skipped",
-            ],
-        ),
-    ] {
-        let names = matches.right_unmatched.iter().filter(|(_, reason)| *reason == why);
-        let names: Vec<String> = names.map(|(index, _)| name_of(*index as usize)).collect();
-        *total = names.len() as u64;
-        if !names.is_empty() {
-            notes.push(format!("{}: {}.", counted(names.len(), one, several), some_of(names.iter())));
-        }
-    }
 }

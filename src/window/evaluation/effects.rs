@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches, MatchRules};
 use crate::domain::{NamePattern, Sample, SharedList};
 use crate::evaluation::pipeline::{
-    EvaluateError, RunSide, TruthFrom, TruthScores, measure, measure_all, of_run, open_truth, truth_of,
+    EvaluateError, RunSide, TruthFrom, TruthScores, measure, measure_all, open_truth, run_sides, truth_of,
 };
 use crate::evaluation::{DRAWS, Evaluated, GroundTruth, NoTruth, Sides};
 use crate::review::Outcomes;
@@ -161,7 +161,7 @@ fn sides_of(shared: &Shared, request: &EvaluateRequest, control: &TaskControl) -
     let listed = Some(request.samples.iter().collect());
     let side = RunSide { project: &project, run: &request.run, view: &request.view, listed };
     let rules = MatchRules { corrections: &request.corrections, folders: Folders::Agree };
-    of_run(&request.truth, &side, rules, control).map_err(|error| failure(&error))
+    run_sides(&request.truth, &side, rules, control).map_err(|error| failure(&error))
 }
 
 fn failure(error: &EvaluateError) -> Failure {
