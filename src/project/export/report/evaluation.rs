@@ -8,9 +8,7 @@ use super::super::plots::{percent, plots};
 use super::examples::{Thumbnail, scaled};
 use super::page::{grouped, thumbnail_or_reason, whole};
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches};
-use crate::domain::{
-    ClassScore, Detection, Prediction, PredictionContent, Problem, RgbImage, SampleUri, ViewSettings,
-};
+use crate::domain::{ClassScore, Detection, Prediction, PredictionContent, Problem, RgbImage, SampleUri, ViewSettings};
 use crate::evaluation::{
     ClassMetrics, ClassificationMetrics, ClassifiedClass, ConfidentError, DetectionIntervals, DetectionMetrics,
     ErrorSide, Evaluated, EvaluatedClass, Interval, Metrics,

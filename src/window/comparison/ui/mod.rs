@@ -10,7 +10,7 @@ use eframe::egui::{
 
 use crate::domain::{ModelTask, RunId};
 use crate::evaluation::{AgreementSummary, ClassChange, ImageAgreement, Interval, Metrics};
-use crate::review::{Direction, Sort, SortBy, change_term, has_term, with_term, without_changes};
+use crate::review::{Direction, FilterCounts, Sort, SortBy, change_term, has_term, with_term, without_changes};
 use crate::window::state::{
     Action, Command, Commands, CompareLayout, Comparing, EvaluatedRun, Loadable, ReviewCommand, Run, SearchCommand,
     State, TaskId, TaskSignal,
@@ -299,6 +299,30 @@ fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Commands
     };
     ui.add_space(4.0);
     ui.label(RichText::new("Against the ground truth").weak());
+    metrics_ui(ui, state, runs, [one, other], counts);
+    if !one.outcomes.has_same_images(&other.outcomes) {
+        warning_ui(ui, "The runs have predictions for different images, so their metrics are not directly comparable");
+    }
+    ui.horizontal_wrapped(|ui| {
+        for (count, what, term) in [(counts.better, "better in A", "better"), (counts.worse, "worse in A", "worse")] {
+            let button = ui.add_enabled(count > 0, Button::new(format!("{} {what}", image_count(count))));
+            let hover = format!(
+                "Images with {} errors (false positives and false negatives) in A",
+                match term {
+                    "better" => "fewer",
+                    _ => "more",
+                }
+            );
+            if button.on_hover_text(hover).clicked() {
+                commands.push(SearchCommand::SetQuery(term.to_owned()));
+                let direction = if term == "better" { Direction::Ascending } else { Direction::Descending };
+                commands.push(SearchCommand::SetSort(Sort { by: SortBy::ErrorChange, direction }));
+            }
+        }
+    });
+}
+
+fn metrics_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], [one, other]: [&EvaluatedRun; 2], counts: &FilterCounts) {
     Grid::new("two runs against the ground truth").num_columns(4).spacing(vec2(10.0, 2.0)).show(ui, |ui| {
         for title in ["", "A", "B", "A − B"] {
             ui.label(RichText::new(title).weak());
@@ -334,26 +358,6 @@ fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Commands
             ui.label(grouped(of_other as usize));
             ui.label(format!("{:+}", of_one as i64 - of_other as i64));
             ui.end_row();
-        }
-    });
-    if !one.outcomes.has_same_images(&other.outcomes) {
-        warning_ui(ui, "The runs have predictions for different images, so their metrics are not directly comparable");
-    }
-    ui.horizontal_wrapped(|ui| {
-        for (count, what, term) in [(counts.better, "better in A", "better"), (counts.worse, "worse in A", "worse")] {
-            let button = ui.add_enabled(count > 0, Button::new(format!("{} {what}", image_count(count))));
-            let hover = format!(
-                "Images with {} errors (false positives and false negatives) in A",
-                match term {
-                    "better" => "fewer",
-                    _ => "more",
-                }
-            );
-            if button.on_hover_text(hover).clicked() {
-                commands.push(SearchCommand::SetQuery(term.to_owned()));
-                let direction = if term == "better" { Direction::Ascending } else { Direction::Descending };
-                commands.push(SearchCommand::SetSort(Sort { by: SortBy::ErrorChange, direction }));
-            }
         }
     });
 }
