@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Read};
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::collect::Tally;
+use super::collect::{Refusal, Tally, unreadable};
 use super::flag::flag;
 use super::json::{Each, FourNumbers, Scalar};
 use super::{AnnotationFormat, Found};
@@ -51,46 +51,34 @@ pub(crate) fn reason(error: &serde_json::Error) -> String {
     format!("{message}{hint}")
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct RawImage {
-    #[serde(default)]
     id: Scalar,
-    #[serde(default)]
     file_name: Scalar,
     /// LVIS's replacement for the file name.
-    #[serde(default)]
     coco_url: Scalar,
-    #[serde(default)]
     width: Scalar,
-    #[serde(default)]
     height: Scalar,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct RawCategory {
-    #[serde(default)]
     id: Scalar,
-    #[serde(default)]
     name: Scalar,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct RawAnnotation {
-    #[serde(default)]
     id: Scalar,
-    #[serde(default)]
     image_id: Scalar,
-    #[serde(default)]
     category_id: Scalar,
-    #[serde(default)]
     bbox: FourNumbers,
-    #[serde(default)]
     area: Scalar,
-    #[serde(default)]
     iscrowd: Scalar,
-    #[serde(default)]
     ignore: Scalar,
-    #[serde(default)]
     score: Scalar,
 }
 
@@ -153,20 +141,25 @@ impl<T> Named<T> {
         })
     }
 
-    /// Lists `value`. Returns whether it was listed before.
-    fn list(&mut self, id: AnnotatedImageId, value: T) -> bool
+    /// Lists `value`.
+    ///
+    /// # Errors
+    /// It replaces one that was listed before.
+    fn list(&mut self, id: AnnotatedImageId, value: T) -> Result<(), Refusal>
     where
         T: Clone,
     {
+        let repeated = format!("has the duplicate id {id}; the last entry is used");
         let index = self.index(id, |_| value.clone()) as usize;
         self.values[index] = value;
         let next = self.listed.get_or_insert(0);
         let was_listed = self.listed_as[index].is_some();
-        if !was_listed {
-            self.listed_as[index] = Some(*next);
-            *next += 1;
+        if was_listed {
+            return Err((AnnotationProblemKind::Duplicate, repeated));
         }
-        was_listed
+        self.listed_as[index] = Some(*next);
+        *next += 1;
+        Ok(())
     }
 
     /// The values that count, in list order (annotation order without a list), and the new index of each value.
@@ -187,22 +180,22 @@ impl<T> Named<T> {
 }
 
 impl Dataset {
+    fn note(&mut self, taken: Result<(), Refusal>, place: impl FnOnce(&Self) -> String) {
+        if let Err((kind, reason)) = taken {
+            self.problems.add(kind, place(self), reason);
+        }
+    }
+
     fn place(&self, index: u64) -> String {
         if self.are_results { format!("[{index}]") } else { format!("annotations[{index}]") }
     }
 
-    fn image(&mut self, index: u64, raw: Option<RawImage>) {
-        let place = || format!("images[{index}]");
-        let Some(raw) = raw else {
-            return self.problems.add(AnnotationProblemKind::Unreadable, place(), "is not an object");
-        };
-        let id = match raw.id.into_id("id") {
-            Ok(id) => id,
-            Err(reason) => return self.problems.add(AnnotationProblemKind::Unreadable, place(), reason),
-        };
+    fn image(&mut self, index: u64, raw: Option<RawImage>) -> Result<(), Refusal> {
+        let raw = raw.ok_or_else(not_an_object)?;
+        let id = raw.id.into_id("id").map_err(unreadable)?;
         let size = size(&raw.width, &raw.height);
         if size.is_none() && !(raw.width.is_missing() && raw.height.is_missing()) {
-            self.broken_sizes.add(place);
+            self.broken_sizes.add(|| format!("images[{index}]"));
         }
         let name = raw.file_name.into_text().filter(|name| !name.is_empty());
         let name = name.or_else(|| raw.coco_url.into_text().map(|url| tail_of_url(&url).to_owned()));
@@ -212,58 +205,32 @@ impl Dataset {
             size,
             ..AnnotatedImage::default()
         };
-        if self.images.list(id.clone(), image) {
-            let reason = format!("has the duplicate id {id}; the last entry is used");
-            self.problems.add(AnnotationProblemKind::Duplicate, place(), reason);
-        }
+        self.images.list(id, image)
     }
 
-    fn category(&mut self, index: u64, raw: Option<RawCategory>) {
-        let place = || format!("categories[{index}]");
-        let Some(raw) = raw else {
-            return self.problems.add(AnnotationProblemKind::Unreadable, place(), "is not an object");
-        };
-        let id = match raw.id.into_id("id") {
-            Ok(id) => id,
-            Err(reason) => return self.problems.add(AnnotationProblemKind::Unreadable, place(), reason),
-        };
+    fn category(&mut self, raw: Option<RawCategory>) -> Result<(), Refusal> {
+        let raw = raw.ok_or_else(not_an_object)?;
+        let id = raw.id.into_id("id").map_err(unreadable)?;
         let mut label = class_of_id(&id);
         label.name = raw.name.into_text().filter(|name| !name.trim().is_empty()).or(label.name);
-        if self.classes.list(id.clone(), label) {
-            let reason = format!("has the duplicate id {id}; the last entry is used");
-            self.problems.add(AnnotationProblemKind::Duplicate, place(), reason);
-        }
+        self.classes.list(id, label)
     }
 
     fn annotation(&mut self, index: u64, raw: Option<RawAnnotation>) {
         self.entries += 1;
-        let place = self.place(index);
-        let Err((kind, reason)) = self.take_annotation(index, raw) else {
-            return;
-        };
-        self.problems.add(kind, place, reason);
+        let taken = self.take_annotation(index, raw);
+        self.note(taken, |dataset| dataset.place(index));
     }
 
     /// # Errors
     /// Why it cannot be used.
-    fn take_annotation(
-        &mut self,
-        index: u64,
-        raw: Option<RawAnnotation>,
-    ) -> Result<(), (AnnotationProblemKind, String)> {
+    fn take_annotation(&mut self, index: u64, raw: Option<RawAnnotation>) -> Result<(), Refusal> {
         use AnnotationProblemKind as Kind;
-        let raw = raw.ok_or((Kind::Unreadable, "is not an object".to_owned()))?;
-        let index_u32 = u32::try_from(index).map_err(|_| {
-            (
-                Kind::Unreadable,
-                "exceeds the supported number of \
-            annotations"
-                    .to_owned(),
-            )
-        })?;
+        let raw = raw.ok_or_else(not_an_object)?;
+        let index_u32 = u32::try_from(index).map_err(|_| unreadable("exceeds the supported number of annotations"))?;
         let place = |dataset: &Self| dataset.place(index);
-        let image_id = raw.image_id.into_id("image_id").map_err(|reason| (Kind::Unreadable, reason))?;
-        let category_id = raw.category_id.into_id("category_id").map_err(|reason| (Kind::Unreadable, reason))?;
+        let image_id = raw.image_id.into_id("image_id").map_err(unreadable)?;
+        let category_id = raw.category_id.into_id("category_id").map_err(unreadable)?;
         let bounds = match raw.bbox {
             FourNumbers::Numbers(numbers) => ExactBox::from(numbers),
             FourNumbers::Missing => return Err((Kind::BrokenBox, "has no bbox".to_owned())),
@@ -389,6 +356,10 @@ impl Dataset {
     }
 }
 
+fn not_an_object() -> Refusal {
+    unreadable("is not an object")
+}
+
 /// The id of each value by its index, if some are not listed; otherwise empty.
 fn ids_without_place<T>(named: &Named<T>) -> Vec<AnnotatedImageId> {
     if named.listed.is_none() || named.listed_as.iter().all(Option::is_some) {
@@ -463,11 +434,17 @@ impl<'de> Visitor<'de> for Document<'_> {
                 "annotations" if dataset.has_annotations => return Err(twice("annotations")),
                 "images" => {
                     dataset.images.listed = Some(0);
-                    map.next_value_seed(Each::new("a list of images", |index, raw| dataset.image(index, raw)))?;
+                    map.next_value_seed(Each::new("a list of images", |index, raw| {
+                        let taken = dataset.image(index, raw);
+                        dataset.note(taken, |_| format!("images[{index}]"));
+                    }))?;
                 }
                 "categories" => {
                     dataset.classes.listed = Some(0);
-                    map.next_value_seed(Each::new("a list of categories", |index, raw| dataset.category(index, raw)))?;
+                    map.next_value_seed(Each::new("a list of categories", |index, raw| {
+                        let taken = dataset.category(raw);
+                        dataset.note(taken, |_| format!("categories[{index}]"));
+                    }))?;
                 }
                 "annotations" => {
                     dataset.has_annotations = true;

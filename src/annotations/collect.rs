@@ -55,6 +55,10 @@ impl Tally {
 /// Why an entry cannot be used, to follow its location.
 pub(crate) type Refusal = (AnnotationProblemKind, String);
 
+pub(crate) fn unreadable(reason: impl Into<String>) -> Refusal {
+    (AnnotationProblemKind::Unreadable, reason.into())
+}
+
 impl Collector {
     /// The image with this name, created if necessary.
     pub(crate) fn image(&mut self, name: &str) -> &mut AnnotatedImage {

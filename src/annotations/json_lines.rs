@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use serde::Deserialize;
 
-use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
+use super::collect::{Collector, Refusal, Tally, checked_box, checked_score, unreadable};
 use super::json::{Element, FourNumbers, Scalar};
 use super::rows::each_line;
 use super::{AnnotationFormat, Found};
@@ -15,44 +15,32 @@ use crate::domain::{
 /// Keys for the name of a line's image; the first one present is used.
 pub(crate) const NAME_KEYS: [&str; 3] = ["uri", "image", "file_name"];
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Line {
-    #[serde(default)]
     uri: Scalar,
-    #[serde(default)]
     image: Scalar,
-    #[serde(default)]
     file_name: Scalar,
-    #[serde(default)]
     status: Scalar,
-    #[serde(default)]
     error: Scalar,
-    #[serde(default)]
     width: Scalar,
-    #[serde(default)]
     height: Scalar,
-    #[serde(default)]
     classes: Vec<Element<Entry>>,
-    #[serde(default)]
     detections: Vec<Element<Entry>>,
 }
 
 /// A class or a box.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Entry {
     /// Left, top, right and bottom.
-    #[serde(default, rename = "box")]
+    #[serde(rename = "box")]
     bounds: FourNumbers,
     /// For a class of a classifier.
-    #[serde(default)]
     index: Scalar,
-    #[serde(default)]
     class_id: Scalar,
-    #[serde(default)]
     label: Scalar,
-    #[serde(default)]
     score: Scalar,
-    #[serde(default)]
     verdict: Scalar,
 }
 
@@ -77,10 +65,6 @@ pub(crate) fn read(reader: impl Read) -> io::Result<Found> {
 struct Lines {
     collector: Collector,
     judged: Tally,
-}
-
-fn unreadable(reason: impl Into<String>) -> Refusal {
-    (Kind::Unreadable, reason.into())
 }
 
 impl Lines {

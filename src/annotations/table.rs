@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 use std::num::IntErrorKind;
 
-use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
+use super::collect::{Collector, Refusal, Tally, checked_box, checked_score, unreadable};
 use super::flag::flag;
 use super::json::{Scalar, shortened};
 use super::rows::{each_row, fields};
@@ -228,14 +228,13 @@ struct Rows {
 
 impl Rows {
     fn take(&mut self, columns: &Columns, row: &[Cow<'_, str>], place: impl Fn() -> String) -> Result<(), Refusal> {
-        let unreadable = |reason: String| (Kind::Unreadable, reason);
         let text = |column: Option<usize>| column.and_then(|column| row.get(column)).map_or("", |text| text.trim());
         let image = unescaped(text(Some(columns.image)));
         if image.is_empty() {
-            return Err(unreadable("names no image".to_owned()));
+            return Err(unreadable("names no image"));
         }
         if image.contains('\n') || text(columns.name).contains('\n') {
-            return Err(unreadable("has a line break in a name; check its quotes".to_owned()));
+            return Err(unreadable("has a line break in a name; check its quotes"));
         }
         let status = text(columns.status);
         if !matches!(status, "" | "ok") {
@@ -250,22 +249,8 @@ impl Rows {
             },
             None => None,
         };
-        let name = unescaped(text(columns.name));
-        let number = match text(columns.number) {
-            "" => None,
-            text => Some(text.parse::<i64>().map_err(|error| match error.kind() {
-                IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
-                    unreadable(format!("has the class number {}, which is too large for 64 bits", shortened(text)))
-                }
-                _ => unreadable(format!("has “{}” instead of a class number", shortened(text))),
-            })?),
-        };
-        // Without a column for numbers, a number in the name column is one.
-        let name_as_number = name.parse::<i64>().ok().filter(|number| number.to_string() == name);
-        let (number, name) = match name_as_number.filter(|_| columns.number.is_none()) {
-            Some(number) => (Some(number), None),
-            None => (number, Some(name).filter(|name| !name.is_empty())),
-        };
+        let number = columns.number.map(|column| text(Some(column)));
+        let (number, name) = class_of(number, unescaped(text(columns.name)))?;
         let has_class = number.is_some() || name.is_some();
         let numbers = match columns.bounds {
             Some(bounds) => bounds.numbers(|column| text(Some(column)))?,
@@ -329,6 +314,24 @@ impl Rows {
         }
         self.collector.finish(AnnotationFormat::Csv)
     }
+}
+
+/// The number and the name of a class. Without a column for numbers, a number in the name column is one.
+fn class_of<'t>(number: Option<&str>, name: &'t str) -> Result<(Option<i64>, Option<&'t str>), Refusal> {
+    let name_as_number = name.parse::<i64>().ok().filter(|number| number.to_string() == name);
+    let number = match number {
+        None if name_as_number.is_some() => return Ok((name_as_number, None)),
+        None | Some("") => None,
+        Some(text) => Some(text.parse::<i64>().map_err(|error| {
+            unreadable(match error.kind() {
+                IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
+                    format!("has the class number {}, which is too large for 64 bits", shortened(text))
+                }
+                _ => format!("has “{}” instead of a class number", shortened(text)),
+            })
+        })?),
+    };
+    Ok((number, Some(name).filter(|name| !name.is_empty())))
 }
 
 /// Whether a box may be a fraction of its image, 0 to 1. Edges are rounded sums.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 
-use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
+use super::collect::{Collector, Refusal, Tally, checked_box, checked_score, unreadable};
 use super::json::{Scalar, shortened};
 use super::{AnnotationFormat, AnnotationsError, Found};
 use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUnit, DatasetSplit, ExactBox};
@@ -257,14 +257,13 @@ impl Reader {
     }
 
     fn row(&mut self, line: &str, place: &impl Fn() -> String) -> Result<AnnotatedBox, Refusal> {
-        let unreadable = |reason: String| (Kind::Unreadable, reason);
         let mut numbers = Vec::new();
         for text in line.split_ascii_whitespace() {
             let wrong = || unreadable(format!("has “{}” instead of a number", shortened(text)));
             numbers.push(text.parse::<f64>().map_err(|_| wrong())?);
         }
         let &[class, ref rest @ ..] = &numbers[..] else {
-            return Err(unreadable("is empty".to_owned()));
+            return Err(unreadable("is empty"));
         };
         if self.keypoints.is_none() && rest.len() >= 6 {
             self.long_rows.add(rest);
