@@ -211,7 +211,6 @@ impl From<std::io::Error> for SourceError {
 ///
 /// # Errors
 /// The path is empty, or the current folder is gone.
-/// The path is empty, or the current folder is gone.
 pub fn absolute(path: &Path) -> std::io::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
     let mut behind = Vec::new();

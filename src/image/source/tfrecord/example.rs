@@ -233,35 +233,42 @@ fn first_bytes(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<Option<Ran
     Ok(None)
 }
 
-fn texts(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<String>, WireError> {
+/// The values of a feature of one kind; `take` adds those of one field.
+fn values<B: Bytes, T>(
+    bytes: &mut B,
+    feature: Range<u64>,
+    kind: u64,
+    take: impl Fn(&mut B, Value, &mut List<T>) -> Result<(), WireError>,
+) -> Result<List<T>, WireError> {
     let mut found = List::default();
-    let Some(values) = list(bytes, feature, 1)? else {
+    let Some(values) = list(bytes, feature, kind)? else {
         return Ok(found);
     };
     let mut values = Fields::new(values);
     while !found.is_cut
-        && let Some(value) = values.next(bytes)?
+        && let Some((number, value)) = values.next(bytes)?
     {
-        if let (1, Value::Span(span)) = value {
-            let end = span.end.min(span.start + LONGEST_TEXT);
-            let value = text(bytes, span.start..end)?;
-            found.push(value);
+        if number == 1 {
+            take(bytes, value, &mut found)?;
         }
     }
     Ok(found)
 }
 
+fn texts(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<String>, WireError> {
+    values(bytes, feature, 1, |bytes, value, found| {
+        if let Value::Span(span) = value {
+            let end = span.end.min(span.start + LONGEST_TEXT);
+            found.push(text(bytes, span.start..end)?);
+        }
+        Ok(())
+    })
+}
+
 fn floats(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<f32>, WireError> {
-    let mut found = List::default();
-    let Some(values) = list(bytes, feature, 2)? else {
-        return Ok(found);
-    };
-    let mut values = Fields::new(values);
-    while !found.is_cut
-        && let Some(value) = values.next(bytes)?
-    {
-        let (1, Value::Span(span)) = value else {
-            continue;
+    values(bytes, feature, 2, |bytes, value, found| {
+        let Value::Span(span) = value else {
+            return Ok(());
         };
         // Packed, or one by one: each value takes four bytes.
         for start in span.clone().step_by(4) {
@@ -276,22 +283,15 @@ fn floats(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<f32>, Wire
                 break;
             }
         }
-    }
-    Ok(found)
+        Ok(())
+    })
 }
 
 fn integers(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<i64>, WireError> {
-    let mut found = List::default();
-    let Some(values) = list(bytes, feature, 3)? else {
-        return Ok(found);
-    };
-    let mut values = Fields::new(values);
-    while !found.is_cut
-        && let Some(value) = values.next(bytes)?
-    {
+    values(bytes, feature, 3, |bytes, value, found| {
         match value {
-            (1, Value::Number(number)) => found.push(number as i64),
-            (1, Value::Span(packed)) => {
+            Value::Number(number) => found.push(number as i64),
+            Value::Span(packed) => {
                 let mut packed = Fields::new(packed);
                 while !found.is_cut
                     && let Some(number) = packed.next_packed(bytes)?
@@ -299,10 +299,9 @@ fn integers(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<i64>, Wi
                     found.push(number as i64);
                 }
             }
-            _ => {}
         }
-    }
-    Ok(found)
+        Ok(())
+    })
 }
 
 fn text(bytes: &mut impl Bytes, span: Range<u64>) -> Result<String, WireError> {
