@@ -19,7 +19,6 @@ mod save_as;
 mod schema;
 mod writer;
 
-use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +37,7 @@ pub use pairs::{PredictionPair, prediction_pairs};
 pub use reader::{PredictionCounts, StoredStamp};
 
 use crate::dirs::Scratch;
-use crate::domain::{Change, JudgedSample, Prediction, RunId, RunInfo, S3Place, SamplePrediction, SampleUri};
+use crate::domain::{Change, RunId, S3Place};
 use crate::tasks::TaskControl;
 use files::ProjectFile;
 use lock::FileLock;
@@ -148,11 +147,6 @@ impl Project {
         self.0.root.get()
     }
 
-    /// The S3 location of the images and how to access it; `None` for a folder.
-    pub fn place(&self) -> Result<Option<S3Place>, StoreError> {
-        self.0.readers.place()
-    }
-
     /// Stores the S3 location of the images and how to access it, for the next time the project is opened.
     pub fn set_place(&self, place: &S3Place) -> Result<(), StoreError> {
         let json = serde_json::to_string(place).map_err(|error| {
@@ -205,62 +199,6 @@ impl Project {
     /// The number of unsaved changes.
     pub fn unsaved(&self) -> usize {
         self.0.writing.as_ref().map_or(0, |writing| writing.queue.unsaved())
-    }
-
-    /// All runs, oldest first.
-    pub fn runs(&self) -> Result<Vec<RunInfo>, StoreError> {
-        self.0.readers.runs()
-    }
-
-    pub fn prediction_counts(&self, run: RunId) -> Result<PredictionCounts, StoreError> {
-        self.0.readers.prediction_counts(run)
-    }
-
-    /// A run's prediction for one sample; `None` if there is none, or it is not saved yet.
-    pub fn prediction(&self, run: RunId, sample: &SampleUri) -> Result<Option<Result<Prediction, String>>, StoreError> {
-        let predictions = self.0.readers.predictions(run, std::slice::from_ref(sample))?;
-        Ok(predictions.into_iter().flatten().next().map(|prediction| prediction.result))
-    }
-
-    /// One entry per sample, in order.
-    pub fn predictions(&self, run: RunId, samples: &[SampleUri]) -> Result<Vec<Option<SamplePrediction>>, StoreError> {
-        self.0.readers.predictions(run, samples)
-    }
-
-    /// All predictions of a run, in batches, in the order in which their samples were added. Reports progress and can
-    /// be canceled between batches; what is saved meanwhile may or may not be included.
-    pub fn each_prediction(
-        &self,
-        run: RunId,
-        control: &TaskControl,
-        visit: impl FnMut(Vec<SamplePrediction>),
-    ) -> Result<(), StoreError> {
-        self.0.readers.each_prediction(run, control, visit)
-    }
-
-    /// As [`Project::each_prediction`], without boxes and labels, which takes a third of the time.
-    pub fn each_summary(
-        &self,
-        run: RunId,
-        control: &TaskControl,
-        visit: impl FnMut(Vec<SampleSummary>),
-    ) -> Result<(), StoreError> {
-        self.0.readers.each_summary(run, control, visit)
-    }
-
-    /// The images that a run has predictions for, with the version of each file, for resuming the run.
-    pub fn stamps(&self, run: RunId) -> Result<HashMap<SampleUri, StoredStamp>, StoreError> {
-        self.0.readers.stamps(run)
-    }
-
-    /// All verdicts, notes and tags, in the order in which the samples were added; tags alphabetically.
-    pub fn judgments(&self) -> Result<Vec<JudgedSample>, StoreError> {
-        self.0.readers.judgments()
-    }
-
-    /// View settings by name, as JSON.
-    pub fn views(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        self.0.readers.views()
     }
 
     /// Drops cached data that a change affects.

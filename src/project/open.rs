@@ -149,12 +149,9 @@ fn write_locked(path: &Path, lock: FileLock, request: &OpenRequest<'_>, on_save:
             aside = Some((set_aside(path)?, reason));
         }
     }
-    let failed = StoreError::database("open the project file");
+    let failed = || StoreError::database("open the project file");
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = match Connection::open_with_flags(path, flags) {
-        Ok(connection) => connection,
-        Err(error) => return Err(failed(error)),
-    };
+    let mut connection = Connection::open_with_flags(path, flags).map_err(failed())?;
     if connection.is_readonly("main").unwrap_or(false) {
         drop((connection, lock));
         return open_to_read(path, ReadOnlyReason::WriteProtected);
@@ -163,24 +160,24 @@ fn write_locked(path: &Path, lock: FileLock, request: &OpenRequest<'_>, on_save:
         schema::prepare_writer(connection)?;
         schema::migrate(connection)
     };
-    prepare(&mut connection).map_err(failed)?;
+    prepare(&mut connection).map_err(failed())?;
     if let Some((aside, reason)) = &aside {
-        let rescued = match rescue(&mut connection, aside) {
+        let rescued = rescue(&mut connection, aside).map_err(StoreError::database("recover the damaged project"));
+        let rescued = match rescued {
+            Ok(rescued) if !rescued.is_empty() => Ok(rescued),
+            // The user may have meant another file.
+            Ok(_) if must_exist => Err(StoreError::NotAProject(path.to_owned())),
+            Ok(_) => Ok("Nothing".to_owned()),
+            Err(error) => Err(error),
+        };
+        let rescued = match rescued {
             Ok(rescued) => rescued,
             Err(error) => {
                 drop(connection);
                 put_back(aside, path);
-                let what = "recover the damaged project";
-                return Err(StoreError::database(what)(error));
+                return Err(error);
             }
         };
-        if rescued.is_empty() && must_exist {
-            // The user may have meant another file.
-            drop(connection);
-            put_back(aside, path);
-            return Err(StoreError::NotAProject(path.to_owned()));
-        }
-        let rescued = if rescued.is_empty() { "Nothing".to_owned() } else { rescued };
         notes.push(format!(
             "The project was damaged ({reason}). Recovered: {rescued}. The damaged file is kept as {}",
             aside.display()
@@ -205,7 +202,7 @@ fn start_writer(
     let connection = Arc::new(Mutex::new(connection));
     let file = Arc::new(file);
     let memory = file.path().is_none().then(|| Arc::clone(&connection));
-    let readers = Readers::new(Arc::clone(&file), memory, Arc::clone(&root));
+    let readers = Readers::new(Arc::clone(&file), memory);
     let queue = Arc::new(Queue::default());
     let writer = Writer {
         connection: Arc::clone(&connection),
@@ -269,7 +266,7 @@ fn open_to_read(path: &Path, reason: ReadOnlyReason) -> Result<Opened, StoreErro
         _ => vec![format!("The project is read-only: {reason}")],
     };
     let inner = Inner {
-        readers: Readers::new(file, None, Arc::clone(&root)),
+        readers: Readers::new(file, None),
         access: Access::ReadOnly { reason },
         file: Arc::new(ProjectFile::new(path.to_owned())),
         root,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
-use super::Root;
+use super::Project;
 use super::columns::{Columns, Kind, SampleSummary, Summary, f32_column, u32_column};
 use super::error::StoreError;
 use super::files::ProjectFile;
@@ -30,7 +30,6 @@ pub(crate) struct Readers {
     /// The writer's connection, for a project in memory, which exists only there.
     memory: Option<Arc<Mutex<Connection>>>,
     idle: Mutex<Vec<Idle>>,
-    root: Arc<Root>,
     /// The label sets of runs that were read; `None` for runs that were added while the project is open, which are read
     /// each time.
     labels: Mutex<HashMap<RunId, Option<Arc<LabelSet>>>>,
@@ -45,8 +44,8 @@ struct Idle {
 type ReadResult<T> = Result<T, StoreError>;
 
 impl Readers {
-    pub(crate) fn new(file: Arc<ProjectFile>, memory: Option<Arc<Mutex<Connection>>>, root: Arc<Root>) -> Self {
-        Self { file, memory, idle: Mutex::default(), root, labels: Mutex::default() }
+    pub(crate) fn new(file: Arc<ProjectFile>, memory: Option<Arc<Mutex<Connection>>>) -> Self {
+        Self { file, memory, idle: Mutex::default(), labels: Mutex::default() }
     }
 
     /// Reads with a connection that no other reader uses meanwhile.
@@ -92,15 +91,36 @@ impl Readers {
         self.idle.lock().clear();
     }
 
-    pub(crate) fn runs(&self) -> ReadResult<Vec<RunInfo>> {
-        self.read("read the runs of the project", |connection| {
+    fn labels_of(&self, run: RunId) -> ReadResult<Arc<LabelSet>> {
+        let known = self.labels.lock().get(&run).cloned();
+        if let Some(Some(labels)) = known {
+            return Ok(labels);
+        }
+        let read = self.read("read the classes of a run", |connection| {
+            let sql = "SELECT labels FROM runs WHERE id = ?1";
+            let labels = |row: &Row<'_>| labels_of_row(row, 0);
+            connection.query_row(sql, [run_number(run)], labels).optional()
+        })?;
+        // A missing run has no predictions either, and may be added at any time.
+        let Some(labels) = read.map(Arc::new) else {
+            return Ok(Arc::default());
+        };
+        self.labels.lock().entry(run).or_insert_with(|| Some(Arc::clone(&labels)));
+        Ok(labels)
+    }
+}
+
+impl Project {
+    /// All runs, oldest first.
+    pub fn runs(&self) -> ReadResult<Vec<RunInfo>> {
+        self.0.readers.read("read the runs of the project", |connection| {
             let sql = "SELECT id, name, run_key, card, labels, created_ms FROM runs ORDER BY id";
             connection.prepare(sql)?.query_map([], run_of_row)?.collect()
         })
     }
 
-    pub(crate) fn prediction_counts(&self, run: RunId) -> ReadResult<PredictionCounts> {
-        self.read("count the predictions of a run", |connection| {
+    pub fn prediction_counts(&self, run: RunId) -> ReadResult<PredictionCounts> {
+        self.0.readers.read("count the predictions of a run", |connection| {
             let sql = "SELECT count(*), coalesce(sum(kind = 0), 0) FROM answers WHERE run = ?1";
             connection.query_row(sql, [run_number(run)], |row| {
                 let (all, failed): (i64, i64) = (row.get(0)?, row.get(1)?);
@@ -109,10 +129,17 @@ impl Readers {
         })
     }
 
-    pub(crate) fn predictions(&self, run: RunId, samples: &[SampleUri]) -> ReadResult<Vec<Option<SamplePrediction>>> {
-        let labels = self.labels_of(run)?;
-        let root = self.root.get();
-        self.read("read the predictions of a run", |connection| {
+    /// A run's prediction for one sample; `None` if there is none, or it is not saved yet.
+    pub fn prediction(&self, run: RunId, sample: &SampleUri) -> Result<Option<Result<Prediction, String>>, StoreError> {
+        let predictions = self.predictions(run, std::slice::from_ref(sample))?;
+        Ok(predictions.into_iter().flatten().next().map(|prediction| prediction.result))
+    }
+
+    /// One entry per sample, in order.
+    pub fn predictions(&self, run: RunId, samples: &[SampleUri]) -> ReadResult<Vec<Option<SamplePrediction>>> {
+        let labels = self.0.readers.labels_of(run)?;
+        let root = self.root();
+        self.0.readers.read("read the predictions of a run", |connection| {
             let sql = format!("{PREDICTIONS} WHERE samples.name = ?2 AND samples.is_below_root = ?3");
             let mut statement = connection.prepare(&sql)?;
             let one = |sample: &SampleUri| {
@@ -125,18 +152,21 @@ impl Readers {
         })
     }
 
-    pub(crate) fn each_prediction(
+    /// All predictions of a run, in batches, in the order in which their samples were added. Reports progress and can
+    /// be canceled between batches; what is saved meanwhile may or may not be included.
+    pub fn each_prediction(
         &self,
         run: RunId,
         control: &TaskControl,
         mut visit: impl FnMut(Vec<SamplePrediction>),
     ) -> ReadResult<()> {
-        let labels = self.labels_of(run)?;
+        let labels = self.0.readers.labels_of(run)?;
         let page = format!("{PREDICTIONS} WHERE answers.sample > ?2 ORDER BY answers.sample LIMIT {BATCH_LEN}");
         self.each_page(run, &page, control, &mut visit, &|row, root| prediction_of_row(row, root, &labels))
     }
 
-    pub(crate) fn each_summary(
+    /// As [`Project::each_prediction`], without boxes and labels, which takes a third of the time.
+    pub fn each_summary(
         &self,
         run: RunId,
         control: &TaskControl,
@@ -157,12 +187,12 @@ impl Readers {
     ) -> ReadResult<()> {
         let counts = self.prediction_counts(run)?;
         control.set_total(Some((counts.predicted + counts.failed) as u64));
-        let root = self.root.get();
+        let root = self.root();
         let mut last_sample: i64 = 0;
         loop {
             control.checkpoint()?;
             let after = last_sample;
-            let page: Vec<T> = self.read("read the predictions of a run", |connection| {
+            let page: Vec<T> = self.0.readers.read("read the predictions of a run", |connection| {
                 let mut statement = connection.prepare(sql)?;
                 let rows = statement.query_map(params![run_number(run), after], |row| {
                     last_sample = row.get("sample")?;
@@ -181,10 +211,10 @@ impl Readers {
         }
     }
 
-    /// The versions of the files that a run has predictions for, and whether they are failures.
-    pub(crate) fn stamps(&self, run: RunId) -> ReadResult<HashMap<SampleUri, StoredStamp>> {
-        let root = self.root.get();
-        self.read("read which images have a prediction", |connection| {
+    /// The images that a run has predictions for, with the version of each file, for resuming the run.
+    pub fn stamps(&self, run: RunId) -> ReadResult<HashMap<SampleUri, StoredStamp>> {
+        let root = self.root();
+        self.0.readers.read("read which images have a prediction", |connection| {
             let sql = "SELECT name, is_below_root, kind, size_bytes, modified_ns, etag FROM answers
                        JOIN samples ON samples.id = answers.sample WHERE run = ?1";
             let stamp = |row: &Row<'_>| {
@@ -197,10 +227,11 @@ impl Readers {
         })
     }
 
-    pub(crate) fn judgments(&self) -> ReadResult<Vec<JudgedSample>> {
-        self.read("read the verdicts, notes and tags", |connection| {
+    /// All verdicts, notes and tags, in the order in which the samples were added; tags alphabetically.
+    pub fn judgments(&self) -> ReadResult<Vec<JudgedSample>> {
+        self.0.readers.read("read the verdicts, notes and tags", |connection| {
             let mut judged: BTreeMap<i64, JudgedSample> = BTreeMap::new();
-            let root = self.root.get();
+            let root = self.root();
             type Add<'a> = &'a dyn Fn(&Row<'_>, &mut JudgedSample) -> rusqlite::Result<()>;
             let mut each = |columns: &str, table: &str, order: &str, add: Add<'_>| {
                 let sql = format!(
@@ -239,36 +270,20 @@ impl Readers {
         })
     }
 
-    pub(crate) fn place(&self) -> ReadResult<Option<S3Place>> {
-        self.read("read the image folder", |connection| {
+    /// The S3 location of the images and how to access it; `None` for a folder.
+    pub fn place(&self) -> ReadResult<Option<S3Place>> {
+        self.0.readers.read("read the image folder", |connection| {
             let sql = "SELECT value FROM facts WHERE name = ?1";
             connection.query_row(sql, [super::PLACE], |row| json_of_row(row, 0)).optional()
         })
     }
 
-    pub(crate) fn views(&self) -> ReadResult<BTreeMap<String, String>> {
-        self.read("read the view settings of the project", |connection| {
+    /// View settings by name, as JSON.
+    pub fn views(&self) -> ReadResult<BTreeMap<String, String>> {
+        self.0.readers.read("read the view settings of the project", |connection| {
             let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
             connection.prepare("SELECT name, json FROM views")?.query_map([], pair)?.collect()
         })
-    }
-
-    fn labels_of(&self, run: RunId) -> ReadResult<Arc<LabelSet>> {
-        let known = self.labels.lock().get(&run).cloned();
-        if let Some(Some(labels)) = known {
-            return Ok(labels);
-        }
-        let read = self.read("read the classes of a run", |connection| {
-            let sql = "SELECT labels FROM runs WHERE id = ?1";
-            let labels = |row: &Row<'_>| labels_of_row(row, 0);
-            connection.query_row(sql, [run_number(run)], labels).optional()
-        })?;
-        // A missing run has no predictions either, and may be added at any time.
-        let Some(labels) = read.map(Arc::new) else {
-            return Ok(Arc::default());
-        };
-        self.labels.lock().entry(run).or_insert_with(|| Some(Arc::clone(&labels)));
-        Ok(labels)
     }
 }
 
