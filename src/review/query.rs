@@ -217,6 +217,17 @@ impl Span {
     }
 }
 
+/// A value as typed, in quotes if necessary.
+fn quoted(value: &str) -> String {
+    let is_plain = |letter: char| !letter.is_whitespace() && !"()\"".contains(letter);
+    if !value.is_empty() && value.chars().all(is_plain) {
+        value.to_owned()
+    } else {
+        let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
+        format!("\"{escaped}\"")
+    }
+}
+
 /// Whether a text matches a pattern in which `*` stands for any number of characters. Both in lowercase.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {

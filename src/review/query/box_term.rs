@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::complete::quoted;
-use super::{SHOWN_LETTERS, Span, matches, nearest};
+use super::{SHOWN_LETTERS, Span, matches, nearest, quoted};
 use crate::domain::{LabelSet, ModelTask, SampleId, shortened};
 use crate::review::Summary;
 use crate::review::by_class::ByClass;

@@ -6,7 +6,7 @@ use strum::VariantArray;
 
 use super::key::KEYS;
 use super::parse::{ERRORS, starts_with_or, unquoted};
-use super::{Node, Query};
+use super::{Node, Query, quoted};
 use crate::domain::LabelSet;
 use crate::review::VerdictKind;
 use crate::review::outcomes::OutcomeClass;
@@ -96,17 +96,6 @@ fn ranked<'n>(
         }
     }
     names.into_iter().map(completion).collect()
-}
-
-/// A value as typed, in quotes if necessary.
-pub(crate) fn quoted(value: &str) -> String {
-    let is_plain = |letter: char| !letter.is_whitespace() && !"()\"".contains(letter);
-    if !value.is_empty() && value.chars().all(is_plain) {
-        value.to_owned()
-    } else {
-        let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
-        format!("\"{escaped}\"")
-    }
 }
 
 pub fn class_term(name: &str) -> String {
