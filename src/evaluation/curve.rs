@@ -41,13 +41,6 @@ impl CurvePoint {
     }
 }
 
-impl ScoredOutcomes {
-    /// Precision, recall and F1 over the threshold.
-    pub fn curve(&self) -> Curve {
-        Curve::from_outcomes(self)
-    }
-}
-
 impl Curve {
     /// The point of the curve at a minimum score; `None` if no detection reaches it.
     pub fn at(&self, threshold: f64) -> Option<CurvePoint> {
@@ -67,7 +60,7 @@ impl Curve {
         })
     }
 
-    fn from_outcomes(outcomes: &ScoredOutcomes) -> Self {
+    pub(crate) fn from_outcomes(outcomes: &ScoredOutcomes) -> Self {
         let mut whole: Vec<CurvePoint> = Vec::new();
         let mut is_dropped = false;
         for (threshold, counts) in outcomes.steps() {

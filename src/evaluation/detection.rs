@@ -229,7 +229,7 @@ impl DetectionEvaluation {
                 f1: counts.f1(),
                 best: outcomes.best(),
                 precision_at_recall,
-                curve: outcomes.curve(),
+                curve: Curve::from_outcomes(outcomes),
             });
         }
         let mean = |of: fn(&ClassMetrics) -> Option<f64>| {
@@ -264,7 +264,7 @@ impl DetectionEvaluation {
             false_positives: all.wrong,
             false_negatives: all.false_negatives,
             best: pooled.best(),
-            curve: pooled.curve(),
+            curve: Curve::from_outcomes(&pooled),
             classes,
             errors: tide::costs(self.errors),
             confusion: cells.map(|((truth, predicted), count)| ConfusionCell { truth, predicted, count }).collect(),

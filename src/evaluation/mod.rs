@@ -25,7 +25,6 @@ mod confident_errors;
 mod curve;
 mod detection;
 mod detection_draws;
-mod evaluated;
 mod ground_truth;
 mod intervals;
 mod matching;
@@ -47,10 +46,55 @@ pub use detection::{
     ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, EvaluatedClass, FoundOutcomes,
 };
 pub use detection_draws::{DetectionDraws, DetectionIntervals};
-pub use evaluated::{ClassificationIntervals, Evaluated, Metrics};
 pub use ground_truth::{Counted, GroundTruth, ImageSides, MatchedClasses, NoTruth, Sides};
 pub use intervals::{DRAWS, DrawnNumber, Interval, each_draw, repeated};
 pub use matching::{BoxMatches, ClassMap, MATCHING_IOU, ScoredBox, match_boxes};
 pub use objects::{BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ImageObjects, Outcome, TrueObject, outcomes};
 pub use operating_point::{BestThreshold, ScoredOutcomes};
 pub use tide::ErrorCost;
+
+use serde::Serialize;
+
+use crate::annotations::matching::MatchSummary;
+
+/// The numbers of an evaluation and its inputs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evaluated {
+    #[serde(flatten)]
+    pub metrics: Metrics,
+    #[serde(flatten)]
+    pub counted: Counted,
+    pub matching: MatchSummary,
+    /// Images with errors above the minimum score, most confident first; no more than a person would look at.
+    #[serde(skip)]
+    pub confident_errors: Vec<ConfidentError>,
+}
+
+impl Evaluated {
+    /// Whether every image and entry was used, and there is no reason to doubt the match.
+    pub fn is_complete(&self) -> bool {
+        self.counted.is_complete() && self.matching.doubts.is_empty()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Metrics {
+    Detection {
+        #[serde(flatten)]
+        metrics: Box<DetectionMetrics>,
+        /// 95% intervals; `null` without resamples.
+        intervals: Option<DetectionIntervals>,
+    },
+    Classification {
+        #[serde(flatten)]
+        metrics: Box<ClassificationMetrics>,
+        intervals: Option<ClassificationIntervals>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ClassificationIntervals {
+    pub top1: Option<Interval>,
+    pub top5: Option<Interval>,
+}
