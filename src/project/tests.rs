@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::schema::TABLES;
 use super::*;
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, DeviceChoice, FileStamp, InferenceLocation, KeepRule, LabelSet,
-    PredictionContent, RunKey, Verdict, VerdictTarget,
+    BoundingBox, ClassScore, Detection, DeviceChoice, FileStamp, InferenceLocation, JudgedSample, KeepRule, LabelSet,
+    Prediction, PredictionContent, RunInfo, RunKey, SamplePrediction, SampleUri, Verdict, VerdictTarget,
 };
 use crate::tasks::ProgressUnit;
 
