@@ -1,11 +1,8 @@
 //! All boxes of one class over all samples, by score: the quickest way to spot wrong ones.
 
 use super::arrange::OtherRun;
-use super::candidate::Candidate;
-use super::facts::Gate;
-use super::outcomes::{MissedObject, OutcomeKind, ShownBox, ShownOutcomes};
-use super::query::BoxTerm;
-use super::{ArrangeRequest, SAMPLES_PER_CHECK, Summary};
+use super::outcomes::{OutcomeKind, ShownBox};
+use super::{ArrangeRequest, SAMPLES_PER_CHECK};
 use crate::domain::{BoundingBox, ModelTask, SampleId};
 
 /// A box of a detector, an image of a classifier by its top class, or a missed object.
@@ -37,6 +34,17 @@ pub enum FilmOrder {
     LowestFirst,
 }
 
+impl FilmOrder {
+    /// Missed objects, which have no score, come last.
+    fn sort(self, frames: &mut [FilmFrame]) {
+        frames.sort_by(|left, right| match (left.score, right.score) {
+            (Some(left), Some(right)) if self == Self::HighestFirst => right.total_cmp(&left),
+            (Some(left), Some(right)) => left.total_cmp(&right),
+            (left, right) => left.is_none().cmp(&right.is_none()),
+        });
+    }
+}
+
 /// The boxes to show, and their order.
 #[derive(Debug, Clone)]
 pub struct FilmRequest {
@@ -57,6 +65,7 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
     let other = images.other.as_ref().map(OtherRun::gate);
     let filter = images.filter();
     let about_truth = filter.about_truth();
+    let is_class = |class: Option<u32>| request.class.is_none_or(|wanted| class == Some(wanted));
     let mut frames = Vec::new();
     for (number, (id, summary)) in predictions.iter().enumerate() {
         if number.is_multiple_of(SAMPLES_PER_CHECK) && cancelled() {
@@ -69,68 +78,44 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
         if !filter.passes(&candidate) {
             continue;
         }
+        let outcome = |index: usize| candidate.outcomes.and_then(|shown| shown.outcomes.boxes.get(index)?.kind);
+        let frame = |shows, score, outcome, bounds| FilmFrame { sample: id, shows, score, outcome, bounds };
         if about_truth.is_empty() {
-            frames.extend(frames_of_class(&candidate, summary, &gate, request.class));
-        } else if let Some(shown) = candidate.outcomes {
-            frames.extend(frames_found(id, shown, &about_truth, request.class));
+            let meant = match predictions.task() {
+                ModelTask::Classification => 1,
+                ModelTask::Detection => summary.classes.len(),
+            };
+            let visible = gate.visible(id);
+            let boxes = summary.classes.iter().zip(summary.scores).take(meant);
+            for (index, (&found, &score)) in boxes.enumerate() {
+                let is_shown = predictions.task() == ModelTask::Classification || visible.contains(index, found, score);
+                if request.class == Some(found) && is_shown {
+                    frames.push(frame(FilmBox::Predicted(index as u32), Some(score), outcome(index), None));
+                }
+            }
+            continue;
+        }
+        let Some(shown) = candidate.outcomes else {
+            continue;
+        };
+        let mut boxes: Vec<ShownBox> = about_truth.iter().flat_map(|term| term.boxes_of(shown)).collect();
+        boxes.sort_by_key(|found| found.index);
+        boxes.dedup_by_key(|found| found.index);
+        for found in boxes.into_iter().filter(|found| is_class(Some(found.class))) {
+            frames.push(frame(FilmBox::Predicted(found.index as u32), Some(found.score), Some(found.kind), None));
+        }
+        let mut objects: Vec<_> = about_truth.iter().flat_map(|term| term.objects_of(shown)).collect();
+        objects.sort_by_key(|missed| missed.index);
+        objects.dedup_by_key(|missed| missed.index);
+        for missed in objects {
+            let class = shown.classes.get(missed.object.class as usize).and_then(|class| class.of_model);
+            if is_class(class) {
+                frames.push(frame(FilmBox::Missed(missed.index as u32), None, None, Some(missed.object.bounds)));
+            }
         }
     }
-    let score = |frame: &FilmFrame| frame.score.unwrap_or(f32::NEG_INFINITY);
-    match request.order {
-        FilmOrder::HighestFirst => frames.sort_by(|left, right| score(right).total_cmp(&score(left))),
-        FilmOrder::LowestFirst => frames.sort_by(|left, right| {
-            let key = |frame: &FilmFrame| (frame.score.is_none(), frame.score.unwrap_or_default());
-            let (left, right) = (key(left), key(right));
-            left.0.cmp(&right.0).then(left.1.total_cmp(&right.1))
-        }),
-    }
+    request.order.sort(&mut frames);
     Some(frames)
-}
-
-/// The visible boxes of a class; for a classifier, the top class.
-fn frames_of_class(
-    image: &Candidate<'_>,
-    summary: Summary<'_>,
-    gate: &Gate<'_>,
-    wanted: Option<u32>,
-) -> impl Iterator<Item = FilmFrame> {
-    let is_classifier = gate.task() == ModelTask::Classification;
-    let visible = gate.visible(image.id);
-    let boxes = summary.classes.iter().zip(summary.scores).enumerate();
-    let boxes = boxes.take(if is_classifier { 1 } else { usize::MAX });
-    boxes.filter_map(move |(index, (&class, &score))| {
-        let is_shown = is_classifier || visible.contains(index, class, score);
-        let outcome = image.outcomes.and_then(|shown| shown.outcomes.boxes.get(index)?.kind);
-        let shows = FilmBox::Predicted(index as u32);
-        let frame = FilmFrame { sample: image.id, shows, score: Some(score), outcome, bounds: None };
-        (wanted == Some(class) && is_shown).then_some(frame)
-    })
-}
-
-/// The boxes and missed objects that match a query about ground truth.
-fn frames_found(
-    sample: SampleId,
-    shown: ShownOutcomes<'_>,
-    terms: &[&BoxTerm],
-    wanted: Option<u32>,
-) -> impl Iterator<Item = FilmFrame> {
-    let is_wanted = move |class: Option<u32>| wanted.is_none_or(|wanted| class == Some(wanted));
-    let mut boxes: Vec<ShownBox> = terms.iter().flat_map(|term| term.boxes_of(shown)).collect();
-    boxes.sort_by_key(|found| found.index);
-    boxes.dedup_by_key(|found| found.index);
-    let boxes = boxes.into_iter().filter(move |found| is_wanted(Some(found.class))).map(move |found| {
-        let shows = FilmBox::Predicted(found.index as u32);
-        FilmFrame { sample, shows, score: Some(found.score), outcome: Some(found.kind), bounds: None }
-    });
-    let mut objects: Vec<MissedObject> = terms.iter().flat_map(|term| term.objects_of(shown)).collect();
-    objects.sort_by_key(|missed| missed.index);
-    objects.dedup_by_key(|missed| missed.index);
-    objects
-        .retain(|missed| is_wanted(shown.classes.get(missed.object.class as usize).and_then(|class| class.of_model)));
-    boxes.chain(objects.into_iter().map(move |MissedObject { index, object }| {
-        let shows = FilmBox::Missed(index as u32);
-        FilmFrame { sample, shows, score: None, outcome: None, bounds: Some(object.bounds) }
-    }))
 }
 
 #[cfg(test)]

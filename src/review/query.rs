@@ -197,10 +197,9 @@ impl Span {
 
     /// The terms that search for these numbers: `score>=0.3`, `score<0.4`.
     fn texts(&self, key: &str) -> impl Iterator<Item = String> {
-        let low = (self.low > f32::NEG_INFINITY)
-            .then(|| format!("{key}{}{}", if self.includes_low { ">=" } else { ">" }, self.low));
-        let high = (self.high < f32::INFINITY)
-            .then(|| format!("{key}{}{}", if self.includes_high { "<=" } else { "<" }, self.high));
+        let equal = |includes: bool| if includes { "=" } else { "" };
+        let low = self.low.is_finite().then(|| format!("{key}>{}{}", equal(self.includes_low), self.low));
+        let high = self.high.is_finite().then(|| format!("{key}<{}{}", equal(self.includes_high), self.high));
         low.into_iter().chain(high)
     }
 

@@ -14,7 +14,7 @@ use crate::review::outcomes::{MissedObject, OutcomeClass, OutcomeKind, ShownBox,
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BoxQuery(pub(crate) Vec<BoxTerm>);
 
-/// Conditions that one box, or one missed object, has to meet together. Displays as the text that searches for it.
+/// Conditions that one box, or one missed object, has to meet together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BoxTerm {
     /// A class of the model; for a missed object, the matching class.
@@ -153,40 +153,38 @@ impl<T: Into<BoxTerm>> From<T> for BoxQuery {
 
 impl fmt::Display for BoxQuery {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let terms: Vec<String> = self.0.iter().map(BoxTerm::to_string).collect();
+        let terms: Vec<String> = self.0.iter().map(BoxTerm::text).collect();
         formatter.write_str(&terms.join(" or "))
     }
 }
 
-impl fmt::Display for BoxTerm {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { class, truth, outcome, iou, score, boxes } = self;
-        let mut words: Vec<String> = outcome.iter().map(OutcomeWord::to_string).collect();
-        for (key, class) in [("truth", truth), ("class", class)] {
-            words.extend(class.iter().map(|class| format!("{key}:{}", quoted(&class.pattern))));
-        }
-        for (key, span) in [("iou", iou), ("score", score), ("boxes", boxes)] {
-            words.extend(span.iter().flat_map(|span| span.texts(key)));
-        }
-        formatter.write_str(&words.join(" "))
-    }
-}
-
-impl fmt::Display for OutcomeWord {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl OutcomeWord {
+    fn text(self) -> String {
         let word = match self {
             Self::Right => "tp",
             Self::Wrong => "fp",
             Self::NotFound => "fn",
             Self::Missed => "error:missed",
             Self::Unmatched => "error:unmatched",
-            Self::Error(kind) => return write!(formatter, "error:{}", kind.into_str()),
+            Self::Error(kind) => return format!("error:{}", kind.into_str()),
         };
-        formatter.write_str(word)
+        word.to_owned()
     }
 }
 
 impl BoxTerm {
+    fn text(&self) -> String {
+        let Self { class, truth, outcome, iou, score, boxes } = self;
+        let mut words: Vec<String> = outcome.map(OutcomeWord::text).into_iter().collect();
+        for (key, class) in [("truth", truth), ("class", class)] {
+            words.extend(class.iter().map(|class| format!("{key}:{}", quoted(&class.pattern))));
+        }
+        for (key, span) in [("iou", iou), ("score", score), ("boxes", boxes)] {
+            words.extend(span.iter().flat_map(|span| span.texts(key)));
+        }
+        words.join(" ")
+    }
+
     /// Whether it finds nothing without ground truth.
     pub(crate) fn needs_truth(&self) -> bool {
         self.truth.is_some() || self.outcome.is_some() || self.iou.is_some()

@@ -340,7 +340,7 @@ mod tests {
         for (class, index, expected) in [(8, 9, "truth:\"traffic light\" class:dog"), (1, 1, "truth:#89 class:#1")] {
             let class = Some(ClassName::exact(&labels, class));
             let truth = ClassName::exact_truth(&truth, index);
-            assert_eq!(BoxTerm { class, truth, ..BoxTerm::default() }.to_string(), expected);
+            assert_eq!(BoxQuery::from(BoxTerm { class, truth, ..BoxTerm::default() }).to_string(), expected);
         }
     }
 
