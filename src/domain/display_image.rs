@@ -32,10 +32,6 @@ impl RgbImage {
         &self.rgb
     }
 
-    pub fn into_rgb(self) -> Vec<u8> {
-        self.rgb
-    }
-
     /// The color at column `x` and row `y`; `None` outside the image.
     pub fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]> {
         if x >= self.width || y >= self.height {

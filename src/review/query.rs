@@ -53,7 +53,6 @@ pub struct QueryError {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "a query has few nodes")]
 pub(crate) enum Node {
     All(Vec<Self>),
     Any(Vec<Self>),
@@ -331,8 +330,7 @@ mod tests {
 
     fn warnings(text: &str, task: ModelTask) -> Vec<String> {
         let labels = LabelSet::parse("cat\nTraffic light\ncrane\ncrane").unwrap();
-        let warnings = Query::parse(text).unwrap().warnings(task, &labels, &[]);
-        warnings
+        Query::parse(text).unwrap().warnings(task, &labels, &[])
     }
 
     #[test]

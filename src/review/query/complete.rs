@@ -357,7 +357,7 @@ mod tests {
                 for score in bounds {
                     let (class, truth) = (class.clone(), Some(ClassName::new("*")));
                     let iou = score.map(|_| Span { low: 0.5, includes_low: false, ..Span::ANY });
-                    let term = BoxTerm { class, truth, score, iou, ..BoxTerm::from(outcome) };
+                    let term = BoxTerm { class, truth, iou, score, ..BoxTerm::from(outcome) };
                     let query = BoxQuery::from(term.clone());
                     assert_eq!(Query::parse(&query.to_string()), Ok(query.into()));
                     all.0.push(term);
