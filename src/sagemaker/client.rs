@@ -12,7 +12,6 @@ use crate::model::PredictError;
 use crate::model::catalog::Library;
 use crate::sagemaker::endpoints::EndpointTransport;
 use crate::sagemaker::spec::endpoint::endpoint_name_problem;
-use crate::sagemaker::spec::output_mapping::OutputMapping;
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel};
 use crate::tasks::TaskControl;
 
@@ -144,9 +143,4 @@ pub fn known_to(library: &Library) -> impl Fn(&str) -> Option<(ModelCard, LabelS
         let entry = entries.find(|entry| entry.card.id == id)?;
         Some((entry.card, entry.labels))
     }
-}
-
-/// A mapping makes detection unnecessary.
-pub fn from_mapping(mapping: OutputMapping) -> Recognition {
-    Recognition { shape: OutputShape::Mapped(Box::new(mapping)), assumed: Vec::new() }
 }

@@ -2,15 +2,32 @@
 //!
 //! Plain data and blocking calls, used by the CLI and the window. Never runs a model itself.
 
+mod checks;
 pub mod client;
 pub mod endpoints;
 pub mod jobs;
+pub mod log;
 pub mod outputs;
 pub mod package;
 pub mod predictor;
+mod records;
 pub mod rehearse;
 mod sending;
 pub mod spec;
 pub mod tf_serving;
 
+use std::time::Duration;
+
+pub use records::{Record, RecordError, Records};
 pub use sending::SendError;
+
+/// A poll of a remote resource, which continues.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Poll<'p, T> {
+    Seen(&'p T),
+    /// The request failed and is retried.
+    Trouble {
+        why: &'p str,
+        again_in: Duration,
+    },
+}

@@ -73,7 +73,7 @@ fn deploy(window: &mut Harness<'static, App>, bucket: &Bucket) -> String {
 }
 
 fn the_endpoint<'w>(window: &'w Harness<'static, App>) -> &'w KnownEndpoint {
-    let mut known = window.state().state().remote.endpoints.known.iter();
+    let mut known = window.state().state().remote.endpoints.all.known.iter();
     known.next().unwrap()
 }
 
@@ -127,7 +127,7 @@ fn deployed_endpoint_shows_costs_and_is_deleted() {
         click(&mut window, "List endpoints");
         // Until then, the list showed it as deployed here.
         wait_until(&mut window, "the list", |window| {
-            let list = &window.state().state().remote.endpoints.list;
+            let list = &window.state().state().remote.endpoints.all.list;
             list.rows.iter().any(|listed| listed.name == name)
         });
         assert!(sees(&window, &format!("Endpoint {name}, InService")));

@@ -57,13 +57,13 @@ fn outputs_of_selected_images_include_the_retry() {
         send(&mut window);
         wait_for(&mut window, "✗ failed");
         wait_for(&mut window, "1 of 2 outputs");
-        let job = window.state().state().remote.open.clone().unwrap();
+        let job = window.state().state().remote.jobs.open.clone().unwrap();
 
         replace_refused(&mut window, &bucket, "photos/a/2.png", &read_image("rocket.jpg"));
         retry_the_failed(&mut window);
         wait_for(&mut window, "1 of 1 outputs");
         wait_for(&mut window, "✓ completed");
-        let retry = window.state().state().remote.open.clone().unwrap();
+        let retry = window.state().state().remote.jobs.open.clone().unwrap();
 
         // The first job's outputs include the retry's output of the other image.
         window.state_mut().command(JobsCommand::Open(job.clone()));

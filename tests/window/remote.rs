@@ -91,7 +91,7 @@ pub(crate) fn job_check<'w>(window: &'w Harness<'static, App>, point: CheckPoint
 
 /// The outcome of the images of the job on screen.
 pub(crate) fn outcome<'w>(window: &'w Harness<'static, App>) -> Option<&'w JobOutcome> {
-    window.state().state().remote.open_job()?.outcome.ready()
+    window.state().state().remote.jobs.shown()?.outcome.ready()
 }
 
 /// Like [`type_into`], but replaces the text of the field.
@@ -160,24 +160,24 @@ fn partly_failed_job_names_and_retries_one_image() {
         wait_for(&mut window, "2 of 3 outputs");
         wait_for(&mut window, "photos/broken.png: ");
         assert_eq!(outcome(&window).unwrap().failed.len(), 1);
-        let first = window.state().state().remote.open.clone().unwrap().name;
+        let first = window.state().state().remote.jobs.open.clone().unwrap().name;
         assert!(bucket.get(&format!("spotcheck/{first}/a.png.out")).is_some());
 
         // As long as the image is unchanged, only an explicit retry is offered.
         replace_refused(&mut window, &bucket, "photos/broken.png", &image);
         retry_the_failed(&mut window);
         wait_until(&mut window, "another job", |window| {
-            let open = window.state().state().remote.open.as_ref();
+            let open = window.state().state().remote.jobs.open.as_ref();
             open.is_some_and(|open| open.name != first)
         });
         wait_for(&mut window, "1 of 1 outputs");
         wait_for(&mut window, "✓ completed");
-        let second = window.state().state().remote.open.clone().unwrap().name;
+        let second = window.state().state().remote.jobs.open.clone().unwrap().name;
         assert!(bucket.get(&format!("spotcheck/{second}/broken.png.out")).is_some());
         assert!(bucket.get(&format!("spotcheck/{second}/a.png.out")).is_none());
 
         // The page of the first job shows the retry.
-        let open = window.state().state().remote.open.clone().unwrap();
+        let open = window.state().state().remote.jobs.open.clone().unwrap();
         let first_id = JobId { name: first.clone(), ..open.clone() };
         window.state_mut().command(JobsCommand::Open(first_id));
         wait_until(&mut window, "the retry", |window| {

@@ -496,7 +496,7 @@ fn price_is_saved_with_its_source() {
         type_into(&mut window, "Price source", "a colleague");
         click(&mut window, SAVE_PRICE);
         wait_until(&mut window, "what the job has cost", |window| {
-            let job = window.state().state().remote.open_job();
+            let job = window.state().state().remote.jobs.shown();
             job.and_then(|job| job.progress.as_ref()?.cost_usd).is_some()
         });
         assert!(!sees(&window, unpriced));

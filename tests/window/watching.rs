@@ -128,7 +128,7 @@ fn foreign_job_claims_no_leftover_state() {
             click(&mut window, "Open this job");
             wait_for(&mut window, "1 of 1 outputs");
             wait_until(&mut window, "the leftovers", |window| {
-                let left = &window.state().state().remote.open_job().unwrap().left;
+                let left = &window.state().state().remote.jobs.shown().unwrap().left;
                 matches!(left, Loadable::Ready(Leftovers::Unrecorded))
             });
             assert!(sees(&window, "model their-model"));

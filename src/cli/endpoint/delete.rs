@@ -13,7 +13,7 @@ use crate::cli::account::AccountArgs;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{confirm, stdout};
 use crate::cli::values::parse_endpoint_name;
-use crate::sagemaker::endpoints::{Deletion, wait_until_gone};
+use crate::sagemaker::endpoints::{Deletion, wait_for};
 use crate::sagemaker::spec::endpoint::EndpointStatus;
 
 /// The longest wait for SageMaker, which usually needs a few minutes.
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
     out.flush()?;
     if was_there && !args.no_wait {
         let sagemaker = aws.sagemaker(&access);
-        let left = with_progress("Deleting", control, || wait_until_gone(&sagemaker, name, MAX_WAIT, control));
+        let left = with_progress("Deleting", control, || wait_for(&sagemaker, name, Some(MAX_WAIT), control));
         match left {
             Ok(None) => eprintln!("endpoint {name} was deleted and is no longer billed"),
             Ok(Some(endpoint)) if endpoint.status == EndpointStatus::Deleting => bail!(

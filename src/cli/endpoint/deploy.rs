@@ -78,17 +78,16 @@ fn delete_leftovers(aws: &Aws, planned: &Planned, context: &EndpointContext) -> 
         eprintln!("deleted {what}, which an earlier endpoint of this name left behind");
     }
     if done.kept.len() > stays {
-        let kept: Vec<String> = done.kept.iter().map(|(what, why)| format!("{what} ({why})")).collect();
         bail!(
             "an earlier endpoint of this name left something that could not be deleted: {}. Choose another name",
-            kept.join(", ")
+            done.kept_text()
         );
     }
     Ok(())
 }
 
 fn failed(error: &DeployError, name: &str) -> anyhow::Error {
-    if error.kept.is_empty() {
+    if error.done.kept.is_empty() {
         return anyhow::anyhow!("{error}");
     }
     anyhow::anyhow!("{error}\nDelete it with: spotcheck endpoint delete {name}")

@@ -9,7 +9,7 @@ use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
 use crate::cli::terminal::print_log;
 use crate::cli::values::parse_endpoint_name;
-use crate::sagemaker::endpoints::log_tail;
+use crate::sagemaker::log::endpoint_log_tail;
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &LogsArgs, context: &EndpointContext) -> anyhow::Result<
     let access = context.access_to(&args.name, &args.account);
     let sagemaker = Aws::new().sagemaker(&access);
     let control = &context.control;
-    let lines = log_tail(&sagemaker, &args.name, args.lines, control)?;
+    let lines = endpoint_log_tail(&sagemaker, &args.name, args.lines, control)?;
     if lines.is_empty() {
         // The log of an endpoint outlives it.
         if sagemaker.describe_endpoint(&args.name, Some(control))?.is_none() {

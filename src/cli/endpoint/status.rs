@@ -37,7 +37,7 @@ pub(crate) fn run(args: &StatusArgs, context: &EndpointContext) -> anyhow::Resul
     let access = context.access_to(&args.name, &args.account);
     let sagemaker = Aws::new().sagemaker(&access);
     let region = sagemaker.region(Some(&context.control))?;
-    let record = context.records.find(&args.name, &region);
+    let record = context.records.find(&args.name, &region)?;
     let Some(endpoint) = sagemaker.describe_endpoint(&args.name, Some(&context.control))? else {
         return not_there(&args.name, &region, record.as_ref());
     };
@@ -148,7 +148,7 @@ pub(crate) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
 
 /// Waits until the endpoint's status is final.
 pub(crate) fn settled(sagemaker: &SageMaker, name: &str, control: &TaskControl) -> anyhow::Result<Outcome> {
-    let found = with_progress("Waiting", control, || wait_for(sagemaker, name, control));
+    let found = with_progress("Waiting", control, || wait_for(sagemaker, name, None, control));
     let found = match found {
         Err(_) if control.is_cancelled() => bail!(
             "stopped waiting; endpoint {name} still costs money. Wait again with: spotcheck endpoint status {name} \

@@ -14,7 +14,7 @@ use crate::domain::{Credentials, InferenceLocation, KeepRule, LabelSet, ModelCar
 use crate::image::source::{Source, SourceError};
 use crate::model::PredictError;
 use crate::model::catalog::Library;
-use crate::sagemaker::client::{RemoteClient, USUAL_LANES, from_mapping, known_to};
+use crate::sagemaker::client::{RemoteClient, USUAL_LANES, known_to};
 use crate::sagemaker::outputs::{ReadingChoice, Recognition};
 use crate::sagemaker::predictor::{RemotePredictor, recognize};
 use crate::sagemaker::spec::output_mapping::ReadingRequest;
@@ -108,7 +108,7 @@ impl RemoteArgs {
         let (found, of_mapping) = match &self.mapping {
             Some(mapping) => {
                 let (mapping, labels) = library.find_mapping(mapping)?;
-                (from_mapping(mapping), Some(labels).filter(|labels| !labels.is_empty()))
+                (mapping.into(), Some(labels).filter(|labels| !labels.is_empty()))
             }
             None => (probe(&client, images, control)?, None),
         };

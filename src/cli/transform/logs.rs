@@ -10,7 +10,7 @@ use crate::cli::account::AccountArgs;
 use crate::cli::terminal::{interruptible, print_log};
 use crate::cli::values::parse_job_name;
 use crate::dirs::AppDirs;
-use crate::sagemaker::jobs::{LogKind, LogReader};
+use crate::sagemaker::log::{LogKind, LogReader};
 use crate::tasks::ProgressUnit;
 
 /// The interval between reads of a growing log.

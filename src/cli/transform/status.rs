@@ -15,7 +15,8 @@ use crate::cli::terminal::{interruptible, local_time, print_problems, stdout};
 use crate::cli::values::{parse_job_name, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{Problem, S3Access};
-use crate::sagemaker::jobs::{JobRecords, Watch, WatchEvent, outcome, read_prices};
+use crate::sagemaker::Poll;
+use crate::sagemaker::jobs::{JobRecords, Watch, outcome, read_prices};
 use crate::sagemaker::spec::transform::{
     JobOutcome, JobProgress, JobRecord, PriceTable, SageMakerAccess, TransformJob, TransformStatus, Unexplained,
     human_usd,
@@ -108,13 +109,13 @@ fn watch(watched: &Watched<'_>, control: &TaskControl) -> anyhow::Result<Outcome
     let mut is_known = false;
     let progress = with_progress("Watching", control, || {
         watch.follow(control, |event| match event {
-            WatchEvent::Progress(progress) => {
+            Poll::Seen(progress) => {
                 is_known = true;
                 control.set_step(step_text(progress));
                 let details = cost_text(progress).into_iter().chain(progress.uncounted.clone());
                 control.set_detail(details.collect::<Vec<_>>().join(", "));
             }
-            WatchEvent::Trouble { why, again_in } => {
+            Poll::Trouble { why, again_in } => {
                 control.set_step(format!("{why}; retrying in {} s", again_in.as_secs()));
             }
         })

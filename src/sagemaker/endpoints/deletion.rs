@@ -2,20 +2,12 @@
 
 use super::{EndpointError, EndpointRecords};
 use crate::aws::{Aws, AwsError, AwsErrorKind, SageMaker};
+use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{EndpointRecord, EndpointStatus, UploadedArchive};
 use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::tasks::TaskControl;
 
 const NOT_MADE_FOR_IT: &str = "not created for this endpoint; not billed";
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Deleted {
-    /// “endpoint cats”; resources that were already gone count. SageMaker takes some minutes to delete an endpoint:
-    /// [`super::wait_until_gone`].
-    pub deleted: Vec<String>,
-    /// The resources that stay, and why.
-    pub kept: Vec<(String, String)>,
-}
 
 /// A planned deletion of an endpoint. Nothing is deleted yet.
 #[derive(Clone)]
@@ -47,7 +39,7 @@ impl Deletion {
     ) -> Result<Self, EndpointError> {
         let sagemaker = aws.sagemaker(access);
         let region = sagemaker.region(Some(control))?;
-        let record = records.find(name, &region);
+        let record = records.find(name, &region).ok().flatten();
         let there = sagemaker.describe_endpoint(name, Some(control))?;
         if record.is_none() && there.is_none() {
             let name = name.to_owned();
@@ -113,8 +105,8 @@ impl Deletion {
         model.map(|model| (model_text(model), NOT_MADE_FOR_IT.to_owned())).collect()
     }
 
-    /// Deletes the resources, starting with the endpoint, because that is what costs money. The record is deleted once
-    /// nothing created here is left.
+    /// Deletes the resources, starting with the endpoint, because that is what costs money. SageMaker takes some minutes
+    /// to delete it: [`super::wait_for`]. The record is deleted once nothing created here is left.
     ///
     /// # Errors
     /// The endpoint could not be deleted, so it still costs money. Other resources that could not be deleted are
@@ -140,16 +132,16 @@ impl Deletion {
         }
         for config in &self.configs {
             let deleted = self.sagemaker.delete_endpoint_config(config, Some(control));
-            done.note(config_text(config), deleted);
+            note(&mut done, config_text(config), deleted);
         }
         if let Some(model) = self.model.as_ref().filter(|_| self.takes_model) {
             let deleted = self.sagemaker.delete_model(model, Some(control));
-            done.note(model_text(model), deleted);
+            note(&mut done, model_text(model), deleted);
         }
         if let Some(archive) = &self.archive {
             let (bucket, key) = (&archive.address.bucket, &archive.address.prefix);
             let deleted = aws.s3(&archive.s3).delete(bucket, key, Some(control));
-            done.note(archive_text(archive), deleted);
+            note(&mut done, archive_text(archive), deleted);
         }
         if let Some(record) = &self.record
             && done.kept.is_empty()
@@ -204,14 +196,10 @@ pub fn delete(
     Deletion::plan(aws, records, access, name, with_model, control)?.carry_out(aws, records, control)
 }
 
-impl Deleted {
-    fn note(&mut self, what: String, deleted: Result<(), AwsError>) {
-        match deleted {
-            Err(error) if error.kind != AwsErrorKind::NotFound => {
-                self.kept.push((what, error.message));
-            }
-            _ => self.deleted.push(what),
-        }
+fn note(done: &mut Deleted, what: String, deleted: Result<(), AwsError>) {
+    match deleted {
+        Err(error) if error.kind != AwsErrorKind::NotFound => done.kept.push((what, error.message)),
+        _ => done.deleted.push(what),
     }
 }
 

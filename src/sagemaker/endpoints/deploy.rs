@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::{Deletion, EndpointError, EndpointRecords};
 use crate::aws::{Aws, AwsError};
-use crate::domain::{S3Access, S3Address};
+use crate::domain::S3Address;
 use crate::sagemaker::sending::Sender;
+use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{EndpointPlan, EndpointRecord, EndpointStatus, UploadedArchive};
 use crate::sagemaker::spec::transform::ModelSource;
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -15,25 +16,21 @@ use crate::tasks::{ProgressUnit, TaskControl};
 #[error("{error}\n{}", self.undone())]
 pub struct DeployError {
     pub error: EndpointError,
-    /// “model cats”: deleted again.
-    pub deleted: Vec<String>,
-    /// The resources that could not be deleted, and why. They stay in the record, for [`super::delete`].
-    pub kept: Vec<(String, String)>,
+    /// What was deleted again. What could not be deleted stays in the record, for [`super::delete`].
+    pub done: Deleted,
 }
 
 impl DeployError {
     fn undone(&self) -> String {
-        if self.kept.is_empty() && self.deleted.is_empty() {
-            return "Nothing was created for it, so nothing remains".to_owned();
+        match &self.done {
+            Deleted { deleted, kept } if deleted.is_empty() && kept.is_empty() => {
+                "Nothing was created for it, so nothing remains".to_owned()
+            }
+            Deleted { deleted, kept } if kept.is_empty() => {
+                format!("Deleted what was created for it: {}", deleted.join(", "))
+            }
+            done => format!("Could not delete all that was created for it: {}", done.kept_text()),
         }
-        if self.kept.is_empty() {
-            let deleted = self.deleted.join(", ");
-            return format!("Deleted what was created for it: {deleted}");
-        }
-        let kept = self.kept.iter();
-        let kept: Vec<String> = kept.map(|(what, why)| format!("{what} ({why})")).collect();
-        let kept = kept.join(", ");
-        format!("Could not delete all that was created for it: {kept}")
     }
 }
 
@@ -54,122 +51,110 @@ pub fn deploy(
     unfinished: &Path,
     control: &TaskControl,
 ) -> Result<(), DeployError> {
-    match make_all(aws, records, record, plan, unfinished, control) {
-        Ok(()) => Ok(()),
-        Err(error) => undo(aws, records, record, error),
-    }
+    let mut deployment = Deployment { aws, records, record, plan, unfinished, control };
+    deployment.make_all().or_else(|error| deployment.undo(error))
 }
 
-/// Deletes what a failed deployment created, even after a cancellation. `Ok` if SageMaker created the endpoint and only
-/// its response was lost.
-fn undo(
-    aws: &Aws,
-    records: &EndpointRecords,
-    record: &EndpointRecord,
-    error: EndpointError,
-) -> Result<(), DeployError> {
-    let is_wanted = !matches!(error, EndpointError::Cancelled);
-    let mut failed = DeployError { error, deleted: Vec::new(), kept: Vec::new() };
-    if !record.has_anything() {
-        return Err(failed);
-    }
-    let control = TaskControl::new(ProgressUnit::Steps);
-    let sagemaker = aws.sagemaker(&record.sagemaker);
-    let describe = || sagemaker.describe_endpoint(&record.name, Some(&control));
-    let status = match record.is_started.then(describe) {
-        Some(Ok(Some(_))) if is_wanted => return Ok(()),
-        Some(Ok(Some(endpoint))) => Some(endpoint.status),
-        // Unknown until it is deleted.
-        Some(Err(_)) => Some(EndpointStatus::Creating),
-        Some(Ok(None)) | None => None,
-    };
-    let deletion = Deletion::plan_from_record(aws, record, status);
-    let goes = deletion.to_delete();
-    match deletion.carry_out(aws, records, &control) {
-        Ok(done) => (failed.deleted, failed.kept) = (done.deleted, done.kept),
-        // Nothing was deleted, because the endpoint still exists.
-        Err(why) => {
-            let why = why.to_string();
-            failed.kept = goes.into_iter().map(|what| (what, why.clone())).collect();
+struct Deployment<'d> {
+    aws: &'d Aws,
+    records: &'d EndpointRecords,
+    record: &'d mut EndpointRecord,
+    plan: &'d EndpointPlan,
+    unfinished: &'d Path,
+    control: &'d TaskControl,
+}
+
+impl Deployment<'_> {
+    fn make_all(&mut self) -> Result<(), EndpointError> {
+        let (plan, control) = (self.plan, self.control);
+        let sagemaker = self.aws.sagemaker(&self.record.sagemaker);
+        if let ModelSource::New { spec, local_archive } = &plan.model {
+            if let Some(path) = local_archive {
+                self.send_archive(path, &spec.archive)?;
+            }
+            control.set_step(format!("creating model {}", spec.name));
+            self.make(|record| &mut record.owns_model, || sagemaker.create_model(spec, Some(control)))?;
         }
+        let config = self.record.config.clone();
+        control.set_step(format!("creating configuration {}", config.name));
+        self.make(|record| &mut record.owns_config, || sagemaker.create_endpoint_config(&config, Some(control)))?;
+        let name = self.record.name.clone();
+        control.set_step(format!("creating endpoint {name}"));
+        self.make(|record| &mut record.is_started, || sagemaker.create_endpoint(&name, &config, Some(control)))
     }
-    Err(failed)
-}
 
-fn make_all(
-    aws: &Aws,
-    records: &EndpointRecords,
-    record: &mut EndpointRecord,
-    plan: &EndpointPlan,
-    unfinished: &Path,
-    control: &TaskControl,
-) -> Result<(), EndpointError> {
-    let sagemaker = aws.sagemaker(&record.sagemaker);
-    if let ModelSource::New { spec, local_archive } = &plan.model {
-        if let Some(path) = local_archive {
-            send_archive(aws, records, record, (path, &spec.archive), (&plan.s3, unfinished), control)?;
-        }
-        control.set_step(format!("creating model {}", spec.name));
-        make(records, record, |record| &mut record.owns_model, || sagemaker.create_model(spec, Some(control)))?;
-    }
-    let config = record.config.clone();
-    control.set_step(format!("creating configuration {}", config.name));
-    make(
-        records,
-        record,
-        |record| &mut record.owns_config,
-        || sagemaker.create_endpoint_config(&config, Some(control)),
-    )?;
-    control.set_step(format!("creating endpoint {}", record.name));
-    let name = record.name.clone();
-    make(records, record, |record| &mut record.is_started, || sagemaker.create_endpoint(&name, &config, Some(control)))
-}
-
-/// Uploads the archive. A new object is first recorded as belonging to this endpoint.
-fn send_archive(
-    aws: &Aws,
-    records: &EndpointRecords,
-    record: &mut EndpointRecord,
-    (path, address): (&Path, &S3Address),
-    (s3, unfinished): (&S3Access, &Path),
-    control: &TaskControl,
-) -> Result<(), EndpointError> {
-    control.set_step(format!("uploading the model to {address}"));
-    let sender = Sender { aws, s3, unfinished, control };
-    let sent = sender.send_file(path, address, || {
-        record.archive = Some(UploadedArchive { address: address.clone(), s3: s3.clone() });
-        Ok(records.write(record)?)
-    });
-    if sent.is_err() && record.archive.is_some() && sender.is_absent(address) {
-        record.archive = None;
-        records.forget(record)?;
-    }
-    sent
-}
-
-/// Records a resource before it is created, and removes it from the record if SageMaker has definitely not created it:
-/// an existing resource with that name belongs to something else.
-fn make(
-    records: &EndpointRecords,
-    record: &mut EndpointRecord,
-    note: impl Fn(&mut EndpointRecord) -> &mut bool,
-    call: impl FnOnce() -> Result<String, AwsError>,
-) -> Result<(), EndpointError> {
-    *note(record) = true;
-    if let Err(error) = records.write(record) {
-        *note(record) = false;
-        return Err(error.into());
-    }
-    let Err(error) = call() else {
-        return Ok(());
-    };
-    if !error.kind.is_in_doubt() {
-        *note(record) = false;
-        if record.has_anything() {
-            records.write(record)?;
-        } else {
+    /// Uploads the archive. A new object is first recorded as belonging to this endpoint.
+    fn send_archive(&mut self, path: &Path, address: &S3Address) -> Result<(), EndpointError> {
+        let Self { aws, records, record, plan, unfinished, control } = self;
+        control.set_step(format!("uploading the model to {address}"));
+        let sender = Sender { aws, s3: &plan.s3, unfinished, control };
+        let sent = sender.send_file(path, address, || {
+            record.archive = Some(UploadedArchive { address: address.clone(), s3: plan.s3.clone() });
+            Ok(records.write(record)?)
+        });
+        if sent.is_err() && record.archive.is_some() && sender.is_absent(address) {
+            record.archive = None;
             records.forget(record)?;
         }
+        sent
     }
-    Err(error.into())
+
+    /// Records a resource before it is created, and removes it from the record if SageMaker has definitely not created
+    /// it: an existing resource with that name belongs to something else.
+    fn make(
+        &mut self,
+        note: impl Fn(&mut EndpointRecord) -> &mut bool,
+        call: impl FnOnce() -> Result<String, AwsError>,
+    ) -> Result<(), EndpointError> {
+        let Self { records, record, .. } = self;
+        *note(record) = true;
+        if let Err(error) = records.write(record) {
+            *note(record) = false;
+            return Err(error.into());
+        }
+        let Err(error) = call() else {
+            return Ok(());
+        };
+        if !error.kind.is_in_doubt() {
+            *note(record) = false;
+            if record.has_anything() {
+                records.write(record)?;
+            } else {
+                records.forget(record)?;
+            }
+        }
+        Err(error.into())
+    }
+
+    /// Deletes what a failed deployment created, even after a cancellation. `Ok` if SageMaker created the endpoint and
+    /// only its response was lost.
+    fn undo(&self, error: EndpointError) -> Result<(), DeployError> {
+        let (aws, record) = (self.aws, &*self.record);
+        let is_wanted = !matches!(error, EndpointError::Cancelled);
+        let mut failed = DeployError { error, done: Deleted::default() };
+        if !record.has_anything() {
+            return Err(failed);
+        }
+        let control = TaskControl::new(ProgressUnit::Steps);
+        let sagemaker = aws.sagemaker(&record.sagemaker);
+        let describe = || sagemaker.describe_endpoint(&record.name, Some(&control));
+        let status = match record.is_started.then(describe) {
+            Some(Ok(Some(_))) if is_wanted => return Ok(()),
+            Some(Ok(Some(endpoint))) => Some(endpoint.status),
+            // Unknown until it is deleted.
+            Some(Err(_)) => Some(EndpointStatus::Creating),
+            Some(Ok(None)) | None => None,
+        };
+        let deletion = Deletion::plan_from_record(aws, record, status);
+        let goes = deletion.to_delete();
+        match deletion.carry_out(aws, self.records, &control) {
+            Ok(done) => failed.done = done,
+            // Nothing was deleted, because the endpoint still exists.
+            Err(why) => {
+                let why = why.to_string();
+                failed.done.kept = goes.into_iter().map(|what| (what, why.clone())).collect();
+            }
+        }
+        Err(failed)
+    }
 }

@@ -4,22 +4,37 @@
 
 mod deletion;
 mod deploy;
-mod log;
 mod preflight;
-mod records;
 mod transport;
 mod wait;
 
 use crate::aws::{AwsError, AwsErrorKind};
-use crate::sagemaker::SendError;
+use crate::sagemaker::spec::endpoint::EndpointRecord;
+use crate::sagemaker::{Record, RecordError, Records, SendError};
 
-pub use deletion::{Deleted, Deletion, delete, delete_due};
+pub use deletion::{Deletion, delete, delete_due};
 pub use deploy::{DeployError, deploy};
-pub use log::log_tail;
 pub use preflight::{CheckedEndpoint, Leftovers, preflight};
-pub use records::EndpointRecords;
 pub use transport::EndpointTransport;
-pub use wait::{Poll, wait_for, wait_until_gone, watch};
+pub use wait::{wait_for, watch};
+
+pub type EndpointRecords = Records<EndpointRecord>;
+
+impl Record for EndpointRecord {
+    const THING: &'static str = "an endpoint";
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn region(&self) -> Option<&str> {
+        self.sagemaker.region.as_deref()
+    }
+
+    fn order(&self, other: &Self) -> std::cmp::Ordering {
+        self.name.cmp(&other.name)
+    }
+}
 
 /// The message is complete.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +51,8 @@ pub enum EndpointError {
     /// The archive was not uploaded.
     #[error("{0}")]
     Send(SendError),
-    /// The local records.
-    #[error("Could not read or write the records of endpoints: {0}")]
-    Record(#[from] std::io::Error),
+    #[error("{0}")]
+    Record(#[from] RecordError),
 }
 
 impl From<AwsError> for EndpointError {

@@ -3,18 +3,11 @@
 use super::{JobError, JobRecords};
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::domain::S3Address;
+use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::transform::{JobRecord, Leftover, TransformStatus};
 use crate::tasks::TaskControl;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CleanedUp {
-    /// The deleted resources in order, including those that no longer existed.
-    pub deleted: Vec<Leftover>,
-    /// The resources that stay, and why.
-    pub kept: Vec<(Leftover, String)>,
-}
-
-/// Deletes what was created only for the job, according to the record, and records what is left.
+/// Deletes what was created only for the job, in order, according to the record, and records what is left.
 ///
 /// # Errors
 /// The job still runs, it cannot be described, or the task was canceled.
@@ -23,7 +16,7 @@ pub fn clean_up(
     records: &JobRecords,
     mut record: JobRecord,
     control: &TaskControl,
-) -> Result<CleanedUp, JobError> {
+) -> Result<Deleted<Leftover>, JobError> {
     let sagemaker = aws.sagemaker(&record.sagemaker);
     let job_name = record.spec.job_name.clone();
     if let Some(status) = status_of(&sagemaker, &job_name, control)?
@@ -36,7 +29,7 @@ pub fn clean_up(
     }
     let s3 = aws.s3(&record.s3);
     let others = running_jobs(&sagemaker, records, &record, control)?;
-    let mut done = CleanedUp::default();
+    let mut done = Deleted::default();
     for left in record.left.clone() {
         let user = others.iter().find(|other| other.uses(&left));
         if let Some(other) = user {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::aws::{AwsError, AwsErrorKind};
 use crate::image::source::SourceError;
-use crate::sagemaker::SendError;
+use crate::sagemaker::{RecordError, SendError};
 use crate::tasks::Cancelled;
 
 /// The message is complete, and states what to do.
@@ -23,6 +23,8 @@ pub enum JobError {
     /// An existing manifest cannot be used.
     #[error("{0}")]
     Manifest(String),
+    #[error("{0}")]
+    Record(#[from] RecordError),
     /// A local file or folder.
     #[error("{what}: {why}: {}", path.display())]
     Local { what: &'static str, why: String, path: PathBuf },

@@ -7,9 +7,10 @@ use super::inputs::{Inputs, Outputs};
 use super::late_inputs::InputListed;
 use super::retries::{FoundRetries, FoundRetry};
 use super::retry::RetryModel;
-use super::{JobError, JobRecords, LogKind, LogReader, NamedFrom, OutputKeys, find_record};
+use super::{JobError, JobRecords, NamedFrom, OutputKeys, find_record};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::S3Access;
+use crate::sagemaker::log::{LogKind, LogReader};
 use crate::sagemaker::spec::transform::{
     FailedObject, JobOutcome, JobRecord, JobRetry, LogLine, SageMakerAccess, TransformJob, TransformStatus, Unexplained,
 };
@@ -198,7 +199,7 @@ impl<'i> Missing<'i> {
         control.set_step("reading the data log");
         for job_name in jobs {
             let mut log = LogReader::new(job_name, LogKind::Data);
-            match log.read(sagemaker, control) {
+            match log.read(sagemaker, control).map_err(JobError::from) {
                 Ok(lines) => found.add(&lines, &self.inputs.place.bucket, &self.keys),
                 Err(JobError::Cancelled) => return Err(JobError::Cancelled),
                 Err(error) => {

@@ -1,75 +1,39 @@
-//! Records of jobs that were started here, one file each, in the data folder.
+//! Records of jobs that were started here.
 
-use std::path::{Path, PathBuf};
+use std::cmp::Ordering;
 
-use super::JobError;
 use crate::sagemaker::spec::transform::{
     JobProgress, JobRecord, ModelSource, SplitType, TransformPlan, TransformStatus,
 };
+use crate::sagemaker::{Record, RecordError, Records};
 
-#[derive(Debug, Clone)]
-pub struct JobRecords {
-    folder: PathBuf,
+pub type JobRecords = Records<JobRecord>;
+
+impl Record for JobRecord {
+    const THING: &'static str = "a job";
+
+    fn name(&self) -> &str {
+        &self.spec.job_name
+    }
+
+    fn region(&self) -> Option<&str> {
+        self.sagemaker.region.as_deref()
+    }
+
+    /// Newest first.
+    fn order(&self, other: &Self) -> Ordering {
+        other.begun_ms.cmp(&self.begun_ms).then_with(|| self.name().cmp(other.name()))
+    }
+
+    /// SageMaker has the values.
+    fn without_secrets(mut self) -> Self {
+        let of_model = self.model.iter_mut().flat_map(|model| model.environment.values_mut());
+        self.spec.environment.values_mut().chain(of_model).for_each(String::clear);
+        self
+    }
 }
 
 impl JobRecords {
-    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
-    }
-
-    /// Atomically replaces the record of this job. Only its owner can read the file (a temporary file has mode 0600,
-    /// and keeps it). The values of environment variables may be secrets, so only their names are stored; SageMaker has
-    /// the values.
-    pub fn write(&self, record: &JobRecord) -> Result<(), JobError> {
-        let record = record.clone().without_values();
-        let path = self.path_of(&record.spec.job_name, record.sagemaker.region.as_deref());
-        let write = || -> std::io::Result<()> {
-            std::fs::create_dir_all(&self.folder)?;
-            let file = tempfile::NamedTempFile::new_in(&self.folder)?;
-            serde_json::to_writer_pretty(&file, &record)?;
-            file.as_file().sync_all()?;
-            file.persist(&path)?;
-            Ok(())
-        };
-        write().map_err(|error| JobError::local("Could not write the record of a job", &path, error))
-    }
-
-    /// The record of a job in a region; `None` if it was not started here. An unreadable one is an error, because the
-    /// resources in it must not be forgotten.
-    pub fn find(&self, job_name: &str, region: &str) -> Result<Option<JobRecord>, JobError> {
-        let path = self.path_of(job_name, Some(region));
-        match std::fs::read(&path) {
-            Ok(content) => self.read(&path, &content).map(Some),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(JobError::local("Could not read the record of a job", &path, error)),
-        }
-    }
-
-    /// All records, newest first, and the errors of unreadable ones.
-    pub fn all(&self) -> (Vec<JobRecord>, Vec<JobError>) {
-        let (mut records, mut errors) = (Vec::new(), Vec::new());
-        let Ok(entries) = std::fs::read_dir(&self.folder) else {
-            return (records, errors);
-        };
-        for entry in entries.filter_map(Result::ok) {
-            let path = entry.path();
-            if path.extension().is_none_or(|end| end != "json") {
-                continue;
-            }
-            let content = std::fs::read(&path)
-                .map_err(|error| JobError::local("Could not read the record of a job", &path, error));
-            match content.and_then(|content| self.read(&path, &content)) {
-                Ok(record) => records.push(record),
-                Err(error) => errors.push(error),
-            }
-        }
-        records.sort_by(|a, b| {
-            let newest_first = b.begun_ms.cmp(&a.begun_ms);
-            newest_first.then_with(|| a.spec.job_name.cmp(&b.spec.job_name))
-        });
-        (records, errors)
-    }
-
     /// The newest record of a completed job with a known speed, for the same model on the same instance type.
     pub(crate) fn with_speed_of(&self, plan: &TransformPlan) -> Option<JobRecord> {
         let archive = match &plan.model {
@@ -86,7 +50,7 @@ impl JobRecords {
     }
 
     /// Records the speed of a completed job. Split objects have an unknown number of images.
-    pub fn note_speed(&self, record: &JobRecord, progress: &JobProgress) -> Result<(), JobError> {
+    pub fn note_speed(&self, record: &JobRecord, progress: &JobProgress) -> Result<(), RecordError> {
         let spec = &record.spec;
         let is_measured = progress.job.status == TransformStatus::Completed && spec.input.split == SplitType::None;
         let of_one = progress.outputs_per_s.map(|rate| rate / f64::from(spec.instance_count.max(1)));
@@ -98,25 +62,6 @@ impl JobRecords {
             Some(record) => self.write(&JobRecord { images_per_s: Some(images_per_s), ..record }),
             None => Ok(()),
         }
-    }
-
-    /// Reads a record. One with values of variables, from an earlier version, is rewritten without them.
-    fn read(&self, path: &Path, content: &[u8]) -> Result<JobRecord, JobError> {
-        let kept: JobRecord = serde_json::from_slice(content).map_err(|error| {
-            JobError::local("Could not parse the record of a job; it may be from a newer Spotcheck", path, error)
-        })?;
-        let record = kept.clone().without_values();
-        if record != kept {
-            self.write(&record)?;
-        }
-        Ok(record)
-    }
-
-    /// A job name from the user can contain any characters; only letters, digits and hyphens go into the file name.
-    fn path_of(&self, job_name: &str, region: Option<&str>) -> PathBuf {
-        let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-', "_");
-        let region = plain(region.unwrap_or_default());
-        self.folder.join(format!("{}@{region}.json", plain(job_name)))
     }
 }
 

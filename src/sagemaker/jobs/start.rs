@@ -222,7 +222,7 @@ impl Start<'_> {
             }
         }
         self.record.is_started = true;
-        self.records.write(&self.record)
+        Ok(self.records.write(&self.record)?)
     }
 
     /// Uploads one file, and records that it exists only for the job, unless it existed before.
@@ -238,7 +238,7 @@ impl Start<'_> {
 
     fn forget_leftover(&mut self, left: &Leftover) -> Result<(), JobError> {
         self.record.left.retain(|other| other != left);
-        self.records.write(&self.record)
+        Ok(self.records.write(&self.record)?)
     }
 }
 
@@ -255,7 +255,7 @@ fn record_leftover(record: &mut JobRecord, records: &JobRecords, left: Leftover)
     if !record.left.contains(&left) {
         record.left.push(left);
     }
-    records.write(record)
+    Ok(records.write(record)?)
 }
 
 fn check_same_model(wanted: &ModelSpec, there: &ModelSpec) -> Result<(), JobError> {

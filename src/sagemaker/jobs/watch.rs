@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use super::inputs::{Inputs, Outputs};
 use super::late_inputs::InputListed;
-use super::{JobError, JobRecords, LogKind, LogReader, OutputKeys};
+use super::{JobError, JobRecords, OutputKeys};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::{S3Access, S3Address};
+use crate::sagemaker::Poll;
+use crate::sagemaker::log::{LogKind, LogReader};
 use crate::sagemaker::spec::transform::{
     InputObjects, JobPhase, JobProgress, JobRecord, LogLine, PriceTable, SageMakerAccess, TransformJob,
     TransformStatus, cost_usd,
@@ -51,16 +53,6 @@ pub struct Watch {
     /// Why the log is no longer read.
     log_trouble: Option<String>,
     has_seen_request: bool,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum WatchEvent<'p> {
-    Progress(&'p JobProgress),
-    /// A request failed and is retried.
-    Trouble {
-        why: String,
-        again_in: Duration,
-    },
 }
 
 impl Watch {
@@ -153,7 +145,7 @@ impl Watch {
     pub fn follow(
         &mut self,
         control: &TaskControl,
-        mut see: impl FnMut(WatchEvent<'_>),
+        mut see: impl FnMut(Poll<'_, JobProgress>),
     ) -> Result<JobProgress, JobError> {
         let mut interval = PollInterval::default();
         let mut are_reloaded = false;
@@ -169,7 +161,7 @@ impl Watch {
             let wait = match looked {
                 Ok(progress) if progress.job.status.is_over() => return Ok(progress),
                 Ok(progress) => {
-                    see(WatchEvent::Progress(&progress));
+                    see(Poll::Seen(&progress));
                     // A poll that waited for S3 in vain says nothing about the duration of the next one.
                     if progress.uncounted.is_some() {
                         interval.after_trouble()
@@ -179,8 +171,7 @@ impl Watch {
                 }
                 Err(error) if is_transient(&error) => {
                     let again_in = interval.after_trouble();
-                    let why = error.to_string();
-                    see(WatchEvent::Trouble { why, again_in });
+                    see(Poll::Trouble { why: &error.to_string(), again_in });
                     again_in
                 }
                 Err(error) => return Err(error),
@@ -225,7 +216,7 @@ impl Watch {
     fn read_log(&mut self, notes: &mut Vec<String>, control: &TaskControl) -> Result<(), JobError> {
         // A container may log before SageMaker reports the start, or without one.
         if self.log_trouble.is_none() {
-            match self.log.read(&self.sagemaker, control) {
+            match self.log.read(&self.sagemaker, control).map_err(JobError::from) {
                 Ok(lines) => {
                     self.has_seen_request |= lines.iter().any(|line| line.message.contains(REQUEST));
                     self.log_tail.extend(lines);
@@ -265,7 +256,7 @@ pub fn find_record(
     control: &TaskControl,
 ) -> Result<Option<JobRecord>, JobError> {
     let region = aws.sagemaker(sagemaker).region(Some(control))?;
-    records.find(job_name, &region)
+    Ok(records.find(job_name, &region)?)
 }
 
 /// The outputs of a job at one moment.

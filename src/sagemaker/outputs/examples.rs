@@ -121,9 +121,7 @@ impl ExampleReadings {
     /// do.
     pub fn new(examples: &[ExampleResponse], mapping: Option<&OutputMapping>, labels: Option<LabelSet>) -> Self {
         let recognized = match mapping {
-            Some(mapping) => {
-                Ok(Recognition { shape: OutputShape::Mapped(Box::new(mapping.clone())), assumed: Vec::new() })
-            }
+            Some(mapping) => Ok(mapping.clone().into()),
             None => recognize(examples),
         };
         let Recognition { shape, assumed } = match recognized {

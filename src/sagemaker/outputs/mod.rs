@@ -19,17 +19,15 @@ mod read;
 mod reader;
 mod recognize;
 mod responses;
-mod seen;
 mod shown;
 
 pub use examples::ExampleReadings;
 pub use folder::{OutputFolder, OutputsError};
 pub use json::MAX_RESPONSE_BYTES;
 pub use of_job::{OutputsOrigin, OutputsPart, RetryPart};
-pub use open::{FoundOutputs, OutputRun, ReadingChoice};
+pub use open::{FoundOutputs, OutputRun, ReadingChoice, SeenOutputs};
 pub use read::{OutputSink, ReadOutcome};
 pub use reader::{LabelSource, OutputReader};
 pub use recognize::{OutputShape, Recognition, Unrecognized};
-pub use seen::SeenOutputs;
 
 use crate::sagemaker::jobs::OUT;

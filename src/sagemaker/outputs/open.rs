@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::folder::{OutputFolder, OutputsError};
 use super::join::{Images, Joined, Work, Written, is_list, join};
 use super::json::Json;
@@ -10,9 +12,11 @@ use super::reader::{LabelSource, OutputReader};
 use super::recognize::{OutputShape, Recognition, Unrecognized};
 use super::responses::{ResponseFile, ResponseFormat};
 use crate::domain::{
-    InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, OutputConvention, Problem, RunKey, Sample,
+    Change, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, OutputConvention, Problem, RunId, RunKey,
+    Sample, SampleId, SampleSet,
 };
 use crate::image::source::FileEntry;
+use crate::project::{Project, StoreError};
 use crate::sagemaker::spec::output_mapping::OutputMapping;
 use crate::sagemaker::spec::transform::predicted_by_retry;
 use crate::tasks::TaskControl;
@@ -354,10 +358,7 @@ impl FoundOutputs {
         control: &TaskControl,
     ) -> Result<OutputRun, OutputsError> {
         let first = match &choice.mapping {
-            Some(mapping) => First {
-                recognition: Recognition { shape: OutputShape::Mapped(Box::new(mapping.clone())), assumed: Vec::new() },
-                response: None,
-            },
+            Some(mapping) => First { recognition: mapping.clone().into(), response: None },
             None => self.first(control)?,
         };
         let Recognition { shape, mut assumed } = first.recognition;
@@ -494,4 +495,48 @@ fn card_of(shape: &OutputShape, origin: String, assumed: Vec<String>) -> ModelCa
     };
     let output = OutputConvention::for_predictions(shape.task());
     ModelCard { origin, assumed, labels, ..ModelCard::for_predictions(id, name, output) }
+}
+
+/// The outputs that a run has already read, so that opening them again reads only new ones. Stored in the project with
+/// the run. A single time suffices: outputs that are older than the newest one in a completely read listing are in the
+/// run. It is by the clock of the storage, so clocks are never compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenOutputs {
+    newest_ns: Option<i64>,
+}
+
+impl SeenOutputs {
+    pub fn all_of(found: &FoundOutputs) -> Self {
+        Self { newest_ns: found.newest_ns() }
+    }
+
+    /// The state of a run in the project; `None` without one.
+    pub fn from_run(project: &Project, run: RunId) -> Result<Option<Self>, StoreError> {
+        let text = project.views()?.remove(&name(run));
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// The change that stores it in the project.
+    pub fn change(self, run: RunId) -> Change {
+        let json = serde_json::to_string(&self).expect("a number always serializes");
+        Change::SetView { name: name(run), json }
+    }
+
+    /// The images whose outputs are newer, or may be.
+    pub fn newer(self, found: &FoundOutputs) -> SampleSet {
+        let is_newer = |output: usize| match (found.files[output].modified_ns, self.newest_ns) {
+            (Some(modified), Some(newest)) => modified > newest,
+            _ => true,
+        };
+        let newer = found.joined.works.iter();
+        let newer = newer.filter(|work| is_newer(work.output()));
+        let (lists, others): (Vec<&Work>, Vec<&Work>) = newer.partition(|work| matches!(work, Work::Named { .. }));
+        // A list can be for any of the images that have no output of their own.
+        let of_lists = if lists.is_empty() { &[][..] } else { &found.joined.without_output[..] };
+        others.into_iter().flat_map(Work::places).chain(of_lists.iter().copied()).map(SampleId::from_index).collect()
+    }
+}
+
+fn name(run: RunId) -> String {
+    format!("outputs/{}", run.0)
 }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Sender, bounded};
 
 use super::join::Work;
 use super::json::Json;
@@ -190,7 +190,9 @@ impl FoundOutputs {
                 scope.spawn(move || shared.read(&sender));
             }
             drop(sender);
-            deliver(&shared, &places, labels, &results, sink)
+            let mut delivery = Delivery::new(&shared, &places, labels, sink);
+            results.into_iter().for_each(|chunk| delivery.take(chunk));
+            delivery.finish()
         });
         outcome.unreachable = shared.outage();
         outcome.sizes_unchecked = shared.sizes_unchecked.into_inner();
@@ -204,86 +206,118 @@ impl FoundOutputs {
     }
 }
 
-/// Passes results to the sink: as they arrive, and in the order of `places` if they are in it. `labels`: the number of
-/// classes that the sink knows.
-fn deliver(
-    shared: &Shared<'_>,
-    places: &[usize],
-    mut labels: usize,
-    chunks: &Receiver<Chunk>,
-    sink: &mut dyn OutputSink,
-) -> ReadOutcome {
-    let mut outcome = ReadOutcome::default();
-    let mut seen = SampleSet::default();
-    let mut covered = SampleSet::default();
-    let mut is_unclear = false;
-    let mut twice = 0_usize;
-    let mut pending = PendingResults::new();
-    let mut written = 0;
-    let mut finished = vec![false; shared.works.len()];
-    let mut finished_before = 0;
-    for chunk in chunks {
-        outcome.problems.extend(chunk.problems);
-        is_unclear |= chunk.is_unclear;
+/// Passes results to the sink: as they arrive, and in the order of `places` if they are in it.
+struct Delivery<'d> {
+    shared: &'d Shared<'d>,
+    sink: &'d mut dyn OutputSink,
+    places: &'d [usize],
+    /// The number of `places` whose result was passed on.
+    written: usize,
+    pending: PendingResults,
+    /// The number of classes that the sink knows.
+    labels: usize,
+    outcome: ReadOutcome,
+    /// Images with a result.
+    seen: SampleSet,
+    /// Images with a response.
+    covered: SampleSet,
+    is_unclear: bool,
+    /// Responses for images that already had a result.
+    twice: usize,
+    /// By number of the output.
+    finished: Vec<bool>,
+    finished_before: usize,
+}
+
+impl<'d> Delivery<'d> {
+    fn new(shared: &'d Shared<'d>, places: &'d [usize], labels: usize, sink: &'d mut dyn OutputSink) -> Self {
+        Self {
+            shared,
+            sink,
+            places,
+            written: 0,
+            pending: PendingResults::new(),
+            labels,
+            outcome: ReadOutcome::default(),
+            seen: SampleSet::default(),
+            covered: SampleSet::default(),
+            is_unclear: false,
+            twice: 0,
+            finished: vec![false; shared.works.len()],
+            finished_before: 0,
+        }
+    }
+
+    fn take(&mut self, chunk: Chunk) {
+        self.outcome.problems.extend(chunk.problems);
+        self.is_unclear |= chunk.is_unclear;
         for place in chunk.covered {
-            covered.insert(SampleId::from_index(place));
+            self.covered.insert(SampleId::from_index(place));
         }
-        let now = shared.reader.labels();
-        if now.len() != labels {
-            labels = now.len();
-            sink.labels(&now);
+        let labels = self.shared.reader.labels();
+        if labels.len() != self.labels {
+            self.labels = labels.len();
+            self.sink.labels(&labels);
         }
-        let count = chunk.results.len();
+        self.shared.control.add_done(chunk.results.len() as u64);
         for (place, result) in chunk.results {
             let id = SampleId::from_index(place);
-            if seen.contains(id) {
-                twice += 1;
+            if self.seen.contains(id) {
+                self.twice += 1;
                 continue;
             }
-            seen.insert(id);
+            self.seen.insert(id);
             match &result {
-                Ok(_) => outcome.done += 1,
-                Err(_) => outcome.failed += 1,
+                Ok(_) => self.outcome.done += 1,
+                Err(_) => self.outcome.failed += 1,
             }
-            sink.arrived(place, &result);
-            pending.insert(place, result);
+            self.sink.arrived(place, &result);
+            self.pending.insert(place, result);
         }
-        while let Some(&place) = places.get(written)
-            && let Some(result) = pending.remove(place).or_else(|| shared.failed_there(place))
+        while let Some(&place) = self.places.get(self.written)
+            && let Some(result) = self.result_of(place)
         {
-            sink.in_order(place, result);
-            written += 1;
+            self.sink.in_order(place, result);
+            self.written += 1;
         }
-        finished[chunk.work] |= chunk.is_last;
-        while finished.get(finished_before) == Some(&true) {
-            finished_before += 1;
+        self.finished[chunk.work] |= chunk.is_last;
+        while self.finished.get(self.finished_before) == Some(&true) {
+            self.finished_before += 1;
         }
-        shared.gate.set_written(finished_before);
-        shared.control.add_done(count as u64);
+        self.shared.gate.set_written(self.finished_before);
     }
-    let without = shared.found.joined.without_output.iter().copied();
-    outcome.without_output = without.filter(|place| !covered.contains(SampleId::from_index(*place))).collect();
-    if shared.found.all_lists_have_outputs() && !is_unclear && finished_before == finished.len() {
-        let before = outcome.without_output.len();
-        outcome.without_output.retain(|place| shared.found.missing_reason(*place).is_some());
-        outcome.not_sent = before - outcome.without_output.len();
+
+    /// The result of an image; `None` if it has not arrived.
+    fn result_of(&mut self, place: usize) -> Option<SampleResult> {
+        self.pending.remove(place).or_else(|| self.shared.found.failure(place).map(Err))
     }
-    // The images after a gap, and those without an output there.
-    for &place in places.get(written..).unwrap_or_default() {
-        if let Some(result) = pending.remove(place).or_else(|| shared.failed_there(place)) {
-            sink.in_order(place, result);
+
+    fn finish(mut self) -> ReadOutcome {
+        // The images after a gap, and those without an output there.
+        for &place in self.places.get(self.written..).unwrap_or_default() {
+            if let Some(result) = self.result_of(place) {
+                self.sink.in_order(place, result);
+            }
         }
-    }
-    // The results of lines that name images.
-    while let Some((place, result)) = pending.remove_first() {
-        sink.in_order(place, result);
-    }
-    if twice > 0 {
+        // The results of lines that name images.
+        while let Some((place, result)) = self.pending.remove_first() {
+            self.sink.in_order(place, result);
+        }
+        let Self { mut outcome, covered, .. } = self;
+        let found = self.shared.found;
+        let without = found.joined.without_output.iter().copied();
+        outcome.without_output = without.filter(|place| !covered.contains(SampleId::from_index(*place))).collect();
+        if found.all_lists_have_outputs() && !self.is_unclear && self.finished_before == self.finished.len() {
+            let before = outcome.without_output.len();
+            outcome.without_output.retain(|place| found.missing_reason(*place).is_some());
+            outcome.not_sent = before - outcome.without_output.len();
+        }
+        if self.twice > 0 {
+            let text = format!("skipped responses for images that another output covers: {}", self.twice);
+            outcome.problems.push(Problem::general(text));
+        }
         outcome
-            .problems
-            .push(Problem::general(format!("skipped responses for images that another output covers: {twice}")));
     }
-    outcome
 }
 
 impl Shared<'_> {
@@ -310,11 +344,6 @@ impl Shared<'_> {
                 return;
             }
         }
-    }
-
-    /// The final result of an image without an output.
-    fn failed_there(&self, place: usize) -> Option<SampleResult> {
-        self.found.failure(place).map(Err)
     }
 
     fn outage(&self) -> Option<String> {

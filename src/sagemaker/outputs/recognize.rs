@@ -83,6 +83,13 @@ impl Unrecognized {
     }
 }
 
+/// A mapping makes detection unnecessary.
+impl From<OutputMapping> for Recognition {
+    fn from(mapping: OutputMapping) -> Self {
+        Self { shape: OutputShape::Mapped(Box::new(mapping)), assumed: Vec::new() }
+    }
+}
+
 impl Recognition {
     /// Detects the format of an output.
     ///
@@ -202,29 +209,19 @@ fn of_named<'j>(get: impl Fn(&str) -> Option<&'j Json>, path: impl Fn(&str) -> S
             }),
         };
         return Some(Recognition {
-            shape: OutputShape::Mapped(Box::new(mapping)),
             assumed: vec![
                 "boxes are top, left, bottom, right as fractions of the image, as in TensorFlow Object \
                 Detection"
                     .to_owned(),
                 "the container rotated images according to EXIF".to_owned(),
             ],
+            ..mapping.into()
         });
     }
     let mut scores = Vec::new();
     get("probabilities")?.add_leaves(&mut scores);
-    let mut recognized = classifier(&numbers_in(&scores).ok()?, &path("probabilities"))?;
-    if let OutputShape::Mapped(mapping) = &mut recognized.shape
-        && let MappedContent::Classification(classes) = &mut mapping.content
-    {
-        "tf-serving-classifier".clone_into(&mut mapping.id);
-        "TensorFlow Serving classifier".clone_into(&mut mapping.name);
-        // Its name indicates probabilities.
-        classes.values = ScoreValues::Probabilities;
-        recognized.assumed.retain(|line| !line.contains("logits"));
-        classes.best = at("classes");
-    }
-    Some(recognized)
+    let kind = ScoreKind::Probabilities { best: at("classes") };
+    classifier(&numbers_in(&scores).ok()?, &path("probabilities"), kind)
 }
 
 /// An object in which only one list of numbers could be scores.
@@ -240,7 +237,7 @@ fn of_only_list(output: &Json, path: &str) -> Option<Recognition> {
         return None;
     }
     let key = name.replace('~', "~0").replace('/', "~1");
-    let mut recognized = classifier(scores, &format!("{path}/{key}"))?;
+    let mut recognized = classifier(scores, &format!("{path}/{key}"), ScoreKind::Unnamed)?;
     recognized.assumed.push(format!("“{}” contains the class scores", excerpt(name)));
     Some(recognized)
 }
@@ -248,27 +245,47 @@ fn of_only_list(output: &Json, path: &str) -> Option<Recognition> {
 /// A list of scores, or of one list of scores.
 fn of_list(list: &Json, path: &str) -> Option<Recognition> {
     match list {
-        Json::Numbers(scores) => classifier(scores, path),
+        Json::Numbers(scores) => classifier(scores, path, ScoreKind::Unnamed),
         Json::List(lists) => match &**lists {
-            [Json::Numbers(scores)] => classifier(scores, &format!("{path}/0")),
+            [Json::Numbers(scores)] => classifier(scores, &format!("{path}/0"), ScoreKind::Unnamed),
             _ => None,
         },
         _ => None,
     }
 }
 
+/// What is known about the scores of a classifier.
+enum ScoreKind {
+    Unnamed,
+    /// Their name indicates probabilities. `best` is the pointer to the best class, if the output contains it.
+    Probabilities {
+        best: Option<JsonPointer>,
+    },
+}
+
 /// A classifier's output of one number per class.
-fn classifier(scores: &[f64], path: &str) -> Option<Recognition> {
+fn classifier(scores: &[f64], path: &str, kind: ScoreKind) -> Option<Recognition> {
     if scores.len() < 2 {
         return None;
     }
     let sum: f64 = scores.iter().sum();
-    let are_probabilities = scores.iter().all(|score| (0.0..=1.0).contains(score)) && (sum - 1.0).abs() <= SUM_SLACK;
-    let mut assumed = vec![if are_probabilities {
-        "the numbers are probabilities: in the first output they sum to 1".to_owned()
-    } else {
-        "the numbers are logits, so Spotcheck applies the softmax: in the first output they do not sum to 1".to_owned()
-    }];
+    let sum_to_one = scores.iter().all(|score| (0.0..=1.0).contains(score)) && (sum - 1.0).abs() <= SUM_SLACK;
+    let mut assumed = Vec::new();
+    if sum_to_one {
+        assumed.push("the numbers are probabilities: in the first output they sum to 1".to_owned());
+    }
+    let (id, name, values, best) = match kind {
+        ScoreKind::Probabilities { best } => {
+            ("tf-serving-classifier", "TensorFlow Serving classifier", ScoreValues::Probabilities, best)
+        }
+        ScoreKind::Unnamed if sum_to_one => ("score-list", "List of scores", ScoreValues::Probabilities, None),
+        ScoreKind::Unnamed => {
+            let softmax = "the numbers are logits, so Spotcheck applies the softmax: in the first output they do not \
+                sum to 1";
+            assumed.push(softmax.to_owned());
+            ("score-list", "List of scores", ScoreValues::Logits, None)
+        }
+    };
     let background = scores.len() == IMAGENET + 1;
     if background {
         assumed.push("class 0 of 1001 is the background".to_owned());
@@ -277,17 +294,9 @@ fn classifier(scores: &[f64], path: &str) -> Option<Recognition> {
         assumed.push("1000 classes: ImageNet in the standard order".to_owned());
         "imagenet".to_owned()
     });
-    let mapping = OutputMapping {
-        id: "score-list".to_owned(),
-        name: "List of scores".to_owned(),
-        labels,
-        content: MappedContent::Classification(MappedClasses {
-            scores: Some(JsonPointer::parse(path).ok()?),
-            classes: None,
-            values: if are_probabilities { ScoreValues::Probabilities } else { ScoreValues::Logits },
-            background,
-            best: None,
-        }),
-    };
-    Some(Recognition { shape: OutputShape::Mapped(Box::new(mapping)), assumed })
+    let scores = Some(JsonPointer::parse(path).ok()?);
+    let classes = MappedClasses { scores, classes: None, values, background, best };
+    let content = MappedContent::Classification(classes);
+    let mapping = OutputMapping { id: id.to_owned(), name: name.to_owned(), labels, content };
+    Some(Recognition { assumed, ..mapping.into() })
 }

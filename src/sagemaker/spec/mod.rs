@@ -6,3 +6,40 @@ pub mod log_events;
 pub mod output_mapping;
 pub mod remote_model;
 pub mod transform;
+
+use std::fmt;
+
+/// The result of deleting several resources, such as “endpoint cats”.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deleted<T = String> {
+    /// Includes resources that were already gone.
+    pub deleted: Vec<T>,
+    /// The remaining resources, with the reasons.
+    pub kept: Vec<(T, String)>,
+}
+
+impl<T> Default for Deleted<T> {
+    fn default() -> Self {
+        Self { deleted: Vec::new(), kept: Vec::new() }
+    }
+}
+
+impl<T: fmt::Display> Deleted<T> {
+    /// “model cats (it is in use), archive s3://… (…)”
+    pub fn kept_text(&self) -> String {
+        let kept: Vec<String> = self.kept.iter().map(|(what, why)| format!("{what} ({why})")).collect();
+        kept.join(", ")
+    }
+}
+
+/// “Deleted: endpoint cats, configuration cats. Left: model cats (…)”
+impl<T: fmt::Display> fmt::Display for Deleted<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let deleted: Vec<String> = self.deleted.iter().map(ToString::to_string).collect();
+        match deleted.as_slice() {
+            [] => formatter.write_str("Nothing was deleted")?,
+            deleted => write!(formatter, "Deleted: {}", deleted.join(", "))?,
+        }
+        if self.kept.is_empty() { Ok(()) } else { write!(formatter, ". Left: {}", self.kept_text()) }
+    }
+}

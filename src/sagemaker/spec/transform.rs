@@ -114,6 +114,12 @@ pub type JobQuery = ListQuery<TransformStatus>;
 
 pub type JobPage = ListPage<TransformSummary>;
 
+impl From<&SageMakerAccess> for S3Access {
+    fn from(access: &SageMakerAccess) -> Self {
+        Self { credentials: access.credentials.clone(), region: access.region.clone(), ..Self::default() }
+    }
+}
+
 impl From<&S3Access> for SageMakerAccess {
     /// Jobs read a bucket in their own region, with the same credentials.
     fn from(access: &S3Access) -> Self {

@@ -1,13 +1,17 @@
 //! The endpoints of an account and region, and those deployed with Spotcheck.
 
 use crate::domain::S3Access;
+use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{
     Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord, EndpointStatus,
     EndpointSummary,
 };
 use crate::sagemaker::spec::transform::{LogLine, SageMakerAccess, cost_usd};
-use crate::window::remote::state::RemoteList;
-use crate::window::state::{Arc, EndpointDraft, EndpointRequest, Failure, FormCheck, Loadable, State, TaskId, Ticket};
+use crate::tasks::ProgressUnit;
+use crate::window::remote::state::{Resource, Resources, Watch};
+use crate::window::state::{
+    Arc, Effect, EndpointDraft, EndpointRequest, Failure, FormCheck, Loadable, Overlay, State, TaskId, TaskKind, Ticket,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum EndpointsCommand {
@@ -116,7 +120,7 @@ pub enum EndpointsEvent {
         id: EndpointId,
         task: TaskId,
         cause: DeletionCause,
-        result: Result<EndpointDeletion, Failure>,
+        result: Result<Deleted, Failure>,
     },
 }
 
@@ -152,24 +156,19 @@ impl EndpointId {
 
 #[derive(Debug, Default)]
 pub struct Endpoints {
-    pub list: EndpointList,
+    pub all: Resources<KnownEndpoint>,
     /// The account and region of the list; `None` before it was first requested.
     pub listed_in: Option<SageMakerAccess>,
-    /// The endpoints deployed with Spotcheck or opened, oldest first.
-    pub known: Vec<KnownEndpoint>,
-    /// The endpoint that the dialog shows.
-    pub open: Option<EndpointId>,
     /// The endpoint to delete once the user confirms it.
     pub confirming: Option<EndpointId>,
     /// Unreadable records of this computer, with the reasons.
     pub unreadable: Vec<String>,
 }
 
-pub type EndpointList = RemoteList<EndpointStatus, EndpointSummary>;
-
 #[derive(Debug, Default)]
 pub struct KnownEndpoint {
     pub id: EndpointId,
+    pub watch: Watch,
     /// The record on this computer, if it was deployed from here.
     pub record: Option<EndpointRecord>,
     pub presence: EndpointPresence,
@@ -177,15 +176,11 @@ pub struct KnownEndpoint {
     pub config: Option<EndpointConfig>,
     /// The price per hour of one instance in the price table.
     pub usd_per_hour: Option<f64>,
-    pub watching: Option<TaskId>,
-    pub failure: Option<Failure>,
-    /// Why the last poll failed; polling continues.
-    pub trouble: Option<String>,
     pub deleting: Option<TaskId>,
     /// The end of its containers' log.
     pub log: Loadable<Vec<LogLine>>,
     /// The result of the last deletion.
-    pub deletion: Option<EndpointDeletion>,
+    pub deletion: Option<Deleted>,
     /// Why the deletion failed; the endpoint still costs money.
     pub undeleted: Option<Failure>,
 }
@@ -206,30 +201,6 @@ pub enum DeletionCause {
     TimeIsOver,
 }
 
-/// The result of a deletion, for display.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EndpointDeletion {
-    /// Such as “endpoint cats”; includes resources that were already gone.
-    pub deleted: Vec<String>,
-    /// The remaining resources, with the reasons.
-    pub kept: Vec<(String, String)>,
-}
-
-/// “Deleted: endpoint cats, configuration cats. Left: model cats (…)”
-impl std::fmt::Display for EndpointDeletion {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.deleted.as_slice() {
-            [] => formatter.write_str("Nothing was deleted")?,
-            deleted => write!(formatter, "Deleted: {}", deleted.join(", "))?,
-        }
-        for (index, (what, why)) in self.kept.iter().enumerate() {
-            let before = if index == 0 { ". Left: " } else { ", " };
-            write!(formatter, "{before}{what} ({why})")?;
-        }
-        Ok(())
-    }
-}
-
 impl EndpointPresence {
     pub fn endpoint(&self) -> Option<&Endpoint> {
         match self {
@@ -243,11 +214,50 @@ impl EndpointPresence {
     }
 }
 
-impl KnownEndpoint {
+impl Resource for KnownEndpoint {
+    type Id = EndpointId;
+    type Status = EndpointStatus;
+    type Row = EndpointSummary;
+
+    const NOUN: &'static str = "endpoint";
+    const DIALOG: Overlay = Overlay::Endpoints;
+    const TASKS: TaskKind = TaskKind::Endpoints;
+    const POLLING: (TaskKind, ProgressUnit) = (TaskKind::Endpoints, ProgressUnit::Steps);
+
     fn new(id: EndpointId) -> Self {
         Self { id, ..Self::default() }
     }
 
+    fn id(&self) -> &EndpointId {
+        &self.id
+    }
+
+    fn name_of(id: &EndpointId) -> &str {
+        &id.name
+    }
+
+    fn watch(&mut self) -> &mut Watch {
+        &mut self.watch
+    }
+
+    fn all(state: &State) -> &Resources<Self> {
+        &state.remote.endpoints.all
+    }
+
+    fn all_mut(state: &mut State) -> &mut Resources<Self> {
+        &mut state.remote.endpoints.all
+    }
+
+    fn list(access: S3Access, query: EndpointQuery, ticket: Ticket) -> Effect {
+        EndpointsEffect::List { access, query, ticket }.into()
+    }
+
+    fn poll(id: EndpointId, ticket: Ticket) -> Effect {
+        EndpointsEffect::Watch { id, ticket }.into()
+    }
+}
+
+impl KnownEndpoint {
     /// Whether it was created from this computer and its resources may still exist.
     pub fn is_ours(&self) -> bool {
         self.record.as_ref().is_some_and(|record| record.is_started)
@@ -320,35 +330,10 @@ impl KnownEndpoint {
     }
 }
 
-impl Endpoints {
-    pub fn get(&self, id: &EndpointId) -> Option<&KnownEndpoint> {
-        self.known.iter().find(|endpoint| endpoint.id == *id)
-    }
-
-    /// The endpoint that the dialog shows.
-    pub fn open_endpoint(&self) -> Option<&KnownEndpoint> {
-        self.get(self.open.as_ref()?)
-    }
-
-    pub(crate) fn get_mut(&mut self, id: &EndpointId) -> Option<&mut KnownEndpoint> {
-        self.known.iter_mut().find(|endpoint| endpoint.id == *id)
-    }
-
-    /// The state of this endpoint, which is created empty if it does not exist.
-    pub(crate) fn of(&mut self, id: &EndpointId) -> &mut KnownEndpoint {
-        let position = self.known.iter().position(|endpoint| endpoint.id == *id);
-        let position = position.unwrap_or_else(|| {
-            self.known.push(KnownEndpoint::new(id.clone()));
-            self.known.len() - 1
-        });
-        &mut self.known[position]
-    }
-}
-
 impl State {
     /// Endpoints deployed from this computer that cost money now, oldest first.
     pub fn endpoints_at_our_cost(&self) -> impl Iterator<Item = &KnownEndpoint> {
-        let known = self.remote.endpoints.known.iter();
+        let known = self.remote.endpoints.all.known.iter();
         known.filter(|endpoint| endpoint.is_at_our_cost())
     }
 }

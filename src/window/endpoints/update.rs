@@ -1,26 +1,24 @@
 //! The list of endpoints, and watching and deleting single ones.
 
-use crate::sagemaker::spec::endpoint::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointRecord, EndpointStatus, EndpointSummary,
-};
+use crate::sagemaker::spec::Deleted;
+use crate::sagemaker::spec::endpoint::{Endpoint, EndpointConfig, EndpointPage, EndpointRecord, EndpointStatus};
 use crate::sagemaker::spec::transform::SageMakerAccess;
-use crate::tasks::ProgressUnit;
-use crate::window::remote::update::ListOf;
+use crate::window::remote::update::begin_for;
 use crate::window::state::{
-    DeletionCause, Effect, EndpointDeletion, EndpointDraft, EndpointId, EndpointPresence, EndpointsCommand,
-    EndpointsEffect, EndpointsEvent, Failure, Loadable, Overlay, State, TaskId, TaskKind, TaskOutcome,
+    DeletionCause, EndpointDraft, EndpointId, EndpointPresence, EndpointsCommand, EndpointsEffect, EndpointsEvent,
+    Failure, KnownEndpoint, Loadable, Overlay, State, TaskId, TaskOutcome,
 };
-use crate::window::tasks::update::{begin, cancel, end, settle};
+use crate::window::tasks::update::{end, settle};
 use crate::window::{endpoints, remote};
 
 pub(crate) fn on_command(state: &mut State, command: EndpointsCommand) {
     match command {
         EndpointsCommand::Check(draft) => endpoints::form::update::check(state, *draft),
         EndpointsCommand::Deploy => endpoints::form::update::deploy(state),
-        EndpointsCommand::List(query) => LIST.read(state, query),
-        EndpointsCommand::ListMore => LIST.read_more(state),
+        EndpointsCommand::List(query) => remote::update::read_list::<KnownEndpoint>(state, query),
+        EndpointsCommand::ListMore => remote::update::read_more::<KnownEndpoint>(state),
         EndpointsCommand::Open(id) => open(state, &id),
-        EndpointsCommand::Close => state.remote.endpoints.open = None,
+        EndpointsCommand::Close => state.remote.endpoints.all.open = None,
         EndpointsCommand::Watch(id) => watch(state, &id),
         EndpointsCommand::StopWatching(id) => {
             stop_watching(state, &id);
@@ -55,32 +53,24 @@ pub(crate) fn on_event(state: &mut State, event: EndpointsEvent) {
             polled(state, &id, task, endpoint, known);
         }
         EndpointsEvent::Trouble { id, task, text } => {
-            trouble(state, &id, task, text);
+            remote::update::trouble::<KnownEndpoint>(state, &id, task, text);
         }
         EndpointsEvent::WatchEnded(id, task, result) => {
-            watch_ended(state, &id, task, result);
+            remote::update::watch_ended::<KnownEndpoint>(state, &id, task, &result);
         }
         EndpointsEvent::LogRead(id, task, result) => {
-            settle(state, task, result, |state| Some(&mut state.remote.endpoints.get_mut(&id)?.log));
+            settle(state, task, result, |state| Some(&mut state.remote.endpoints.all.get_mut(&id)?.log));
         }
         EndpointsEvent::Deleted { id, task, cause, result } => deleted(state, &id, task, cause, result),
     }
 }
-
-pub(crate) const LIST: ListOf<EndpointStatus, EndpointSummary> = ListOf {
-    dialog: Overlay::Endpoints,
-    kind: TaskKind::Endpoints,
-    title: "List SageMaker endpoints",
-    place: |state| &mut state.remote.endpoints.list,
-    effect: |access, query, ticket| Effect::Endpoints(EndpointsEffect::List { access, query, ticket }),
-};
 
 fn listed(state: &mut State, task: TaskId, is_first: bool, result: Result<(SageMakerAccess, EndpointPage), Failure>) {
     let (page, listed_in) = match result {
         Ok((sagemaker, page)) => (Ok(page), Some(sagemaker)),
         Err(failure) => (Err(failure), None),
     };
-    if LIST.take(state, task, is_first, page) {
+    if remote::update::listed::<KnownEndpoint>(state, task, is_first, page) {
         let endpoints = &mut state.remote.endpoints;
         endpoints.listed_in = listed_in.or(endpoints.listed_in.take());
     }
@@ -90,11 +80,11 @@ fn listed(state: &mut State, task: TaskId, is_first: bool, result: Result<(SageM
 pub(crate) fn open(state: &mut State, id: &EndpointId) {
     state.overlay = Overlay::Endpoints;
     let endpoints = &mut state.remote.endpoints;
-    endpoints.open = Some(id.clone());
+    endpoints.all.open = Some(id.clone());
     if endpoints.confirming.as_ref() != Some(id) {
         endpoints.confirming = None;
     }
-    if endpoints.of(id).deleting.is_none() {
+    if endpoints.all.of(id).deleting.is_none() {
         watch(state, id);
     }
 }
@@ -116,9 +106,9 @@ fn records_read(state: &mut State, records: Vec<EndpointRecord>, unreadable: Vec
     }
     let endpoints = &mut state.remote.endpoints;
     endpoints.unreadable = unreadable;
-    let before = endpoints.known.iter().filter(|endpoint| endpoint.is_ours());
+    let before = endpoints.all.known.iter().filter(|endpoint| endpoint.is_ours());
     let before: Vec<EndpointId> = before.map(|endpoint| endpoint.id.clone()).collect();
-    for endpoint in &mut endpoints.known {
+    for endpoint in &mut endpoints.all.known {
         endpoint.record = None;
     }
     let mut new = Vec::new();
@@ -127,7 +117,7 @@ fn records_read(state: &mut State, records: Vec<EndpointRecord>, unreadable: Vec
         if record.is_started && !before.contains(&id) && !due.contains(&id) {
             new.push(id.clone());
         }
-        let endpoint = endpoints.of(&id);
+        let endpoint = endpoints.all.of(&id);
         // It was listed with the current credentials; the stored ones may be older.
         endpoint.id = id;
         endpoint.record = Some(record);
@@ -142,7 +132,7 @@ fn records_read(state: &mut State, records: Vec<EndpointRecord>, unreadable: Vec
 
 /// Polls the endpoints deployed from this computer again, because another program may have changed or deleted them.
 fn watch_deployed(state: &mut State) {
-    let known = state.remote.endpoints.known.iter();
+    let known = state.remote.endpoints.all.known.iter();
     let ours = known.filter(|endpoint| endpoint.is_at_our_cost() && endpoint.deleting.is_none());
     let ids: Vec<EndpointId> = ours.map(|endpoint| endpoint.id.clone()).collect();
     for id in ids {
@@ -152,19 +142,11 @@ fn watch_deployed(state: &mut State) {
 
 /// Polls an endpoint until it no longer changes by itself.
 pub(crate) fn watch(state: &mut State, id: &EndpointId) {
-    if state.remote.endpoints.of(id).watching.is_some() {
-        return;
-    }
-    let title = format!("Watch the endpoint {}", id.name);
-    let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
-    let endpoint = state.remote.endpoints.of(id);
-    endpoint.watching = Some(ticket.id);
-    endpoint.failure = None;
-    state.effects.push(EndpointsEffect::Watch { id: endpoint.id.clone(), ticket });
+    remote::update::watch::<KnownEndpoint>(state, id);
 }
 
 fn stop_watching(state: &mut State, id: &EndpointId) {
-    cancel(state, state.remote.endpoints.get(id).and_then(|endpoint| endpoint.watching));
+    remote::update::stop_watching::<KnownEndpoint>(state, id);
 }
 
 /// `None` if no endpoint has this name, or no longer.
@@ -175,14 +157,9 @@ fn polled(
     found: Option<Box<Endpoint>>,
     (config, usd_per_hour): (Option<EndpointConfig>, Option<f64>),
 ) {
-    let Some(endpoint) = state.remote.endpoints.get_mut(id) else {
+    let Some(endpoint) = remote::update::polled::<KnownEndpoint>(state, id, task) else {
         return;
     };
-    if endpoint.watching != Some(task) {
-        return;
-    }
-    endpoint.failure = None;
-    endpoint.trouble = None;
     endpoint.config = config.or(endpoint.config.take());
     endpoint.usd_per_hour = usd_per_hour;
     // SageMaker still describes an endpoint for a moment after accepting its deletion.
@@ -230,41 +207,23 @@ fn show_change(state: &mut State, id: &EndpointId, before: &EndpointPresence, no
     }
 }
 
-fn trouble(state: &mut State, id: &EndpointId, task: TaskId, text: String) {
-    let endpoint = state.remote.endpoints.get_mut(id);
-    if let Some(endpoint) = endpoint.filter(|endpoint| endpoint.watching == Some(task)) {
-        endpoint.trouble = Some(text);
-    }
-}
-
-fn watch_ended(state: &mut State, id: &EndpointId, task: TaskId, result: Result<(), Failure>) {
-    end(state, task, result.as_ref().err());
-    let endpoint = state.remote.endpoints.get_mut(id);
-    let Some(endpoint) = endpoint.filter(|endpoint| endpoint.watching == Some(task)) else {
-        return;
-    };
-    endpoint.watching = None;
-    endpoint.trouble = None;
-    if let Err(failure @ Failure::Failed { .. }) = result {
-        endpoint.failure = Some(failure);
-    }
-}
-
 /// Reads the end of its containers' log, which shows why one does not start.
 fn read_log(state: &mut State, id: &EndpointId) {
-    if state.remote.endpoints.of(id).log.is_loading() {
+    if state.remote.endpoints.all.of(id).log.is_loading() {
         return;
     }
-    let title = format!("Read the log of the endpoint {}", id.name);
-    let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
-    let endpoint = state.remote.endpoints.of(id);
-    endpoint.log = Loadable::Loading(ticket.id);
-    state.effects.push(EndpointsEffect::ReadLog { id: endpoint.id.clone(), ticket });
+    begin_for(
+        state,
+        id,
+        format!("Read the log of the endpoint {}", id.name),
+        |endpoint: &mut KnownEndpoint, task| endpoint.log = Loadable::Loading(task),
+        |id, ticket| EndpointsEffect::ReadLog { id, ticket },
+    );
 }
 
 /// Changes the time of the automatic deletion.
 fn set_end(state: &mut State, id: EndpointId, delete_at_ms: Option<i64>) {
-    if let Some(endpoint) = state.remote.endpoints.get_mut(&id) {
+    if let Some(endpoint) = state.remote.endpoints.all.get_mut(&id) {
         endpoint.undeleted = None;
     }
     state.effects.push(EndpointsEffect::SetDeletionTime { id, delete_at_ms });
@@ -272,7 +231,7 @@ fn set_end(state: &mut State, id: EndpointId, delete_at_ms: Option<i64>) {
 
 /// Deletes an endpoint with its configuration and its other resources.
 fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause) {
-    if state.remote.endpoints.of(id).deleting.is_some() {
+    if state.remote.endpoints.all.of(id).deleting.is_some() {
         return;
     }
     stop_watching(state, id);
@@ -282,24 +241,21 @@ fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause) {
             format!("Delete the endpoint {} at its deletion time", id.name)
         }
     };
-    let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
     let endpoints = &mut state.remote.endpoints;
     if endpoints.confirming.as_ref() == Some(id) {
         endpoints.confirming = None;
     }
-    let endpoint = endpoints.of(id);
-    endpoint.deleting = Some(ticket.id);
-    state.effects.push(EndpointsEffect::Delete { id: endpoint.id.clone(), cause, ticket });
+    begin_for(
+        state,
+        id,
+        title,
+        |endpoint: &mut KnownEndpoint, task| endpoint.deleting = Some(task),
+        |id, ticket| EndpointsEffect::Delete { id, cause, ticket },
+    );
 }
 
-fn deleted(
-    state: &mut State,
-    id: &EndpointId,
-    task: TaskId,
-    cause: DeletionCause,
-    result: Result<EndpointDeletion, Failure>,
-) {
-    let Some(endpoint) = state.remote.endpoints.get_mut(id) else {
+fn deleted(state: &mut State, id: &EndpointId, task: TaskId, cause: DeletionCause, result: Result<Deleted, Failure>) {
+    let Some(endpoint) = state.remote.endpoints.all.get_mut(id) else {
         return;
     };
     if endpoint.deleting == Some(task) {
@@ -314,11 +270,14 @@ fn deleted(
     }
 }
 
-fn deletion_done(state: &mut State, id: &EndpointId, task: TaskId, cause: DeletionCause, deletion: EndpointDeletion) {
-    let said = words_of_deletion(&id.name, cause, &deletion);
+fn deletion_done(state: &mut State, id: &EndpointId, task: TaskId, cause: DeletionCause, deletion: Deleted) {
+    let said = match cause {
+        DeletionCause::TimeIsOver => format!("The endpoint {} has reached its deletion time. {deletion}", id.name),
+        DeletionCause::UserRequest => deletion.to_string(),
+    };
     drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
     list_as(state, id, EndpointStatus::Deleting);
-    let endpoint = state.remote.endpoints.of(id);
+    let endpoint = state.remote.endpoints.all.of(id);
     endpoint.presence = EndpointPresence::Absent;
     endpoint.undeleted = None;
     let is_left = !deletion.kept.is_empty();
@@ -347,7 +306,7 @@ fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure
         }
         return;
     }
-    let endpoint = state.remote.endpoints.of(id);
+    let endpoint = state.remote.endpoints.all.of(id);
     let before = endpoint.undeleted.replace(failure.clone());
     if before.as_ref() == Some(failure) {
         return;
@@ -362,7 +321,7 @@ fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure
 
 /// Whether the endpoint's page is open, which makes a notice redundant.
 fn is_on_screen(state: &State, id: &EndpointId) -> bool {
-    state.overlay == Overlay::Endpoints && state.remote.endpoints.open.as_ref() == Some(id)
+    state.overlay == Overlay::Endpoints && state.remote.endpoints.all.open.as_ref() == Some(id)
 }
 
 /// Updates the status in the list, if the endpoint is in it.
@@ -372,18 +331,8 @@ fn list_as(state: &mut State, id: &EndpointId, status: EndpointStatus) {
     if region != Some(&id.sagemaker.region) {
         return;
     }
-    let same = endpoints.list.rows.iter_mut();
+    let same = endpoints.all.list.rows.iter_mut();
     for listed in same.filter(|listed| listed.name == id.name) {
         listed.status = status;
     }
-}
-
-/// “Deleted: endpoint cats, configuration cats. Left: model cats (…)”
-fn words_of_deletion(name: &str, cause: DeletionCause, deletion: &EndpointDeletion) -> String {
-    let mut said = match cause {
-        DeletionCause::TimeIsOver => format!("The endpoint {name} has reached its deletion time. "),
-        DeletionCause::UserRequest => String::new(),
-    };
-    said.push_str(&deletion.to_string());
-    said
 }

@@ -5,13 +5,17 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::S3Access;
+use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::transform::{
     CheckGrade, JobOutcome, JobPage, JobProgress, JobQuery, Leftover, Preflight, Price, PriceChange, PriceTable,
     RetryChoice, SageMakerAccess, TransformPlan, TransformStatus, TransformSummary,
 };
+use crate::tasks::ProgressUnit;
 use crate::window::jobs::form::state::RehearsalRequest;
+use crate::window::remote::state::{Resource, Resources, Watch};
 use crate::window::state::{
-    Failure, FormCheck, JobDraft, JobRequest, Loadable, RehearsalOptions, RehearsalReport, RemoteList, TaskId, Ticket,
+    Effect, Failure, FormCheck, JobDraft, JobRequest, Loadable, Overlay, RehearsalOptions, RehearsalReport, State,
+    TaskId, TaskKind, Ticket,
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -134,8 +138,7 @@ pub enum JobsEvent {
     /// The name of the job started for the failed images.
     RetryStarted(JobId, TaskId, Result<String, Failure>),
     LeftoversFound(JobId, TaskId, Result<Leftovers, Failure>),
-    /// A summary of the deletion for display, and the remaining leftovers.
-    LeftoversDeleted(JobId, TaskId, Result<(String, Vec<Leftover>), Failure>),
+    LeftoversDeleted(JobId, TaskId, Result<Deleted<Leftover>, Failure>),
 }
 
 /// A job, and how to access it.
@@ -154,16 +157,11 @@ impl JobId {
     }
 }
 
-pub type JobList = RemoteList<TransformStatus, TransformSummary>;
-
 #[derive(Debug, Default)]
 pub struct KnownJob {
     pub id: JobId,
+    pub watch: Watch,
     pub progress: Option<JobProgress>,
-    pub watching: Option<TaskId>,
-    pub failure: Option<Failure>,
-    /// Why the last poll failed; polling continues.
-    pub trouble: Option<String>,
     pub stopping: Option<TaskId>,
     pub outcome: Loadable<JobOutcome>,
     pub left: Loadable<Leftovers>,
@@ -210,11 +208,50 @@ pub enum Leftovers {
     Recorded(Vec<Leftover>),
 }
 
-impl KnownJob {
-    pub(crate) fn new(id: JobId) -> Self {
+impl Resource for KnownJob {
+    type Id = JobId;
+    type Status = TransformStatus;
+    type Row = TransformSummary;
+
+    const NOUN: &'static str = "job";
+    const DIALOG: Overlay = Overlay::Jobs;
+    const TASKS: TaskKind = TaskKind::Jobs;
+    const POLLING: (TaskKind, ProgressUnit) = (TaskKind::WatchJob, ProgressUnit::Images);
+
+    fn new(id: JobId) -> Self {
         Self { id, ..Self::default() }
     }
 
+    fn id(&self) -> &JobId {
+        &self.id
+    }
+
+    fn name_of(id: &JobId) -> &str {
+        &id.name
+    }
+
+    fn watch(&mut self) -> &mut Watch {
+        &mut self.watch
+    }
+
+    fn all(state: &State) -> &Resources<Self> {
+        &state.remote.jobs
+    }
+
+    fn all_mut(state: &mut State) -> &mut Resources<Self> {
+        &mut state.remote.jobs
+    }
+
+    fn list(access: S3Access, query: JobQuery, ticket: Ticket) -> Effect {
+        JobsEffect::List { access, query, ticket }.into()
+    }
+
+    fn poll(id: JobId, ticket: Ticket) -> Effect {
+        JobsEffect::Watch(id, ticket).into()
+    }
+}
+
+impl KnownJob {
     pub fn is_over(&self) -> bool {
         let progress = self.progress.as_ref();
         progress.is_some_and(|progress| progress.job.status.is_over())

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
+use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::transform::{
     JobOutcome, JobProgress, JobRetry, Leftover, PriceTable, RetryChoice, SageMakerAccess, TransformStatus,
-    TransformSummary,
 };
-use crate::tasks::ProgressUnit;
-use crate::window::remote::update::ListOf;
+use crate::window::remote::update::begin_for;
 use crate::window::state::{
-    Effect, Failure, JobDraft, JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Loadable, Overlay,
-    State, TaskId, TaskKind, TaskOutcome, Ticket, WatchEnd,
+    Failure, JobDraft, JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Loadable, Overlay, State,
+    TaskId, TaskOutcome, WatchEnd,
 };
-use crate::window::tasks::update::{begin, cancel, end, settle};
+use crate::window::tasks::update::{cancel, end, settle};
 use crate::window::{jobs, remote};
 
 pub(crate) fn on_command(state: &mut State, command: JobsCommand) {
@@ -22,9 +21,9 @@ pub(crate) fn on_command(state: &mut State, command: JobsCommand) {
         JobsCommand::Start => jobs::form::update::start(state),
         JobsCommand::KeepPrice(price) => state.effects.push(JobsEffect::KeepPrice(price)),
         JobsCommand::ChangePrice(change) => state.effects.push(JobsEffect::ChangePrice(change)),
-        JobsCommand::List(query) => LIST.read(state, query),
-        JobsCommand::ListMore => LIST.read_more(state),
-        JobsCommand::Close => state.remote.open = None,
+        JobsCommand::List(query) => remote::update::read_list::<KnownJob>(state, query),
+        JobsCommand::ListMore => remote::update::read_more::<KnownJob>(state),
+        JobsCommand::Close => state.remote.jobs.open = None,
         JobsCommand::Open(id) => open(state, &id),
         JobsCommand::Watch(id) => watch(state, &id),
         JobsCommand::StopWatching(id) => stop_watching(state, &id),
@@ -44,11 +43,13 @@ pub(crate) fn on_event(state: &mut State, event: JobsEvent) {
         JobsEvent::Checked(task, result) => remote::update::checked::<JobDraft>(state, task, result),
         JobsEvent::Rehearsed(task, result) => jobs::form::update::rehearsed(state, task, result),
         JobsEvent::Started(task, result) => jobs::form::update::started(state, task, result),
-        JobsEvent::Listed { task, is_first, result } => drop(LIST.take(state, task, is_first, result)),
+        JobsEvent::Listed { task, is_first, result } => {
+            remote::update::listed::<KnownJob>(state, task, is_first, result);
+        }
         JobsEvent::Seen { id, task, progress } => polled(state, &id, task, *progress),
-        JobsEvent::Trouble { id, task, text } => trouble(state, &id, task, text),
+        JobsEvent::Trouble { id, task, text } => remote::update::trouble::<KnownJob>(state, &id, task, text),
         JobsEvent::WatchEnded { id, task, end: ending } => {
-            watch_ended(state, &id, task, ending);
+            watch_ended(state, &id, task, &ending);
         }
         JobsEvent::StopRequested(id, task, result) => {
             if ended(state, &id, task, result, |job| &mut job.stopping).is_some() {
@@ -56,17 +57,17 @@ pub(crate) fn on_event(state: &mut State, event: JobsEvent) {
             }
         }
         JobsEvent::OutcomeFound(id, task, result) => {
-            settle(state, task, result, |state| Some(&mut state.remote.job_mut(&id)?.outcome));
+            settle(state, task, result, |state| Some(&mut state.remote.jobs.get_mut(&id)?.outcome));
         }
         JobsEvent::RetryPlanned(id, task, result) => {
             let result = result.map(|plan| *plan);
-            settle(state, task, result, |state| Some(&mut state.remote.job_mut(&id)?.retry));
+            settle(state, task, result, |state| Some(&mut state.remote.jobs.get_mut(&id)?.retry));
         }
         JobsEvent::RetryStarted(id, task, result) => {
             retry_started(state, &id, task, result);
         }
         JobsEvent::LeftoversFound(id, task, result) => {
-            settle(state, task, result, |state| Some(&mut state.remote.job_mut(&id)?.left));
+            settle(state, task, result, |state| Some(&mut state.remote.jobs.get_mut(&id)?.left));
         }
         JobsEvent::LeftoversDeleted(id, task, result) => {
             leftovers_deleted(state, &id, task, result);
@@ -74,20 +75,12 @@ pub(crate) fn on_event(state: &mut State, event: JobsEvent) {
     }
 }
 
-pub(crate) const LIST: ListOf<TransformStatus, TransformSummary> = ListOf {
-    dialog: Overlay::Jobs,
-    kind: TaskKind::Jobs,
-    title: "List SageMaker jobs",
-    place: |state| &mut state.remote.list,
-    effect: |access, query, ticket| Effect::Jobs(JobsEffect::List { access, query, ticket }),
-};
-
 /// Shows the page of a job, and polls the job.
 fn open(state: &mut State, id: &JobId) {
     state.overlay = Overlay::Jobs;
-    state.remote.open = Some(id.clone());
-    let job = state.remote.job_of(id);
-    if job.watching.is_none() && !job.is_over() {
+    state.remote.jobs.open = Some(id.clone());
+    let job = state.remote.jobs.of(id);
+    if job.watch.task.is_none() && !job.is_over() {
         watch(state, id);
     }
     // A retry may have changed the outcome meanwhile.
@@ -98,7 +91,7 @@ fn open(state: &mut State, id: &JobId) {
 }
 
 fn job_outcome<'s>(state: &'s State, id: &JobId) -> Option<&'s JobOutcome> {
-    state.remote.job(id)?.outcome.ready()
+    state.remote.jobs.get(id)?.outcome.ready()
 }
 
 /// Resumes watching the jobs that were watched when Spotcheck ended.
@@ -110,31 +103,22 @@ pub(crate) fn watch_again(state: &mut State) {
 
 /// Polls a job until it ends.
 pub(crate) fn watch(state: &mut State, id: &JobId) {
-    if state.remote.job_of(id).watching.is_some() {
-        return;
-    }
-    let title = format!("Watch the job {}", id.name);
-    let ticket = begin(state, TaskKind::WatchJob, ProgressUnit::Images, title);
-    let job = state.remote.job_of(id);
-    job.watching = Some(ticket.id);
-    job.failure = None;
-    if !state.settings.watched_jobs.contains(id) {
+    if remote::update::watch::<KnownJob>(state, id) && !state.settings.watched_jobs.contains(id) {
         state.settings.watched_jobs.push(id.clone());
     }
-    state.effects.push(JobsEffect::Watch(id.clone(), ticket));
 }
 
 /// Restarts polling a job, because the basis of its counts has changed.
 fn watch_anew(state: &mut State, id: &JobId) {
     stop_watching(state, id);
-    state.remote.job_of(id).watching = None;
+    state.remote.jobs.of(id).watch.task = None;
     watch(state, id);
 }
 
 /// Stops watching, now and after the next start.
 fn stop_watching(state: &mut State, id: &JobId) {
     forget_watching(state, id);
-    cancel(state, state.remote.job(id).and_then(|job| job.watching));
+    remote::update::stop_watching::<KnownJob>(state, id);
 }
 
 fn forget_watching(state: &mut State, id: &JobId) {
@@ -142,63 +126,40 @@ fn forget_watching(state: &mut State, id: &JobId) {
 }
 
 fn polled(state: &mut State, id: &JobId, task: TaskId, progress: JobProgress) {
-    let Some(job) = state.remote.job_mut(id) else {
+    let Some(job) = remote::update::polled::<KnownJob>(state, id, task) else {
         return;
     };
-    if job.watching != Some(task) {
-        return;
-    }
-    job.failure = None;
-    job.trouble = None;
     let status = progress.job.status;
     job.progress = Some(progress);
-    let list = &mut state.remote.list;
+    let list = &mut state.remote.jobs.list;
     let is_listed = list.requested.as_ref().is_some_and(|(access, _)| SageMakerAccess::from(access) == id.sagemaker);
-    let same = list.rows.iter_mut().filter(|job| is_listed && job.name == id.name);
-    for job in same {
+    for job in list.rows.iter_mut().filter(|job| is_listed && job.name == id.name) {
         job.status = status;
     }
 }
 
-fn trouble(state: &mut State, id: &JobId, task: TaskId, text: String) {
-    let job = state.remote.job_mut(id);
-    if let Some(job) = job.filter(|job| job.watching == Some(task)) {
-        job.trouble = Some(text);
-    }
-}
-
-fn watch_ended(state: &mut State, id: &JobId, task: TaskId, ending: WatchEnd) {
-    let failure = match &ending {
-        WatchEnd::JobOver => None,
-        WatchEnd::NoSuchJob(failure) | WatchEnd::Failed(failure) => Some(failure),
+fn watch_ended(state: &mut State, id: &JobId, task: TaskId, ending: &WatchEnd) {
+    let result = match ending {
+        WatchEnd::JobOver => Ok(()),
+        WatchEnd::NoSuchJob(failure) | WatchEnd::Failed(failure) => Err(failure.clone()),
     };
-    end(state, task, failure);
-    let Some(job) = state.remote.job_mut(id) else {
-        return;
-    };
-    if job.watching != Some(task) {
+    if !remote::update::watch_ended::<KnownJob>(state, id, task, &result) {
         return;
     }
-    job.watching = None;
-    job.trouble = None;
     match ending {
         WatchEnd::JobOver => {
             forget_watching(state, id);
             job_ended(state, id);
         }
-        WatchEnd::Failed(Failure::Cancelled) => forget_watching(state, id),
-        WatchEnd::NoSuchJob(failure) => {
-            job.failure = Some(failure);
-            forget_watching(state, id);
-        }
+        WatchEnd::NoSuchJob(_) | WatchEnd::Failed(Failure::Cancelled) => forget_watching(state, id),
         // The job itself continues and is watched again at the next start.
-        WatchEnd::Failed(failure) => job.failure = Some(failure),
+        WatchEnd::Failed(Failure::Failed { .. }) => {}
     }
 }
 
 /// Reports the end of a watched job, as a problem if outputs are missing, and lists its leftovers.
 fn job_ended(state: &mut State, id: &JobId) {
-    let Some(progress) = state.remote.job(id).and_then(|job| job.progress.as_ref()) else {
+    let Some(progress) = state.remote.jobs.get(id).and_then(|job| job.progress.as_ref()) else {
         return;
     };
     let has_failed = progress.job.status == TransformStatus::Failed;
@@ -221,23 +182,14 @@ fn job_ended(state: &mut State, id: &JobId) {
     find_leftovers(state, id);
 }
 
-/// Starts a task for a known job: `note` stores its id with the job.
-fn begin_for(
-    state: &mut State,
-    id: &JobId,
-    title: String,
-    note: impl FnOnce(&mut KnownJob, TaskId),
-    effect: impl FnOnce(JobId, Ticket) -> JobsEffect,
-) {
-    if state.remote.job(id).is_some() {
-        let ticket = begin(state, TaskKind::Jobs, ProgressUnit::Steps, title);
-        note(state.remote.job_of(id), ticket.id);
-        state.effects.push(effect(id.clone(), ticket));
-    }
-}
-
 fn stop(state: &mut State, id: &JobId) {
-    begin_for(state, id, format!("Stop the job {}", id.name), |job, task| job.stopping = Some(task), JobsEffect::Stop);
+    begin_for(
+        state,
+        id,
+        format!("Stop the job {}", id.name),
+        |job: &mut KnownJob, task| job.stopping = Some(task),
+        JobsEffect::Stop,
+    );
 }
 
 /// Ends a task whose id `note` is stored with the job, and stores its failure there.
@@ -249,9 +201,9 @@ fn ended<T>(
     note: impl FnOnce(&mut KnownJob) -> &mut Option<TaskId>,
 ) -> Option<T> {
     end(state, task, result.as_ref().err());
-    let job = state.remote.job_mut(id)?;
+    let job = state.remote.jobs.get_mut(id)?;
     *note(job) = None;
-    result.map_err(|failure| job.failure = Some(failure)).ok()
+    result.map_err(|failure| job.watch.failure = Some(failure)).ok()
 }
 
 /// Lists the objects without an output, and the reasons.
@@ -260,7 +212,7 @@ fn find_outcome(state: &mut State, id: &JobId) {
         state,
         id,
         format!("Find failed images of the job {}", id.name),
-        |job, task| job.outcome = Loadable::Loading(task),
+        |job: &mut KnownJob, task| job.outcome = Loadable::Loading(task),
         JobsEffect::FindOutcome,
     );
 }
@@ -274,13 +226,13 @@ fn plan_retry(state: &mut State, id: &JobId, choice: RetryChoice) {
         state,
         id,
         format!("Plan a retry of the job {}", id.name),
-        |job, task| job.retry = Loadable::Loading(task),
+        |job: &mut KnownJob, task| job.retry = Loadable::Loading(task),
         |id, ticket| JobsEffect::PlanRetry { id, choice, ticket },
     );
 }
 
 fn drop_retry(state: &mut State, id: &JobId) {
-    if let Some(job) = state.remote.job_mut(id) {
+    if let Some(job) = state.remote.jobs.get_mut(id) {
         let dropped = std::mem::take(&mut job.retry);
         cancel(state, dropped.task());
     }
@@ -288,7 +240,7 @@ fn drop_retry(state: &mut State, id: &JobId) {
 
 /// Starts the plan, unless the check predicts a failure.
 fn start_retry(state: &mut State, id: &JobId) {
-    let Some(job) = state.remote.job(id) else {
+    let Some(job) = state.remote.jobs.get(id) else {
         return;
     };
     let planned = job.retry.ready().filter(|planned| planned.is_startable());
@@ -300,7 +252,7 @@ fn start_retry(state: &mut State, id: &JobId) {
         state,
         id,
         format!("Retry failed images of the job {}", id.name),
-        |job, task| job.retrying = Some(task),
+        |job: &mut KnownJob, task| job.retrying = Some(task),
         |id, ticket| JobsEffect::StartRetry { id, plan, ticket },
     );
 }
@@ -309,7 +261,7 @@ fn retry_started(state: &mut State, id: &JobId, task: TaskId, result: Result<Str
     let Some(name) = ended(state, id, task, result, |job| &mut job.retrying) else {
         return;
     };
-    let job = state.remote.job_of(id);
+    let job = state.remote.jobs.of(id);
     let planned = std::mem::take(&mut job.retry);
     let images = planned.ready().and_then(|planned| Some(planned.plan.manifest.as_ref()?.names.len()));
     if let Loadable::Ready(outcome) = &mut job.outcome {
@@ -318,8 +270,8 @@ fn retry_started(state: &mut State, id: &JobId, task: TaskId, result: Result<Str
     }
     state.show_notice(format!("Started the job {name}"));
     let next = JobId { name, ..id.clone() };
-    if state.remote.open.as_ref() == Some(id) {
-        state.remote.open = Some(next.clone());
+    if state.remote.jobs.open.as_ref() == Some(id) {
+        state.remote.jobs.open = Some(next.clone());
     }
     watch(state, &next);
 }
@@ -329,7 +281,7 @@ fn find_leftovers(state: &mut State, id: &JobId) {
         state,
         id,
         format!("Find the leftovers of the job {}", id.name),
-        |job, task| {
+        |job: &mut KnownJob, task| {
             job.left = Loadable::Loading(task);
             job.cleaned = None;
         },
@@ -338,7 +290,7 @@ fn find_leftovers(state: &mut State, id: &JobId) {
 }
 
 fn delete_leftovers(state: &mut State, id: &JobId) {
-    let left = state.remote.job(id).and_then(|job| job.left.ready());
+    let left = state.remote.jobs.get(id).and_then(|job| job.left.ready());
     let found = match left {
         Some(Leftovers::Recorded(found)) if !found.is_empty() => found.clone(),
         _ => return,
@@ -347,21 +299,21 @@ fn delete_leftovers(state: &mut State, id: &JobId) {
         state,
         id,
         format!("Clean up after the job {}", id.name),
-        |job, task| job.cleaning = Some(task),
+        |job: &mut KnownJob, task| job.cleaning = Some(task),
         |id, ticket| JobsEffect::DeleteLeftovers { id, found, ticket },
     );
 }
 
-fn leftovers_deleted(state: &mut State, id: &JobId, task: TaskId, result: Result<(String, Vec<Leftover>), Failure>) {
-    if let Ok((said, _)) = &result {
-        drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
+fn leftovers_deleted(state: &mut State, id: &JobId, task: TaskId, result: Result<Deleted<Leftover>, Failure>) {
+    if let Ok(done) = &result {
+        drop(state.tasks.end(task, TaskOutcome::Done(done.to_string())));
     }
-    let Some((said, left)) = ended(state, id, task, result, |job| &mut job.cleaning) else {
+    let Some(done) = ended(state, id, task, result, |job| &mut job.cleaning) else {
         return;
     };
-    let job = state.remote.job_of(id);
-    job.cleaned = Some(said);
-    job.left = Loadable::Ready(Leftovers::Recorded(left));
+    let job = state.remote.jobs.of(id);
+    job.cleaned = Some(done.to_string());
+    job.left = Loadable::Ready(Leftovers::Recorded(done.kept.into_iter().map(|(left, _)| left).collect()));
     // A retry may need what was deleted.
     job.retry = Loadable::NotLoaded;
     if job.outcome.ready().is_some_and(|outcome| !outcome.failed.is_empty()) {
@@ -390,7 +342,7 @@ fn prices_read(state: &mut State, path: String, result: Result<PriceTable, Strin
             jobs::form::update::check(state, draft);
         }
         Overlay::Jobs => {
-            if let Some(id) = state.remote.open.clone() {
+            if let Some(id) = state.remote.jobs.open.clone() {
                 watch_anew(state, &id);
             }
         }

@@ -1,9 +1,10 @@
-//! Records and failures of jobs, and models packed for jobs and endpoints, cached as long as they may be reused.
+//! Requests about jobs and endpoints, and models packed for jobs and endpoints, cached as long as they may be reused.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::domain::{S3Access, S3Address};
@@ -17,7 +18,7 @@ use crate::sagemaker::spec::transform::{ArchiveContent, InstanceType, ModelSourc
 use crate::tasks::TaskControl;
 use crate::window::effects::Shared;
 use crate::window::s3::effects::failure;
-use crate::window::state::{ChosenModel, Failure, JobId, ModelRequest};
+use crate::window::state::{ChosenModel, Event, Failure, FormCheck, JobId, ModelRequest, TaskId, Ticket};
 
 pub(crate) fn records(shared: &Shared) -> JobRecords {
     JobRecords::in_folder(shared.dirs.jobs())
@@ -28,6 +29,47 @@ pub(crate) fn failure_of(shared: &Shared, id: &JobId, error: JobError) -> Failur
         JobError::Aws(error) => failure(shared, &id.s3, error),
         error => failure_of_job(&error),
     }
+}
+
+/// Runs one request about a resource as a task.
+pub(crate) fn run_once<I: Clone + Send + 'static, T: Send + 'static, E: 'static, V: Into<Event> + 'static>(
+    shared: &Arc<Shared>,
+    name: &str,
+    (id, ticket): (I, Ticket),
+    failure: fn(&Shared, &I, E) -> Failure,
+    work: impl FnOnce(&Shared, &I, &Ticket) -> Result<T, E> + Send + 'static,
+    event: impl FnOnce(I, TaskId, Result<T, Failure>) -> V + Clone + Send + 'static,
+) {
+    let of_event = id.clone();
+    shared.run_task(
+        name,
+        ticket,
+        move |shared, ticket| work(shared, &id, ticket).map_err(|error| failure(shared, &id, error)),
+        move |task, result| event(of_event, task, result),
+    );
+}
+
+/// Checks a form as a task.
+pub(crate) fn check<R: Send + 'static, P: Send + 'static, V: Into<Event> + 'static>(
+    shared: &Arc<Shared>,
+    name: &str,
+    (request, ticket): (R, Ticket),
+    check: fn(&Shared, R, &TaskControl) -> Result<FormCheck<P>, JobError>,
+    event: impl FnOnce(TaskId, Result<Box<FormCheck<P>>, Failure>) -> V + Clone + Send + 'static,
+) {
+    shared.run_task(
+        name,
+        ticket,
+        move |shared, ticket| {
+            check(shared, request, &ticket.control).map(Box::new).map_err(|error| failure_of_job(&error))
+        },
+        event,
+    );
+}
+
+/// “The server cannot be reached. Retry in 4 s”
+pub(crate) fn trouble_text(why: &str, again_in: Duration) -> String {
+    format!("{why}. Retry in {} s", again_in.as_secs())
 }
 
 pub(crate) fn failure_of_job(error: &JobError) -> Failure {

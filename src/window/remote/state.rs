@@ -1,6 +1,7 @@
 //! Remote work: the jobs and endpoints, their lists, and what their forms share: the check, the start and the model.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::{ListPage, ListQuery, S3Access, S3Address, S3Link};
 use crate::sagemaker::spec::transform::{CheckGrade, Preflight};
+use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    EndpointForm, Endpoints, Failure, JobForm, JobId, JobList, KnownJob, Loadable, OpeningOutputs, Prices, Reading,
-    RehearsalReport, RemoteModelForm, State, TaskId,
+    Effect, EndpointForm, Endpoints, Failure, JobForm, KnownJob, Loadable, OpeningOutputs, Overlay, Prices, Reading,
+    RehearsalReport, RemoteModelForm, State, TaskId, TaskKind, Ticket,
 };
 
 /// The state of SageMaker in the window.
@@ -20,37 +22,85 @@ pub struct Remote {
     pub rehearsal: Loadable<RehearsalReport>,
     pub prices: Prices,
     pub endpoint_form: EndpointForm,
-    pub list: JobList,
+    pub jobs: Resources<KnownJob>,
     pub endpoints: Endpoints,
     pub outputs: OpeningOutputs,
     pub remote_model: RemoteModelForm,
     /// The dialog for reading responses.
     pub reading: Reading,
-    /// The opened or watched jobs, oldest first.
-    pub known: Vec<KnownJob>,
-    /// The job that the dialog shows.
-    pub open: Option<JobId>,
 }
 
-impl Remote {
-    pub fn job(&self, id: &JobId) -> Option<&KnownJob> {
-        self.known.iter().find(|job| job.id == *id)
+/// A job or an endpoint, as far as the window knows it.
+pub trait Resource: Debug + Sized + 'static {
+    type Id: Debug + Clone + PartialEq;
+    type Status: Debug + Clone + PartialEq;
+    /// An entry of the list.
+    type Row: Debug;
+
+    /// “job”
+    const NOUN: &'static str;
+    const DIALOG: Overlay;
+    /// The kind of its tasks other than polling.
+    const TASKS: TaskKind;
+    const POLLING: (TaskKind, ProgressUnit);
+
+    fn new(id: Self::Id) -> Self;
+    fn id(&self) -> &Self::Id;
+    fn name_of(id: &Self::Id) -> &str;
+    fn watch(&mut self) -> &mut Watch;
+    fn all(state: &State) -> &Resources<Self>;
+    fn all_mut(state: &mut State) -> &mut Resources<Self>;
+    /// The effect that reads a page of the list.
+    fn list(access: S3Access, query: ListQuery<Self::Status>, ticket: Ticket) -> Effect;
+    /// The effect that polls the resource.
+    fn poll(id: Self::Id, ticket: Ticket) -> Effect;
+}
+
+/// The polling of a resource.
+#[derive(Debug, Default)]
+pub struct Watch {
+    pub task: Option<TaskId>,
+    /// Why polling or another request failed.
+    pub failure: Option<Failure>,
+    /// Why the last poll failed; polling continues.
+    pub trouble: Option<String>,
+}
+
+/// The resources of one kind.
+#[derive(Debug)]
+pub struct Resources<R: Resource> {
+    pub list: RemoteList<R::Status, R::Row>,
+    /// Those that were created from here, opened or watched, oldest first.
+    pub known: Vec<R>,
+    /// The one that the dialog shows.
+    pub open: Option<R::Id>,
+}
+
+impl<R: Resource> Default for Resources<R> {
+    fn default() -> Self {
+        Self { list: RemoteList::default(), known: Vec::new(), open: None }
+    }
+}
+
+impl<R: Resource> Resources<R> {
+    pub fn get(&self, id: &R::Id) -> Option<&R> {
+        self.known.iter().find(|known| known.id() == id)
     }
 
-    /// The job that the dialog shows.
-    pub fn open_job(&self) -> Option<&KnownJob> {
-        self.job(self.open.as_ref()?)
+    /// The one that the dialog shows.
+    pub fn shown(&self) -> Option<&R> {
+        self.get(self.open.as_ref()?)
     }
 
-    pub(crate) fn job_mut(&mut self, id: &JobId) -> Option<&mut KnownJob> {
-        self.known.iter_mut().find(|job| job.id == *id)
+    pub(crate) fn get_mut(&mut self, id: &R::Id) -> Option<&mut R> {
+        self.known.iter_mut().find(|known| known.id() == id)
     }
 
-    /// The state of this job, which is created empty if it does not exist.
-    pub(crate) fn job_of(&mut self, id: &JobId) -> &mut KnownJob {
-        let position = self.known.iter().position(|job| job.id == *id);
+    /// The state of this one, which is created empty if it does not exist.
+    pub(crate) fn of(&mut self, id: &R::Id) -> &mut R {
+        let position = self.known.iter().position(|known| known.id() == id);
         let position = position.unwrap_or_else(|| {
-            self.known.push(KnownJob::new(id.clone()));
+            self.known.push(R::new(id.clone()));
             self.known.len() - 1
         });
         &mut self.known[position]

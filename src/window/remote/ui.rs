@@ -6,28 +6,60 @@ use eframe::egui::{
 
 use crate::domain::{ListQuery, S3Access, Utc};
 use crate::sagemaker::spec::transform::LogLine;
+use crate::window::remote::state::{Resource, Resources};
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
-use crate::window::state::{Command, Commands, RemoteList, State};
+use crate::window::state::{Command, Commands, Failure, State, Watch};
 use crate::window::ui::dialog::dialog_ui;
-use crate::window::ui::widgets::{Tone, banner_ui, command_button_ui, copy_sign_in_ui, enter_pressed, strong};
+use crate::window::ui::widgets::{
+    Tone, banner_ui, command_button_ui, copy_sign_in_ui, ends_ui, enter_pressed, message_ui, renew_in_time, strong,
+};
 
 const WIDTH: f32 = 1080.0;
 const LIST_WIDTH: f32 = 340.0;
 /// Below this width, in points, the page replaces the list.
 const TWO_COLUMNS: f32 = 720.0;
 
-/// `contents` receives the remaining height, in points.
-pub(crate) fn list_dialog_ui(
+/// A kind of resource in its dialog: a list, and the page of a single one.
+pub(crate) trait ResourceUi: Resource<Status: Copy> {
+    /// What the dialog keeps between frames.
+    type Memory;
+
+    const TITLE: &'static str;
+    const NOTHING_OPEN: EmptyPage;
+    const WORDS: ListWords<Self::Status>;
+
+    fn list_memory(memory: &mut Self::Memory) -> &mut ListMemory<Self::Status>;
+    fn command(command: ListCommand<Self::Status>) -> Command;
+
+    /// Buttons next to “List”, for the typed name.
+    fn name_buttons_ui(_ui: &mut Ui, _state: &State, _name: &str, _commands: &mut Commands) {}
+
+    /// Whether it is above the list: it was opened or created here, and the list does not have it.
+    fn is_above_list(&self, state: &State) -> bool;
+
+    /// Its row above the list.
+    fn known_row_ui(&self, ui: &mut Ui, state: &State, commands: &mut Commands);
+
+    /// A row of the list, which was read with `access`.
+    fn row_ui(ui: &mut Ui, state: &State, access: &S3Access, row: &Self::Row, commands: &mut Commands);
+
+    fn page_ui(&self, ui: &mut Ui, state: &State, memory: &mut Self::Memory, height: f32, commands: &mut Commands);
+}
+
+pub(crate) fn resources_ui<R: ResourceUi>(
     ctx: &Context,
-    id: &str,
-    title: &str,
+    state: &State,
+    memory: &mut R::Memory,
     commands: &mut Commands,
-    contents: impl FnOnce(&mut Ui, f32, &mut Commands),
 ) {
-    dialog_ui(ctx, id, WIDTH, Command::CLOSE_OVERLAY, commands, |ui, commands| {
+    if state.overlay != R::DIALOG {
+        return;
+    }
+    renew_in_time(ctx, &state.s3.access, state, commands);
+    dialog_ui(ctx, R::WORDS.things, WIDTH, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         let room = ctx.content_rect().size() - vec2(60.0, 60.0);
-        heading_ui(ui, title, commands);
-        contents(ui, room.y - 40.0, commands);
+        heading_ui(ui, R::TITLE, commands);
+        columns_ui::<R>(ui, state, memory, room.y - 40.0, commands);
     });
 }
 
@@ -63,126 +95,109 @@ pub(crate) struct ListWords<S: 'static> {
     /// The statuses to filter the list by.
     pub(crate) statuses: &'static [S],
     pub(crate) word: fn(S) -> String,
+    /// Above those that the list does not have: “Opened here”.
+    pub(crate) above: &'static str,
     pub(crate) empty: &'static str,
 }
 
-pub(crate) enum ListRequest<S> {
+pub(crate) enum ListCommand<S> {
     Read(ListQuery<S>),
     ReadMore,
+    /// Shows only the list.
+    Close,
 }
 
-impl<S: Copy + PartialEq> ListWords<S> {
-    /// The filter fields with the rows below. `beside` draws buttons next to “List”, `above` rows that come first, and
-    /// `row` a row.
-    #[expect(clippy::too_many_arguments, reason = "the parts of a list")]
-    pub(crate) fn list_ui<T>(
-        &self,
-        ui: &mut Ui,
-        state: &State,
-        memory: &mut ListMemory<S>,
-        list: &RemoteList<S, T>,
-        height: f32,
-        commands: &mut Commands,
-        beside: impl FnOnce(&mut Ui, &str, &mut Commands),
-        above: impl FnOnce(&mut Ui, &mut Commands),
-        mut row: impl FnMut(&mut Ui, &S3Access, &T, &mut Commands),
-    ) -> Option<ListRequest<S>> {
-        let top = ui.cursor().top();
-        access_ui(ui, state, &mut memory.access, commands);
-        ui.add_space(6.0);
-        let mut request = self.filter_ui(ui, memory, list, |ui, name| beside(ui, name, commands));
-        ui.add_space(4.0);
-        let height = height - (ui.cursor().top() - top);
-        ScrollArea::vertical()
-            .id_salt(self.things)
-            .max_height(height)
-            .min_scrolled_height(height)
-            .auto_shrink(false)
-            .show(ui, |ui| {
-                above(ui, commands);
-                let Some(access) = self.head_ui(ui, state, list, commands) else {
-                    return;
-                };
-                for item in &list.rows {
-                    row(ui, access, item, commands);
+/// The filter fields with the rows below.
+fn list_ui<R: ResourceUi>(ui: &mut Ui, state: &State, memory: &mut R::Memory, height: f32, commands: &mut Commands) {
+    let things = R::WORDS.things;
+    let top = ui.cursor().top();
+    access_ui(ui, state, &mut R::list_memory(memory).access, commands);
+    ui.add_space(6.0);
+    filter_ui::<R>(ui, state, R::list_memory(memory), commands);
+    ui.add_space(4.0);
+    let height = height - (ui.cursor().top() - top);
+    ScrollArea::vertical().id_salt(things).max_height(height).min_scrolled_height(height).auto_shrink(false).show(
+        ui,
+        |ui| {
+            let Resources { list, known, .. } = R::all(state);
+            let above: Vec<&R> = known.iter().rev().filter(|known| known.is_above_list(state)).collect();
+            if !above.is_empty() {
+                ui.weak(R::WORDS.above);
+                for known in above {
+                    known.known_row_ui(ui, state, commands);
                 }
-                if list.next.is_some() {
-                    let more = Button::new(format!("More {}", self.things));
-                    if ui.add_enabled(!list.status.is_loading(), more).clicked() {
-                        request = Some(ListRequest::ReadMore);
-                    }
-                }
-            });
-        request
-    }
-
-    fn filter_ui<T>(
-        &self,
-        ui: &mut Ui,
-        memory: &mut ListMemory<S>,
-        list: &RemoteList<S, T>,
-        beside: impl FnOnce(&mut Ui, &str),
-    ) -> Option<ListRequest<S>> {
-        let field = TextEdit::singleline(&mut memory.name).hint_text(self.name_hint).desired_width(f32::INFINITY);
-        let field = ui.add(field);
-        let mut is_asked = enter_pressed(&field);
-        field.accessible_name(self.name_label);
-        let name = memory.name.trim();
-        ui.horizontal_wrapped(|ui| {
-            let text = |status: Option<S>| status.map_or_else(|| "any status".to_owned(), self.word);
-            let before = memory.status;
-            let all = std::iter::once(None).chain(self.statuses.iter().copied().map(Some));
-            let combo = ComboBox::from_id_salt(("status", self.things))
-                .width(110.0)
-                .selected_text(text(memory.status))
-                .show_ui(ui, |ui| {
-                    for status in all {
-                        ui.selectable_value(&mut memory.status, status, text(status));
-                    }
-                });
-            let label = format!("Status of the {}", self.things);
-            combo.response.accessible_name(label);
-            // Once a list was read, another status is shown immediately.
-            is_asked |= before != memory.status && list.requested.is_some();
-            is_asked |= ui.button(format!("List {}", self.things)).clicked();
-            beside(ui, name);
-            if list.status.is_loading() {
-                ui.spinner();
+                ui.separator();
             }
-        });
-        let query = ListQuery {
-            name_contains: (!name.is_empty()).then(|| name.to_owned()),
-            status: memory.status,
-            page_token: None,
-        };
-        is_asked.then_some(ListRequest::Read(query))
-    }
+            let Some(access) = head_ui::<R>(ui, state, commands) else {
+                return;
+            };
+            for row in &list.rows {
+                R::row_ui(ui, state, access, row, commands);
+            }
+            if list.next.is_some() {
+                let more = Button::new(format!("More {things}"));
+                if ui.add_enabled(!list.status.is_loading(), more).clicked() {
+                    commands.push(R::command(ListCommand::ReadMore));
+                }
+            }
+        },
+    );
+}
 
-    /// Why the list could not be read, or that it was not read, or with other settings. Returns the access of the list.
-    fn head_ui<'l, T>(
-        &self,
-        ui: &mut Ui,
-        state: &State,
-        list: &'l RemoteList<S, T>,
-        commands: &mut Commands,
-    ) -> Option<&'l S3Access> {
-        if let Some(failure) = list.status.failure() {
-            banner_ui(ui, Tone::Error, failure.message(), |ui| {
-                copy_sign_in_ui(ui, Some(failure), commands);
+fn filter_ui<R: ResourceUi>(ui: &mut Ui, state: &State, memory: &mut ListMemory<R::Status>, commands: &mut Commands) {
+    let (words, list) = (R::WORDS, &R::all(state).list);
+    let field = TextEdit::singleline(&mut memory.name).hint_text(words.name_hint).desired_width(f32::INFINITY);
+    let field = ui.add(field);
+    let mut is_asked = enter_pressed(&field);
+    field.accessible_name(words.name_label);
+    let name = memory.name.trim();
+    ui.horizontal_wrapped(|ui| {
+        let text = |status: Option<R::Status>| status.map_or_else(|| "any status".to_owned(), words.word);
+        let before = memory.status;
+        let all = std::iter::once(None).chain(words.statuses.iter().copied().map(Some));
+        let combo = ComboBox::from_id_salt(("status", words.things))
+            .width(110.0)
+            .selected_text(text(memory.status))
+            .show_ui(ui, |ui| {
+                for status in all {
+                    ui.selectable_value(&mut memory.status, status, text(status));
+                }
             });
+        combo.response.accessible_name(format!("Status of the {}", words.things));
+        // Once a list was read, another status is shown immediately.
+        is_asked |= before != memory.status && list.requested.is_some();
+        is_asked |= ui.button(format!("List {}", words.things)).clicked();
+        R::name_buttons_ui(ui, state, name, commands);
+        if list.status.is_loading() {
+            ui.spinner();
         }
-        let Some((access, _)) = &list.requested else {
-            ui.weak(format!("Not listed yet. “List {}” shows those in your account and region", self.things));
-            return None;
-        };
-        if *access != state.s3.access {
-            ui.weak("Listed with different settings; list again");
-        }
-        if list.is_known_to_be_empty() {
-            ui.weak(self.empty);
-        }
-        Some(access)
+    });
+    if is_asked {
+        let name_contains = (!name.is_empty()).then(|| name.to_owned());
+        let query = ListQuery { name_contains, status: memory.status, page_token: None };
+        commands.push(R::command(ListCommand::Read(query)));
     }
+}
+
+/// Why the list could not be read, or that it was not read, or with other settings. Returns the access of the list.
+fn head_ui<'s, R: ResourceUi>(ui: &mut Ui, state: &'s State, commands: &mut Commands) -> Option<&'s S3Access> {
+    let list = &R::all(state).list;
+    if let Some(failure) = list.status.failure() {
+        banner_ui(ui, Tone::Error, failure.message(), |ui| {
+            copy_sign_in_ui(ui, Some(failure), commands);
+        });
+    }
+    let Some((access, _)) = &list.requested else {
+        ui.weak(format!("Not listed yet. “List {}” shows those in your account and region", R::WORDS.things));
+        return None;
+    };
+    if *access != state.s3.access {
+        ui.weak("Listed with different settings; list again");
+    }
+    if list.is_known_to_be_empty() {
+        ui.weak(R::WORDS.empty);
+    }
+    Some(access)
 }
 
 /// A row: `text`, with `right` at its end.
@@ -200,41 +215,30 @@ pub(crate) struct EmptyPage {
     pub(crate) advice: &'static str,
 }
 
-/// `page` draws the selected entry, and is `None` if there is none. `list` and `page` receive their height, in points.
-/// Returns whether the button `back`, which leads from the page to the list in a narrow window, was clicked.
-pub(crate) fn columns_ui<C>(
-    ui: &mut Ui,
-    height: f32,
-    back: &str,
-    nothing: &EmptyPage,
-    context: &mut C,
-    list: impl FnOnce(&mut Ui, f32, &mut C),
-    page: Option<impl FnOnce(&mut Ui, f32, &mut C)>,
-) -> bool {
+/// The list, and next to it the page of the open resource; in a narrow window only one of them.
+fn columns_ui<R: ResourceUi>(ui: &mut Ui, state: &State, memory: &mut R::Memory, height: f32, commands: &mut Commands) {
+    let open = R::all(state).shown();
     if ui.available_width() < TWO_COLUMNS {
-        let Some(page) = page else {
-            list(ui, height, context);
-            return false;
+        let Some(open) = open else {
+            return list_ui::<R>(ui, state, memory, height, commands);
         };
-        let goes_back = ui.button(back).clicked();
-        page(ui, height - 30.0, context);
-        return goes_back;
+        command_button_ui(ui, format!("All {}", R::WORDS.things), commands, || R::command(ListCommand::Close));
+        return open.page_ui(ui, state, memory, height - 30.0, commands);
     }
     ui.horizontal_top(|ui| {
         ui.vertical(|ui| {
             ui.set_width(LIST_WIDTH);
-            list(ui, height, context);
+            list_ui::<R>(ui, state, memory, height, commands);
         });
         ui.separator();
         ui.vertical(|ui| {
             ui.set_width(ui.available_width());
-            match page {
-                Some(page) => page(ui, height, context),
-                None => nothing_open_ui(ui, nothing),
+            match open {
+                Some(open) => open.page_ui(ui, state, memory, height, commands),
+                None => nothing_open_ui(ui, &R::NOTHING_OPEN),
             }
         });
     });
-    false
 }
 
 fn nothing_open_ui(ui: &mut Ui, nothing: &EmptyPage) {
@@ -262,4 +266,66 @@ pub(crate) fn log_lines_ui(ui: &mut Ui, lines: &[LogLine]) {
             }
         },
     );
+}
+
+/// The name of a resource, with buttons at the right end.
+pub(crate) fn page_name_ui(
+    ui: &mut Ui,
+    name: &str,
+    commands: &mut Commands,
+    buttons_ui: impl FnOnce(&mut Ui, &mut Commands),
+) {
+    let name_ui = |ui: &mut Ui, _: &mut Commands| {
+        ui.add(Label::new(strong(name).size(15.0)).truncate());
+    };
+    ends_ui(ui, "page name", commands, name_ui, buttons_ui);
+}
+
+/// Why a resource cannot be polled, and other failures.
+pub(crate) fn watch_problems_ui(ui: &mut Ui, watch: &Watch, more: Option<&Failure>, commands: &mut Commands) {
+    if let Some(trouble) = &watch.trouble {
+        message_ui(ui, Tone::Warning, trouble);
+    }
+    for failure in watch.failure.iter().chain(more) {
+        if let Failure::Failed { message, .. } = failure {
+            banner_ui(ui, Tone::Error, message, |ui| copy_sign_in_ui(ui, Some(failure), commands));
+        }
+    }
+}
+
+/// A button for something that cannot be undone, and the question that follows.
+pub(crate) struct ConfirmedButton {
+    pub(crate) label: &'static str,
+    pub(crate) question: &'static str,
+    pub(crate) yes: &'static str,
+    pub(crate) no: &'static str,
+}
+
+impl ConfirmedButton {
+    /// `asked` is the resource that the question is for, and `id` that of the button. Returns whether it was confirmed.
+    pub(crate) fn ui<I: Clone + PartialEq>(
+        &self,
+        ui: &mut Ui,
+        asked: &mut Option<I>,
+        id: &I,
+        is_enabled: bool,
+    ) -> bool {
+        if asked.as_ref() != Some(id) {
+            if ui.add_enabled(is_enabled, Button::new(self.label)).clicked() {
+                *asked = Some(id.clone());
+            }
+            return false;
+        }
+        let [mut yes, mut no] = [false; 2];
+        banner_ui(ui, Tone::Warning, self.question, |ui| {
+            ui.horizontal(|ui| {
+                yes = ui.button(self.yes).clicked();
+                no = ui.button(self.no).clicked();
+            });
+        });
+        if yes || no {
+            *asked = None;
+        }
+        yes
+    }
 }

@@ -1,84 +1,143 @@
-//! What jobs and endpoints share: the list (open, read from the start, read more) and the form (open, check, start).
+//! What jobs and endpoints share: the list (open, read from the start, read more), polling, and the form (open, check,
+//! start).
 
 use std::sync::Arc;
 
-use crate::domain::{Credentials, ListPage, ListQuery, S3Access};
+use crate::domain::{Credentials, ListPage, ListQuery};
 use crate::tasks::ProgressUnit;
 use crate::window::s3;
 use crate::window::state::{
-    Draft, Effect, Failure, FormCheck, Loadable, ModelDraft, Overlay, RemoteList, S3Effect, State, TaskId, TaskKind,
-    TaskOutcome, Ticket,
+    Draft, Effect, Failure, FormCheck, Loadable, ModelDraft, Overlay, Resource, S3Effect, State, TaskId, TaskKind,
+    TaskOutcome, Ticket, Watch,
 };
 use crate::window::tasks::update::{begin, cancel, end, settle};
 
-/// A remote list: `S` is the status of a row, `T` a row.
-pub(crate) struct ListOf<S, T> {
-    pub(crate) dialog: Overlay,
-    pub(crate) kind: TaskKind,
-    pub(crate) title: &'static str,
-    pub(crate) place: fn(&mut State) -> &mut RemoteList<S, T>,
-    pub(crate) effect: fn(S3Access, ListQuery<S>, Ticket) -> Effect,
+/// Opens or closes the dialog. A list that was read before is read again; the first time, the user requests it.
+pub(crate) fn toggle_dialog<R: Resource>(state: &mut State) {
+    if state.overlay == R::DIALOG {
+        state.overlay = Overlay::None;
+        return;
+    }
+    state.overlay = R::DIALOG;
+    state.effects.push(S3Effect::ReadSetup);
+    if let Some((_, query)) = R::all_mut(state).list.requested.clone() {
+        return read_list::<R>(state, query);
+    }
+    let place = state.place();
+    if let Some(access) = place.map(|place| place.access.clone()) {
+        s3::update::set_access(state, access);
+    }
 }
 
-impl<S: Clone + PartialEq, T> ListOf<S, T> {
-    /// Opens or closes the dialog. A list that was read before is read again; the first time, the user requests it.
-    pub(crate) fn toggle_dialog(&self, state: &mut State) {
-        if state.overlay == self.dialog {
-            state.overlay = Overlay::None;
-            return;
-        }
-        state.overlay = self.dialog;
-        state.effects.push(S3Effect::ReadSetup);
-        let read = (self.place)(state).requested.as_ref();
-        if let Some(query) = read.map(|(_, query)| query.clone()) {
-            return self.read(state, query);
-        }
-        let place = state.place();
-        if let Some(access) = place.map(|place| place.access.clone()) {
-            s3::update::set_access(state, access);
-        }
+/// Reads the list from the start; cancels a pending request.
+pub(crate) fn read_list<R: Resource>(state: &mut State, query: ListQuery<R::Status>) {
+    let earlier = R::all_mut(state).list.status.task();
+    cancel(state, earlier);
+    let access = state.s3.access.clone();
+    if access.credentials != Credentials::Anonymous {
+        s3::update::check_sign_in(state, &access);
     }
+    let query = ListQuery { page_token: None, ..query };
+    R::all_mut(state).list.begin_anew(access, query);
+    read_page::<R>(state, None);
+}
 
-    /// Reads the list from the start; cancels a pending request.
-    pub(crate) fn read(&self, state: &mut State, query: ListQuery<S>) {
-        let earlier = (self.place)(state).status.task();
-        cancel(state, earlier);
-        let access = state.s3.access.clone();
-        if access.credentials != Credentials::Anonymous {
-            s3::update::check_sign_in(state, &access);
-        }
-        let query = ListQuery { page_token: None, ..query };
-        (self.place)(state).begin_anew(access, query);
-        self.read_page(state, None);
+pub(crate) fn read_more<R: Resource>(state: &mut State) {
+    if let Some(next) = R::all_mut(state).list.goes_on_at() {
+        read_page::<R>(state, Some(next));
     }
+}
 
-    pub(crate) fn read_more(&self, state: &mut State) {
-        if let Some(next) = (self.place)(state).goes_on_at() {
-            self.read_page(state, Some(next));
-        }
+fn read_page<R: Resource>(state: &mut State, page_token: Option<String>) {
+    let Some((access, query)) = R::all_mut(state).list.requested.clone() else {
+        return;
+    };
+    let ticket = begin(state, R::TASKS, ProgressUnit::Steps, format!("List SageMaker {}s", R::NOUN));
+    R::all_mut(state).list.status = Loadable::Loading(ticket.id);
+    state.effects.push(R::list(access, ListQuery { page_token, ..query }, ticket));
+}
+
+/// Stores a page of the list. False if it is late.
+pub(crate) fn listed<R: Resource>(
+    state: &mut State,
+    task: TaskId,
+    is_first: bool,
+    page: Result<ListPage<R::Row>, Failure>,
+) -> bool {
+    end(state, task, page.as_ref().err());
+    R::all_mut(state).list.take(task, is_first, page)
+}
+
+/// Polls a resource until it no longer changes by itself. False if it is being polled already.
+pub(crate) fn watch<R: Resource>(state: &mut State, id: &R::Id) -> bool {
+    if R::all_mut(state).of(id).watch().task.is_some() {
+        return false;
     }
+    let (kind, unit) = R::POLLING;
+    let ticket = begin(state, kind, unit, format!("Watch the {} {}", R::NOUN, R::name_of(id)));
+    let known = R::all_mut(state).of(id);
+    *known.watch() = Watch { task: Some(ticket.id), failure: None, trouble: known.watch().trouble.take() };
+    let id = known.id().clone();
+    state.effects.push(R::poll(id, ticket));
+    true
+}
 
-    fn read_page(&self, state: &mut State, page_token: Option<String>) {
-        let Some((access, query)) = (self.place)(state).requested.clone() else {
-            return;
-        };
-        let query = ListQuery { page_token, ..query };
-        let (kind, title) = (self.kind.clone(), self.title.to_owned());
-        let ticket = begin(state, kind, ProgressUnit::Steps, title);
-        (self.place)(state).status = Loadable::Loading(ticket.id);
-        state.effects.push((self.effect)(access, query, ticket));
+pub(crate) fn stop_watching<R: Resource>(state: &mut State, id: &R::Id) {
+    let task = R::all_mut(state).get_mut(id).and_then(|known| known.watch().task);
+    cancel(state, task);
+}
+
+/// The resource that a task polls; `None` if it is late.
+pub(crate) fn watched_by<'s, R: Resource>(state: &'s mut State, id: &R::Id, task: TaskId) -> Option<&'s mut R> {
+    let known = R::all_mut(state).get_mut(id)?;
+    (known.watch().task == Some(task)).then_some(known)
+}
+
+/// The resource that a task has polled successfully; `None` if it is late.
+pub(crate) fn polled<'s, R: Resource>(state: &'s mut State, id: &R::Id, task: TaskId) -> Option<&'s mut R> {
+    let known = watched_by::<R>(state, id, task)?;
+    *known.watch() = Watch { task: Some(task), ..Watch::default() };
+    Some(known)
+}
+
+/// Shows why a poll failed; polling continues.
+pub(crate) fn trouble<R: Resource>(state: &mut State, id: &R::Id, task: TaskId, text: String) {
+    if let Some(known) = watched_by::<R>(state, id, task) {
+        known.watch().trouble = Some(text);
     }
+}
 
-    /// Stores a page. False if it is late.
-    pub(crate) fn take(
-        &self,
-        state: &mut State,
-        task: TaskId,
-        is_first: bool,
-        page: Result<ListPage<T>, Failure>,
-    ) -> bool {
-        end(state, task, page.as_ref().err());
-        (self.place)(state).take(task, is_first, page)
+/// Ends the polling. False if it is late.
+pub(crate) fn watch_ended<R: Resource>(
+    state: &mut State,
+    id: &R::Id,
+    task: TaskId,
+    result: &Result<(), Failure>,
+) -> bool {
+    end(state, task, result.as_ref().err());
+    let Some(known) = watched_by::<R>(state, id, task) else {
+        return false;
+    };
+    let failure = result.clone().err().filter(|failure| *failure != Failure::Cancelled);
+    let watch = known.watch();
+    *watch = Watch { task: None, failure: failure.or(watch.failure.take()), trouble: None };
+    true
+}
+
+/// Starts a task for a known resource: `note` stores its id there.
+pub(crate) fn begin_for<R: Resource, E: Into<Effect>>(
+    state: &mut State,
+    id: &R::Id,
+    title: String,
+    note: impl FnOnce(&mut R, TaskId),
+    effect: impl FnOnce(R::Id, Ticket) -> E,
+) {
+    if R::all_mut(state).get_mut(id).is_some() {
+        let ticket = begin(state, R::TASKS, ProgressUnit::Steps, title);
+        let known = R::all_mut(state).of(id);
+        note(known, ticket.id);
+        let id = known.id().clone();
+        state.effects.push(effect(id, ticket));
     }
 }
 

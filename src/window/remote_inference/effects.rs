@@ -11,7 +11,7 @@ use crate::domain::{Prediction, RunId, RunInfo, RunKey, S3Access, Sample, Sample
 use crate::image::source::{SourceError, for_task};
 use crate::model::PredictError;
 use crate::predict::upright_size;
-use crate::sagemaker::client::{ConnectError, RemoteClient, USUAL_LANES, from_mapping, known_to};
+use crate::sagemaker::client::{ConnectError, RemoteClient, USUAL_LANES, known_to};
 use crate::sagemaker::outputs::{Recognition, Unrecognized};
 use crate::sagemaker::predictor::RemotePredictor;
 use crate::sagemaker::spec::endpoint::endpoint_name_problem;
@@ -136,7 +136,7 @@ fn connect(
     let choice = choice_of(&model.reading).map_err(not_connected)?;
     let client = remote_client(shared, model, control).map_err(|error| connect_failure(shared, model, error))?;
     let (recognition, first) = if let Some(mapping) = &choice.mapping {
-        (from_mapping(mapping.clone()), None)
+        (mapping.clone().into(), None)
     } else {
         let (recognition, first) = first_response(shared, &client, request)?;
         (recognition, Some(first))

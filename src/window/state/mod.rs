@@ -20,8 +20,8 @@ pub use crate::window::browse::state::{BrowseCommand, BrowseEffect, BrowseEvent,
 pub use crate::window::comparison::state::{CompareLayout, CompareRequest, Compared, Comparing};
 pub use crate::window::endpoints::form::state::{EndpointDraft, EndpointForm, EndpointRequest};
 pub use crate::window::endpoints::state::{
-    DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointPresence, Endpoints, EndpointsCommand,
-    EndpointsEffect, EndpointsEvent, KnownEndpoint,
+    DeletionCause, EndpointId, EndpointPresence, Endpoints, EndpointsCommand, EndpointsEffect, EndpointsEvent,
+    KnownEndpoint,
 };
 pub use crate::window::evaluation::state::{
     EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, NO_IMAGE,
@@ -38,7 +38,7 @@ pub use crate::window::jobs::form::state::{
     ImagesFrom, JobDraft, JobForm, JobImages, JobRequest, RehearsalOptions, RehearsalReport, RehearsalRequest,
 };
 pub use crate::window::jobs::state::{
-    JobId, JobList, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Prices, RetryPlan, WatchEnd,
+    JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Prices, RetryPlan, WatchEnd,
 };
 pub use crate::window::judge::state::judgments::{ImageJudgment, Judgments};
 pub use crate::window::judge::state::{ReviewCommand, ReviewEffect, ReviewEvent};
@@ -65,7 +65,7 @@ pub use crate::window::project::state::{
 };
 pub(crate) use crate::window::remote::state::Draft;
 pub use crate::window::remote::state::{
-    ChosenModel, Form, FormCheck, ModelDraft, ModelFrom, ModelRequest, Remote, RemoteList,
+    ChosenModel, Form, FormCheck, ModelDraft, ModelFrom, ModelRequest, Remote, RemoteList, Resource, Watch,
 };
 pub use crate::window::remote_inference::state::{
     ConnectFailure, FoundModel, RemoteCheck, RemoteModelForm, RemoteOutcome, RemotePrediction, RemoteReport,

@@ -23,7 +23,8 @@ use eframe::egui::{self, Context, Panel, Ui, Vec2};
 use panels::{BottomBar, SideWidth};
 
 use crate::window::evaluation::ui::open_annotations::OpenAs;
-use crate::window::state::{BrowseCommand, Command, Commands, State};
+use crate::window::remote::ui::resources_ui;
+use crate::window::state::{BrowseCommand, Command, Commands, KnownEndpoint, KnownJob, State};
 use crate::window::{
     browse, canvas, endpoints, evaluation, export, filmstrip, jobs, judge, models, outputs, remote_inference, s3,
     tasks, ui, upload,
@@ -135,9 +136,9 @@ impl Window {
         s3::ui::open_s3_ui(ui.ctx(), state, &mut self.open_s3, &mut commands);
         upload::ui::upload_ui(ui.ctx(), state, &mut self.upload, &mut commands);
         jobs::form::ui::job_form_ui(ui.ctx(), state, &mut self.job_form, &mut commands);
-        jobs::ui::jobs_ui(ui.ctx(), state, &mut self.jobs, &mut commands);
+        resources_ui::<KnownJob>(ui.ctx(), state, &mut self.jobs, &mut commands);
         endpoints::form::ui::endpoint_form_ui(ui.ctx(), state, &mut self.endpoint_form, &mut commands);
-        endpoints::ui::endpoints_ui(ui.ctx(), state, &mut self.endpoints, &mut commands);
+        resources_ui::<KnownEndpoint>(ui.ctx(), state, &mut self.endpoints, &mut commands);
         outputs::ui::open_outputs_ui(ui.ctx(), state, &mut self.open_outputs, &mut self.textures, &mut commands);
         for (open_as, memory) in [(OpenAs::Run, &mut self.open_predictions), (OpenAs::Truth, &mut self.open_truth)] {
             evaluation::ui::open_annotations::open_annotations_ui(ui.ctx(), state, open_as, memory, &mut commands);

@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use crate::domain::{Verdict, counted};
 use crate::window::state::{
     Action, BrowseEffect, Command, Effect, EndpointsEffect, EvaluationCommand, Event, FileRequest, ImportSubject,
-    JudgeField, Message, ModelsEffect, NoticeOffer, Overlay, State, Step, TaskSignal, TruthAt, TruthReading,
+    JudgeField, KnownEndpoint, KnownJob, Message, ModelsEffect, NoticeOffer, Overlay, State, Step, TaskSignal, TruthAt,
+    TruthReading,
 };
 use crate::window::{
     browse, canvas, comparison, endpoints, evaluation, explain, export, filmstrip, jobs, judge, models, outputs,
-    predict, project, remote_inference, s3, search, tasks, upload,
+    predict, project, remote, remote_inference, s3, search, tasks, upload,
 };
 
 /// Applies one message and returns the effects to run outside, in order.
@@ -126,9 +127,9 @@ fn on_action(state: &mut State, action: Action) {
         Action::Export => export::update::open(state),
         Action::Upload => upload::update::open(state),
         Action::StartJob => jobs::form::update::open_form(state),
-        Action::Jobs => jobs::update::LIST.toggle_dialog(state),
+        Action::Jobs => remote::update::toggle_dialog::<KnownJob>(state),
         Action::DeployEndpoint => endpoints::form::update::open_form(state),
-        Action::Endpoints => endpoints::update::LIST.toggle_dialog(state),
+        Action::Endpoints => remote::update::toggle_dialog::<KnownEndpoint>(state),
         Action::OpenOutputs => {
             state.overlay = toggled(state.overlay, Overlay::OpenOutputs);
             outputs::update::outputs_dialog(state);

@@ -13,12 +13,12 @@ use model::KnownModel;
 use requests::IsSuggested;
 
 use super::{JobError, JobRecords};
-use crate::aws::{Aws, AwsErrorKind};
+use crate::aws::Aws;
 use crate::domain::{S3Access, counted};
+use crate::sagemaker::checks::{Checks, KnownPrice, Service, unless_cancelled};
 use crate::sagemaker::spec::transform::{
-    ArchiveContent, Check, CheckGrade, CheckPoint, CostEstimate, EcrImage, HEADLINE, InputSurvey, InstanceType,
-    ModelSource, PayloadSuggestion, Preflight, Price, PriceTable, SageMakerAccess, SplitType, TransformPlan,
-    TransformSpec, human_usd,
+    ArchiveContent, CheckPoint, CostEstimate, EcrImage, HEADLINE, InputSurvey, InstanceType, ModelSource,
+    PayloadSuggestion, Preflight, PriceTable, SageMakerAccess, SplitType, TransformPlan, TransformSpec, human_usd,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -85,16 +85,15 @@ fn run_checks(
         if filled_in.max_concurrent == plan.spec.max_concurrent { IsSuggested::No } else { IsSuggested::Yes };
     let known = requests::Known { survey: survey.as_ref(), archive: model.content };
     requests::check_requests(&mut checks, &filled_in, known, suggestion, was_chosen);
-    checks.limits(&filled_in, &plan.model);
+    checks.limits(filled_in.problems(), &plan.model);
     checks.instance(plan, survey.as_ref());
     checks.batching(&plan.spec, model.image.as_deref());
     let region = region.ok();
-    let known = known_price(plan, prices, region.as_deref());
+    let known = KnownPrice::find(plan.usd_per_hour, prices, &plan.spec.instance_type, region.as_deref());
     let records = records_of(plan, survey.as_ref());
     let estimate = checks.cost(&plan.spec, records, (known.as_ref(), speed));
     checks.add_unchecked();
-    checks.found.sort_by_key(|check| check.point);
-    let preflight = Preflight { checks: checks.found, survey, estimate };
+    let preflight = Preflight { survey, estimate, ..checks.into_preflight() };
     Ok((preflight, filled_in))
 }
 
@@ -110,38 +109,21 @@ pub struct ModelPlan<'p> {
 ///
 /// # Errors
 /// The task was canceled.
-pub fn preflight_model(
+pub(crate) fn check_only_model(
     aws: &Aws,
-    sagemaker: &SageMakerAccess,
-    s3: &S3Access,
+    (sagemaker, s3): (&SageMakerAccess, &S3Access),
     plan: ModelPlan<'_>,
     control: &TaskControl,
-) -> Result<Preflight, Cancelled> {
+) -> Result<Checks, Cancelled> {
     let sagemaker = aws.sagemaker(sagemaker);
     let mut checks = Checks::default();
     match unless_cancelled(sagemaker.region(Some(control)).map_err(JobError::from))? {
         Ok(region) => {
-            let s3 = aws.s3(s3);
-            model::check_model(&mut checks, &sagemaker, &s3, plan, &region, control)?;
+            model::check_model(&mut checks, &sagemaker, &aws.s3(s3), plan, &region, control)?;
         }
         Err(why) => checks.failed(CheckPoint::Model, Service::SageMaker, &why, ""),
     }
-    checks.found.sort_by_key(|check| check.point);
-    Ok(Preflight { checks: checks.found, ..Preflight::default() })
-}
-
-/// The hourly price of an instance, from the user or the price table.
-struct KnownPrice {
-    usd_per_hour: f64,
-    source: String,
-}
-
-fn known_price(plan: &TransformPlan, prices: &PriceTable, region: Option<&str>) -> Option<KnownPrice> {
-    let given = plan.usd_per_hour.map(|usd_per_hour| KnownPrice { usd_per_hour, source: "as given".to_owned() });
-    given.or_else(|| {
-        let Price { usd_per_hour, source, date, .. } = prices.find(&plan.spec.instance_type, region)?;
-        Some(KnownPrice { usd_per_hour: *usd_per_hour, source: format!("of {date}, from {source}") })
-    })
+    Ok(checks)
 }
 
 struct KnownSpeed {
@@ -212,56 +194,7 @@ fn suggestion(plan: &TransformPlan, survey: Option<&InputSurvey>) -> Option<Payl
     PayloadSuggestion::new(largest, vcpus)
 }
 
-/// The value or the error; cancellation ends the preflight.
-fn unless_cancelled<T>(result: Result<T, JobError>) -> Result<Result<T, JobError>, Cancelled> {
-    match result {
-        Err(JobError::Cancelled) => Err(Cancelled),
-        result => Ok(result),
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Service {
-    SageMaker,
-    S3,
-}
-
-#[derive(Default)]
-struct Checks {
-    found: Vec<Check>,
-    /// The services that do not respond, or not with these credentials.
-    outages: Vec<Service>,
-}
-
 impl Checks {
-    fn ok(&mut self, point: CheckPoint, finding: impl Into<String>) {
-        self.add(point, CheckGrade::Ok, finding, "");
-    }
-
-    fn warning(&mut self, point: CheckPoint, finding: impl Into<String>, advice: impl Into<String>) {
-        self.add(point, CheckGrade::Warning, finding, advice);
-    }
-
-    fn problem(&mut self, point: CheckPoint, finding: impl Into<String>, advice: impl Into<String>) {
-        self.add(point, CheckGrade::Problem, finding, advice);
-    }
-
-    fn add(&mut self, point: CheckPoint, grade: CheckGrade, finding: impl Into<String>, advice: impl Into<String>) {
-        self.found.push(Check { point, grade, finding: finding.into(), advice: advice.into() });
-    }
-
-    /// Reports a failed request. An outage is reported once: later requests fail for the same reason, and no advice
-    /// about their objects would help.
-    fn failed(&mut self, point: CheckPoint, service: Service, error: &JobError, advice: &str) {
-        if !error.aws_kind().is_some_and(AwsErrorKind::is_outage) {
-            return self.problem(point, error.to_string(), advice);
-        }
-        if !self.outages.contains(&service) {
-            self.outages.push(service);
-            self.problem(point, error.to_string(), "");
-        }
-    }
-
     /// A missing check would look like a passed one.
     fn add_unchecked(&mut self) {
         let advice = if self.outages.is_empty() { "Fix the other problems first" } else { "" };
@@ -269,20 +202,6 @@ impl Checks {
             if self.found.iter().all(|check| check.point != point) {
                 self.warning(point, "Not checked: an earlier check failed", advice);
             }
-        }
-    }
-
-    /// Names, ranges and lengths. Role and container are checked separately.
-    fn limits(&mut self, spec: &TransformSpec, model: &ModelSource) {
-        let mut problems = spec.problems();
-        if let ModelSource::New { spec, .. } = model {
-            problems.extend(spec.problems_of_details());
-        }
-        if problems.is_empty() {
-            self.ok(CheckPoint::Limits, "All are within SageMaker's limits");
-        }
-        for problem in problems {
-            self.problem(CheckPoint::Limits, format!("The {problem}"), "");
         }
     }
 
@@ -303,12 +222,8 @@ impl Checks {
 
     fn instance(&mut self, plan: &TransformPlan, survey: Option<&InputSurvey>) {
         let name = &plan.spec.instance_type;
-        let Some(instance) = InstanceType::parse(name) else {
-            return self.problem(
-                CheckPoint::Instance,
-                format!("“{name}” is not an instance type"),
-                "Instance types look like ml.m5.xlarge",
-            );
+        let Some(instance) = self.known_instance(name) else {
+            return;
         };
         let gpu = if instance.has_gpu() { ", with a GPU" } else { "" };
         let size = instance.vcpus().map_or_else(String::new, |vcpus| format!(": {vcpus} vCPUs{gpu}"));

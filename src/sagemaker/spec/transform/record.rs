@@ -6,7 +6,7 @@ use super::{ModelSpec, SageMakerAccess, TransformSpec};
 use crate::domain::{S3Access, S3Address};
 
 /// A job started from here, stored so that watching continues after a restart and clean-up knows what was created. The
-/// file contains no secrets: see [`Self::without_values`].
+/// file contains no secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobRecord {
     pub sagemaker: SageMakerAccess,
@@ -32,16 +32,6 @@ pub struct JobRecord {
     pub images_per_s: Option<f64>,
     /// The job whose failed images this one took up again.
     pub retry_of: Option<String>,
-}
-
-impl JobRecord {
-    /// The same without the values of variables, which may be secrets.
-    #[must_use]
-    pub fn without_values(mut self) -> Self {
-        let of_model = self.model.iter_mut().flat_map(|model| model.environment.values_mut());
-        self.spec.environment.values_mut().chain(of_model).for_each(String::clear);
-        self
-    }
 }
 
 /// Something that a job needs and that stays when it is over. Neither inputs nor outputs.

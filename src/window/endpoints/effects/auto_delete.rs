@@ -60,7 +60,8 @@ fn watch(shared: &Arc<Shared>, control: &TaskControl) {
     let mut listed_ms = now_ms();
     loop {
         let now = now_ms();
-        let found = records(shared).all();
+        let (found, errors) = records(shared).all();
+        let found = (found, errors.iter().map(ToString::to_string).collect());
         let due = tries.due(&found.0, now);
         let is_news = reported.as_ref() != Some(&found);
         if is_news || !due.is_empty() {

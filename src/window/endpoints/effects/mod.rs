@@ -6,18 +6,19 @@ use std::sync::Arc;
 
 use crate::aws::{AwsError, SageMaker};
 use crate::domain::S3Access;
-use crate::sagemaker;
-use crate::sagemaker::endpoints::{EndpointError, EndpointRecords, Poll};
+use crate::sagemaker::endpoints::{EndpointError, EndpointRecords};
 use crate::sagemaker::jobs::read_prices;
+use crate::sagemaker::log::endpoint_log_tail;
+use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{Endpoint, EndpointConfig, EndpointQuery, EndpointRecord};
 use crate::sagemaker::spec::transform::SageMakerAccess;
+use crate::sagemaker::{self, Poll};
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::{Effects, Shared};
-use crate::window::endpoints;
+use crate::window::remote::effects::trouble_text;
 use crate::window::s3::effects::failure;
-use crate::window::state::{
-    DeletionCause, EndpointDeletion, EndpointId, EndpointsEffect, EndpointsEvent, Failure, TaskId, Ticket,
-};
+use crate::window::state::{DeletionCause, EndpointId, EndpointsEffect, EndpointsEvent, Failure, TaskId, Ticket};
+use crate::window::{endpoints, remote};
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: EndpointsEffect) {
     let shared = &effects.shared;
@@ -50,20 +51,18 @@ pub(crate) fn records(shared: &Shared) -> EndpointRecords {
 
 fn list(shared: &Arc<Shared>, access: S3Access, query: EndpointQuery, ticket: Ticket) {
     let is_first = query.page_token.is_none();
-    shared.run_task(
+    remote::effects::run_once(
+        shared,
         "list endpoints",
-        ticket,
-        move |shared, ticket| {
-            let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(&access));
-            let page = || {
-                let region = sagemaker.region(Some(&ticket.control))?;
-                let page = sagemaker.list_endpoints(&query, Some(&ticket.control))?;
-                let found = SageMakerAccess { region: Some(region), credentials: access.credentials.clone() };
-                Ok((found, page))
-            };
-            page().map_err(|error| failure(shared, &access, error))
+        (access, ticket),
+        failure,
+        move |shared, access, ticket| {
+            let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(access));
+            let region = sagemaker.region(Some(&ticket.control))?;
+            let page = sagemaker.list_endpoints(&query, Some(&ticket.control))?;
+            Ok((SageMakerAccess { region: Some(region), credentials: access.credentials.clone() }, page))
         },
-        move |task, result| EndpointsEvent::Listed { task, is_first, result },
+        move |_, task, result| EndpointsEvent::Listed { task, is_first, result },
     );
 }
 
@@ -75,16 +74,7 @@ fn run_once<T: Send + 'static>(
     work: impl FnOnce(&Shared, &EndpointId, &Ticket) -> Result<T, EndpointError> + Send + 'static,
     event: impl FnOnce(EndpointId, TaskId, Result<T, Failure>) -> EndpointsEvent + Clone + Send + 'static,
 ) {
-    let of_event = id.clone();
-    shared.run_task(
-        name,
-        ticket,
-        move |shared, ticket| {
-            let result = work(shared, &id, ticket);
-            result.map_err(|error| failure_of_endpoint(shared, &id, error))
-        },
-        move |task, result| event(of_event, task, result),
-    );
+    remote::effects::run_once(shared, name, (id, ticket), failure_of, work, event);
 }
 
 /// Polls the endpoint until it no longer changes by itself.
@@ -102,10 +92,10 @@ fn follow(shared: &Shared, id: &EndpointId, ticket: &Ticket) -> Result<(), AwsEr
     let (task, control) = (ticket.id, &ticket.control);
     let sagemaker = shared.aws.sagemaker(&id.sagemaker);
     let mut known = None;
-    sagemaker::endpoints::watch(&sagemaker, &id.name, control, |poll| match poll {
+    let watched = sagemaker::endpoints::watch(&sagemaker, &id.name, None, control, |poll| match poll {
         Poll::Seen(endpoint) => {
             if known.is_none() {
-                let config = config_of(&sagemaker, endpoint, control);
+                let config = config_of(&sagemaker, endpoint.as_ref(), control);
                 known = config.map(|config| (price_of(shared, id, &config), config));
             }
             if let Some(endpoint) = endpoint {
@@ -114,7 +104,7 @@ fn follow(shared: &Shared, id: &EndpointId, ticket: &Ticket) -> Result<(), AwsEr
             let is_open = shared.report(EndpointsEvent::Seen {
                 id: id.clone(),
                 task,
-                endpoint: endpoint.cloned().map(Box::new),
+                endpoint: endpoint.clone().map(Box::new),
                 usd_per_hour: known.as_ref().and_then(|(price, _)| *price),
                 config: known.as_ref().map(|(_, config)| config.clone()),
             });
@@ -123,13 +113,10 @@ fn follow(shared: &Shared, id: &EndpointId, ticket: &Ticket) -> Result<(), AwsEr
             }
         }
         Poll::Trouble { why, again_in } => {
-            shared.report(EndpointsEvent::Trouble {
-                id: id.clone(),
-                task,
-                text: format!("{why}. Retry in {} s", again_in.as_secs()),
-            });
+            shared.report(EndpointsEvent::Trouble { id: id.clone(), task, text: trouble_text(why, again_in) });
         }
-    })
+    });
+    watched.map(drop)
 }
 
 /// The configuration of an endpoint; `None` if it cannot be read, because the permission to list endpoints may not
@@ -147,15 +134,6 @@ fn price_of(shared: &Shared, id: &EndpointId, config: &EndpointConfig) -> Option
     Some(price.usd_per_hour)
 }
 
-fn failure_of(shared: &Shared, sagemaker: &SageMakerAccess, error: AwsError) -> Failure {
-    let access = S3Access {
-        credentials: sagemaker.credentials.clone(),
-        region: sagemaker.region.clone(),
-        ..S3Access::default()
-    };
-    failure(shared, &access, error)
-}
-
 fn read_log(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
     run_once(
         shared,
@@ -163,7 +141,7 @@ fn read_log(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
         (id, ticket),
         |shared, id, ticket| {
             let sagemaker = shared.aws.sagemaker(&id.sagemaker);
-            let lines = sagemaker::endpoints::log_tail(&sagemaker, &id.name, LOG_LINES, &ticket.control);
+            let lines = endpoint_log_tail(&sagemaker, &id.name, LOG_LINES, &ticket.control);
             Ok(lines?)
         },
         EndpointsEvent::LogRead,
@@ -186,10 +164,10 @@ fn delete_now(
     id: &EndpointId,
     cause: DeletionCause,
     control: &TaskControl,
-) -> Result<EndpointDeletion, EndpointError> {
+) -> Result<Deleted, EndpointError> {
     let records = records(shared);
     let requested = match cause {
-        DeletionCause::UserRequest => records.find(&id.name, id.region()),
+        DeletionCause::UserRequest => records.find(&id.name, id.region()).ok().flatten(),
         DeletionCause::TimeIsOver => None,
     };
     if let Some(record) = &requested {
@@ -197,10 +175,9 @@ fn delete_now(
     }
     let done = sagemaker::endpoints::delete(&shared.aws, &records, &id.sagemaker, &id.name, false, control);
     match done {
-        Ok(done) => Ok(EndpointDeletion { deleted: done.deleted, kept: done.kept }),
         // Another program deleted it first.
         Err(EndpointError::NotThere { name, .. }) => {
-            Ok(EndpointDeletion { deleted: vec![format!("endpoint {name}")], kept: Vec::new() })
+            Ok(Deleted { deleted: vec![format!("endpoint {name}")], kept: Vec::new() })
         }
         Err(error) => {
             // A canceled deletion keeps the earlier deletion time.
@@ -210,13 +187,14 @@ fn delete_now(
             }
             Err(error)
         }
+        done => done,
     }
 }
 
-fn failure_of_endpoint(shared: &Shared, id: &EndpointId, error: EndpointError) -> Failure {
+fn failure_of(shared: &Shared, id: &EndpointId, error: EndpointError) -> Failure {
     match error {
         EndpointError::Cancelled => Failure::Cancelled,
-        EndpointError::Aws(error) => failure_of(shared, &id.sagemaker, error),
+        EndpointError::Aws(error) => failure(shared, &S3Access::from(&id.sagemaker), error),
         error => Failure::new(error.to_string()),
     }
 }
@@ -225,7 +203,7 @@ fn failure_of_endpoint(shared: &Shared, id: &EndpointId, error: EndpointError) -
 fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_ms: Option<i64>) {
     shared.spawn("save the deletion time of an endpoint", move |shared| {
         let records = records(shared);
-        let Some(record) = records.find(&id.name, id.region()) else {
+        let Ok(Some(record)) = records.find(&id.name, id.region()) else {
             return shared.report_problem(format!(
                 "The endpoint {} was not deployed from this computer, so Spotcheck does not delete it automatically",
                 id.name

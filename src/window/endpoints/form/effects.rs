@@ -9,19 +9,12 @@ use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::Shared;
 use crate::window::endpoints::effects::records;
-use crate::window::remote::effects::{failure_of_job, model_source};
+use crate::window::remote;
+use crate::window::remote::effects::model_source;
 use crate::window::state::{EndpointId, EndpointRequest, EndpointsEvent, Failure, FormCheck, Ticket};
 
 pub(crate) fn check(shared: &Arc<Shared>, request: EndpointRequest, ticket: Ticket) {
-    shared.run_task(
-        "check an endpoint",
-        ticket,
-        move |shared, ticket| {
-            let checked = check_request(shared, request, &ticket.control);
-            checked.map(Box::new).map_err(|error| failure_of_job(&error))
-        },
-        EndpointsEvent::Checked,
-    );
+    remote::effects::check(shared, "check an endpoint", (request, ticket), check_request, EndpointsEvent::Checked);
 }
 
 fn check_request(
@@ -81,7 +74,7 @@ pub(crate) fn start(shared: &Arc<Shared>, plan: Arc<EndpointPlan>, ticket: Ticke
 /// A canceled deployment that left nothing behind is not a failure.
 fn failure_of(error: &DeployError) -> Failure {
     let is_cancelled = matches!(error.error, EndpointError::Cancelled);
-    match error.kept.is_empty() {
+    match error.done.kept.is_empty() {
         true if is_cancelled => Failure::Cancelled,
         true => Failure::new(error.to_string()),
         false => Failure::new(format!("{error}; retry in “Endpoints…”")),

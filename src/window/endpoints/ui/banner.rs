@@ -83,7 +83,7 @@ fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
 
 /// “⚠ Endpoint cats: `InService`, about $0.42 so far at $0.74 per hour, deleted at 18:30 (in 2 h 10 min)”.
 fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
-    let is_wrong = endpoint.undeleted.is_some() || endpoint.trouble.is_some() || endpoint.failure.is_some();
+    let is_wrong = endpoint.undeleted.is_some() || endpoint.watch.trouble.is_some() || endpoint.watch.failure.is_some();
     let sign = match endpoint.presence.status() {
         _ if is_wrong => "⚠",
         Some(EndpointStatus::InService) | None => "",
@@ -132,7 +132,7 @@ mod tests {
         let text = banner_text(&endpoint, now);
         assert!(text.starts_with("✗ Endpoint cats: Failed, "), "{text}");
         endpoint.presence = EndpointPresence::Unknown;
-        endpoint.trouble = Some("connection refused".to_owned());
+        endpoint.watch.trouble = Some("connection refused".to_owned());
         endpoint.undeleted = Some(Failure::Cancelled);
         assert_eq!(
             banner_text(&endpoint, now),

@@ -4,134 +4,96 @@ pub(crate) mod banner;
 mod page;
 pub(crate) mod words;
 
-use eframe::egui::{Context, Response, Ui};
+use eframe::egui::{Response, Ui};
 
+use crate::domain::S3Access;
 use crate::sagemaker::spec::endpoint::{EndpointStatus, EndpointSummary};
-use crate::window::remote::ui::{EmptyPage, ListMemory, ListRequest, ListWords, columns_ui, list_dialog_ui, row_ui};
-use crate::window::state::{Commands, EndpointId, EndpointPresence, EndpointsCommand, KnownEndpoint, Overlay, State};
-use crate::window::ui::widgets::{ago_text, endpoint_sign, endpoint_word, renew_in_time};
+use crate::window::remote::ui::{EmptyPage, ListCommand, ListMemory, ListWords, ResourceUi, row_ui};
+use crate::window::state::{
+    Command, Commands, EndpointId, EndpointPresence, Endpoints, EndpointsCommand, KnownEndpoint, State,
+};
+use crate::window::ui::widgets::{ago_text, endpoint_sign, endpoint_word};
 
 pub(crate) type EndpointsMemory = ListMemory<EndpointStatus>;
 
-pub(crate) fn endpoints_ui(ctx: &Context, state: &State, memory: &mut EndpointsMemory, commands: &mut Commands) {
-    if state.overlay != Overlay::Endpoints {
-        return;
-    }
-    renew_in_time(ctx, &state.s3.access, state, commands);
-    list_dialog_ui(ctx, "endpoint list", "SageMaker endpoints", commands, |ui, height, commands| {
-        contents_ui(ui, state, memory, height, commands);
-    });
-}
+impl ResourceUi for KnownEndpoint {
+    type Memory = EndpointsMemory;
 
-fn contents_ui(ui: &mut Ui, state: &State, memory: &mut EndpointsMemory, height: f32, commands: &mut Commands) {
-    let nothing = EmptyPage { title: "No endpoint selected", advice: "List the endpoints and choose one" };
-    let page = state.remote.endpoints.open_endpoint().map(|endpoint| {
-        |ui: &mut Ui, height: f32, context: &mut (&mut EndpointsMemory, &mut Commands)| {
-            let (_, commands) = context;
-            page::page_ui(ui, state, endpoint, height, commands);
-        }
-    });
-    let goes_back = columns_ui(
-        ui,
-        height,
-        "All endpoints",
-        &nothing,
-        &mut (memory, &mut *commands),
-        |ui, height, (memory, commands)| list_ui(ui, state, memory, height, commands),
-        page,
-    );
-    if goes_back {
-        commands.push(EndpointsCommand::Close);
-    }
-}
-
-const WORDS: ListWords<EndpointStatus> = ListWords {
-    things: "endpoints",
-    name_hint: "Part of the name",
-    name_label: "Part of an endpoint name",
-    statuses: &[
-        EndpointStatus::InService,
-        EndpointStatus::Creating,
-        EndpointStatus::Updating,
-        EndpointStatus::Failed,
-        EndpointStatus::OutOfService,
-        EndpointStatus::Deleting,
-    ],
-    word: |status| status.to_string(),
-    empty: "No matching endpoint in this account and region; to create one, choose “Deploy to an endpoint…”",
-};
-
-fn list_ui(ui: &mut Ui, state: &State, memory: &mut EndpointsMemory, height: f32, commands: &mut Commands) {
-    let request = WORDS.list_ui(
-        ui,
-        state,
-        memory,
-        &state.remote.endpoints.list,
-        height,
-        commands,
-        |_, _, _| {},
-        |ui, commands| known_ui(ui, state, commands),
-        |ui, _, endpoint, commands| listed_ui(ui, state, endpoint, commands),
-    );
-    match request {
-        Some(ListRequest::Read(query)) => commands.push(EndpointsCommand::List(query)),
-        Some(ListRequest::ReadMore) => commands.push(EndpointsCommand::ListMore),
-        None => {}
-    }
-}
-
-/// Endpoints that were deployed from here or opened, and are not in the list.
-fn known_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let endpoints = &state.remote.endpoints;
-    let region = endpoints.listed_in.as_ref();
-    let region = region.and_then(|access| access.region.as_deref());
-    let is_listed = |known: &&KnownEndpoint| {
-        let mut listed = endpoints.list.rows.iter();
-        region == Some(known.id.region()) && listed.any(|listed| listed.name == known.id.name)
+    const TITLE: &'static str = "SageMaker endpoints";
+    const NOTHING_OPEN: EmptyPage =
+        EmptyPage { title: "No endpoint selected", advice: "List the endpoints and choose one" };
+    const WORDS: ListWords<EndpointStatus> = ListWords {
+        things: "endpoints",
+        name_hint: "Part of the name",
+        name_label: "Part of an endpoint name",
+        statuses: &[
+            EndpointStatus::InService,
+            EndpointStatus::Creating,
+            EndpointStatus::Updating,
+            EndpointStatus::Failed,
+            EndpointStatus::OutOfService,
+            EndpointStatus::Deleting,
+        ],
+        word: |status| status.to_string(),
+        above: "Deployed or opened here",
+        empty: "No matching endpoint in this account and region; to create one, choose “Deploy to an endpoint…”",
     };
-    // A completely deleted endpoint is listed only while its page is shown.
-    let matters = |known: &&KnownEndpoint| {
-        known.record.is_some()
-            || matches!(known.presence, EndpointPresence::Present(_))
-            || endpoints.open.as_ref() == Some(&known.id)
-    };
-    let known = endpoints.known.iter().rev();
-    let mut is_any = false;
-    for known in known.filter(matters).filter(|known| !is_listed(known)) {
-        if !is_any {
-            ui.weak("Deployed or opened here");
-        }
-        is_any = true;
-        let sign = known.presence.status().map_or("■", endpoint_sign);
-        let word = endpoint_word(known);
-        let row = endpoint_row_ui(ui, state, &known.id, (sign, &word), known.id.region());
+
+    fn list_memory(memory: &mut EndpointsMemory) -> &mut ListMemory<EndpointStatus> {
+        memory
+    }
+
+    fn command(command: ListCommand<EndpointStatus>) -> Command {
+        Command::Endpoints(match command {
+            ListCommand::Read(query) => EndpointsCommand::List(query),
+            ListCommand::ReadMore => EndpointsCommand::ListMore,
+            ListCommand::Close => EndpointsCommand::Close,
+        })
+    }
+
+    /// A completely deleted endpoint is listed only while its page is shown.
+    fn is_above_list(&self, state: &State) -> bool {
+        let Endpoints { all, listed_in, .. } = &state.remote.endpoints;
+        let region = listed_in.as_ref().and_then(|access| access.region.as_deref());
+        let is_listed =
+            region == Some(self.id.region()) && all.list.rows.iter().any(|listed| listed.name == self.id.name);
+        let matters = self.record.is_some()
+            || matches!(self.presence, EndpointPresence::Present(_))
+            || all.open.as_ref() == Some(&self.id);
+        matters && !is_listed
+    }
+
+    fn known_row_ui(&self, ui: &mut Ui, state: &State, commands: &mut Commands) {
+        let sign = self.presence.status().map_or("■", endpoint_sign);
+        let word = endpoint_word(self);
+        let row = endpoint_row_ui(ui, state, &self.id, (sign, &word), self.id.region());
         if row.on_hover_text(&word).clicked() {
-            commands.push(EndpointsCommand::Open(known.id.clone()));
+            commands.push(EndpointsCommand::Open(self.id.clone()));
         }
     }
-    if is_any {
-        ui.separator();
-    }
-}
 
-fn listed_ui(ui: &mut Ui, state: &State, endpoint: &EndpointSummary, commands: &mut Commands) {
-    let Some(sagemaker) = &state.remote.endpoints.listed_in else {
-        return;
-    };
-    let id = EndpointId { sagemaker: sagemaker.clone(), name: endpoint.name.clone() };
-    let word = endpoint.status.to_string();
-    let sign = endpoint_sign(endpoint.status);
-    let known = state.remote.endpoints.get(&id);
-    let is_ours = known.is_some_and(|known| known.record.is_some());
-    let hover = if is_ours { format!("{word}, deployed from this computer") } else { word.clone() };
-    let row = endpoint_row_ui(ui, state, &id, (sign, &word), &ago_text(endpoint.created_ms));
-    if row.on_hover_text(hover).clicked() {
-        commands.push(EndpointsCommand::Open(id));
+    fn row_ui(ui: &mut Ui, state: &State, _: &S3Access, row: &EndpointSummary, commands: &mut Commands) {
+        let Endpoints { all, listed_in: Some(sagemaker), .. } = &state.remote.endpoints else {
+            return;
+        };
+        let id = EndpointId { sagemaker: sagemaker.clone(), name: row.name.clone() };
+        let word = row.status.to_string();
+        let is_ours = all.get(&id).is_some_and(|known| known.record.is_some());
+        let hover = if is_ours { format!("{word}, deployed from this computer") } else { word.clone() };
+        let text = ago_text(row.created_ms);
+        let row = endpoint_row_ui(ui, state, &id, (endpoint_sign(row.status), &word), &text);
+        if row.on_hover_text(hover).clicked() {
+            commands.push(EndpointsCommand::Open(id));
+        }
+    }
+
+    fn page_ui(&self, ui: &mut Ui, state: &State, _: &mut EndpointsMemory, height: f32, commands: &mut Commands) {
+        page::page_ui(ui, state, self, height, commands);
     }
 }
 
 fn endpoint_row_ui(ui: &mut Ui, state: &State, id: &EndpointId, (sign, word): (&str, &str), text: &str) -> Response {
-    let is_open = state.remote.endpoints.open.as_ref() == Some(id);
+    let is_open = state.remote.endpoints.all.open.as_ref() == Some(id);
     row_ui(ui, is_open, format!("{sign} {}", id.name), text)
         .on_hover_text(&id.name)
         .accessible_name(format!("Endpoint {}, {word}", id.name))

@@ -1,19 +1,19 @@
 //! The page of one endpoint: its status, its cost, when it is deleted, and what is deleted with it.
 
-use eframe::egui::{Align, Button, CollapsingHeader, Label, Layout, ScrollArea, Ui};
+use eframe::egui::{Button, CollapsingHeader, Label, ScrollArea, Ui};
 
 use crate::domain::{Utc, capitalized};
+use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{Endpoint, EndpointRecord, EndpointStatus};
 use crate::sagemaker::spec::remote_model::RemoteModel;
 use crate::tasks::now_ms;
-use crate::window::remote::ui::log_lines_ui;
+use crate::window::remote::ui::{log_lines_ui, page_name_ui, watch_problems_ui};
 use crate::window::state::{
-    Commands, EndpointDeletion, EndpointId, EndpointPresence, EndpointsCommand, Failure, InferenceCommand,
-    KnownEndpoint, Loadable, State,
+    Commands, EndpointId, EndpointPresence, EndpointsCommand, InferenceCommand, KnownEndpoint, Loadable, State,
 };
 use crate::window::ui::widgets::{
-    Tone, banner_ui, command_button_ui, copy_sign_in_ui, delete_endpoint_button, endpoint_cost_text, endpoint_end_text,
-    endpoint_sign, endpoint_word, key_value_ui, message_ui, note_ui, strong,
+    Tone, banner_ui, command_button_ui, delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign,
+    endpoint_word, key_value_ui, message_ui, note_ui, strong,
 };
 
 const HOUR_MS: i64 = 60 * 60_000;
@@ -28,7 +28,7 @@ pub(crate) fn page_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, heig
         .auto_shrink([false, true])
         .show(ui, |ui| {
             name_ui(ui, endpoint, commands);
-            failure_ui(ui, endpoint, commands);
+            watch_problems_ui(ui, &endpoint.watch, endpoint.undeleted.as_ref(), commands);
             status_ui(ui, endpoint, commands);
             deletion_ui(ui, state, endpoint, commands);
             log_ui(ui, endpoint, commands);
@@ -37,40 +37,17 @@ pub(crate) fn page_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, heig
 }
 
 fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
-    ui.horizontal(|ui| {
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if endpoint.watching.is_some() {
-                let stop = ui.button("Stop watching");
-                let stop = stop.on_hover_text("The endpoint keeps running and is still billed");
-                if stop.clicked() {
-                    commands.push(EndpointsCommand::StopWatching(endpoint.id.clone()));
-                }
-            } else {
-                let is_free = endpoint.deleting.is_none();
-                let look = ui.add_enabled(is_free, Button::new("Refresh"));
-                if look.clicked() {
-                    commands.push(EndpointsCommand::Watch(endpoint.id.clone()));
-                }
+    page_name_ui(ui, &endpoint.id.name, commands, |ui, commands| {
+        if endpoint.watch.task.is_some() {
+            let stop = ui.button("Stop watching");
+            let stop = stop.on_hover_text("The endpoint keeps running and is still billed");
+            if stop.clicked() {
+                commands.push(EndpointsCommand::StopWatching(endpoint.id.clone()));
             }
-            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                let name = strong(endpoint.id.name.as_str()).size(15.0);
-                ui.add(Label::new(name).truncate());
-            });
-        });
-    });
-}
-
-fn failure_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
-    if let Some(trouble) = &endpoint.trouble {
-        message_ui(ui, Tone::Warning, trouble);
-    }
-    for failure in [&endpoint.failure, &endpoint.undeleted] {
-        if let Some(Failure::Failed { message, .. }) = failure {
-            banner_ui(ui, Tone::Error, message, |ui| {
-                copy_sign_in_ui(ui, failure.as_ref(), commands);
-            });
+        } else if ui.add_enabled(endpoint.deleting.is_none(), Button::new("Refresh")).clicked() {
+            commands.push(EndpointsCommand::Watch(endpoint.id.clone()));
         }
-    }
+    });
 }
 
 fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
@@ -78,7 +55,7 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
     ui.horizontal_wrapped(|ui| {
         let sign = endpoint.presence.status().map_or("■", endpoint_sign);
         ui.label(strong(format!("{sign} {word}")));
-        if endpoint.watching.is_some() || endpoint.deleting.is_some() {
+        if endpoint.watch.task.is_some() || endpoint.deleting.is_some() {
             ui.spinner();
         }
     });
@@ -174,7 +151,7 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
 }
 
 /// The results of the last deletion, line by line.
-fn done_ui(ui: &mut Ui, deletion: &EndpointDeletion) {
+fn done_ui(ui: &mut Ui, deletion: &Deleted) {
     let (tone, message) = if deletion.kept.is_empty() {
         (Tone::Hint, "Deleted:")
     } else {

@@ -28,10 +28,10 @@ pub(crate) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
         EndpointPresence::Present(there) => there.status.to_string(),
         EndpointPresence::Absent if endpoint.deletion.is_some() => "deleted".to_owned(),
         EndpointPresence::Absent => "gone".to_owned(),
-        EndpointPresence::Unknown if endpoint.trouble.is_some() || endpoint.failure.is_some() => {
+        EndpointPresence::Unknown if endpoint.watch.trouble.is_some() || endpoint.watch.failure.is_some() => {
             "could not be checked".to_owned()
         }
-        EndpointPresence::Unknown if endpoint.watching.is_some() => "being checked".to_owned(),
+        EndpointPresence::Unknown if endpoint.watch.task.is_some() => "being checked".to_owned(),
         EndpointPresence::Unknown => "not checked".to_owned(),
     }
 }

@@ -7,21 +7,22 @@ use std::sync::Arc;
 
 use crate::aws::AwsErrorKind;
 use crate::domain::S3Access;
-use crate::sagemaker;
 use crate::sagemaker::jobs::{
-    Checked, JobError, PlannedRetry, Retry, RetryChanges, StartFolders, Watch, WatchEvent, add_price, change_price,
-    clean_up, find_record, outcome, preflight, read_prices,
+    Checked, JobError, PlannedRetry, Retry, RetryChanges, StartFolders, Watch, add_price, change_price, clean_up,
+    find_record, outcome, preflight, read_prices,
 };
+use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::transform::{
     JobOutcome, JobProgress, JobQuery, JobRecord, Leftover, Price, PriceChange, PriceTable, RetryChoice,
     SageMakerAccess, TransformJob, TransformPlan,
 };
+use crate::sagemaker::{self, Poll};
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::{Effects, Shared};
-use crate::window::jobs;
-use crate::window::remote::effects::{failure_of, records};
+use crate::window::remote::effects::{failure_of, records, trouble_text};
 use crate::window::s3::effects::failure;
 use crate::window::state::{Failure, JobId, JobsEffect, JobsEvent, Leftovers, RetryPlan, TaskId, Ticket, WatchEnd};
+use crate::window::{jobs, remote};
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
     let shared = &effects.shared;
@@ -62,15 +63,16 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
 
 fn list(shared: &Arc<Shared>, access: S3Access, query: JobQuery, ticket: Ticket) {
     let is_first = query.page_token.is_none();
-    shared.run_task(
+    remote::effects::run_once(
+        shared,
         "list jobs",
-        ticket,
-        move |shared, ticket| {
-            let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(&access));
-            let page = sagemaker.list_transform_jobs(&query, Some(&ticket.control));
-            page.map_err(|error| failure(shared, &access, error))
+        (access, ticket),
+        failure,
+        move |shared, access, ticket| {
+            let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(access));
+            sagemaker.list_transform_jobs(&query, Some(&ticket.control))
         },
-        move |task, result| JobsEvent::Listed { task, is_first, result },
+        move |_, task, result| JobsEvent::Listed { task, is_first, result },
     );
 }
 
@@ -106,9 +108,9 @@ fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> 
         }
     };
     let last = watch.follow(control, |event| match event {
-        WatchEvent::Progress(progress) => seen(progress),
-        WatchEvent::Trouble { why, again_in } => {
-            let text = format!("{why}. Retry in {} s", again_in.as_secs());
+        Poll::Seen(progress) => seen(progress),
+        Poll::Trouble { why, again_in } => {
+            let text = trouble_text(why, again_in);
             shared.report(JobsEvent::Trouble { id: id.clone(), task, text });
         }
     })?;
@@ -132,16 +134,8 @@ fn run_once<T: Send + 'static>(
     work: impl FnOnce(&Shared, &JobId, &TaskControl) -> Result<T, JobError> + Send + 'static,
     event: impl FnOnce(JobId, TaskId, Result<T, Failure>) -> JobsEvent + Clone + Send + 'static,
 ) {
-    let of_event = id.clone();
-    shared.run_task(
-        name,
-        ticket,
-        move |shared, ticket| {
-            let result = work(shared, &id, &ticket.control);
-            result.map_err(|error| failure_of(shared, &id, error))
-        },
-        move |task, result| event(of_event, task, result),
-    );
+    let work = |shared: &Shared, id: &JobId, ticket: &Ticket| work(shared, id, &ticket.control);
+    remote::effects::run_once(shared, name, (id, ticket), failure_of, work, event);
 }
 
 fn stop(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(), JobError> {
@@ -195,29 +189,18 @@ fn find_leftovers(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<
     Ok(record.map_or(Leftovers::Unrecorded, |record| Leftovers::Recorded(record.left)))
 }
 
-/// Deletes these leftovers; returns what was deleted, for display, and the remaining ones.
+/// Deletes these leftovers.
 fn delete_leftovers(
     shared: &Shared,
     id: &JobId,
     found: &[Leftover],
     control: &TaskControl,
-) -> Result<(String, Vec<Leftover>), JobError> {
+) -> Result<Deleted<Leftover>, JobError> {
     let record = record_of(shared, id, control)?;
     let record = record.filter(|record| record.left == found);
     let record =
         record.ok_or_else(|| JobError::Plan("The job's leftovers have changed; list them again".to_owned()))?;
-    let done = clean_up(&shared.aws, &records(shared), record, control)?;
-    let deleted = match done.deleted.as_slice() {
-        [] => "Nothing was deleted".to_owned(),
-        deleted => {
-            let names: Vec<String> = deleted.iter().map(ToString::to_string).collect();
-            format!("Deleted: {}", names.join(", "))
-        }
-    };
-    let kept = done.kept.iter();
-    let kept: Vec<String> = kept.map(|(left, why)| format!("{left} ({why})")).collect();
-    let said = if kept.is_empty() { deleted } else { format!("{deleted}. Left: {}", kept.join(", ")) };
-    Ok((said, done.kept.into_iter().map(|(left, _)| left).collect()))
+    clean_up(&shared.aws, &records(shared), record, control)
 }
 
 fn read_price_table(shared: &Arc<Shared>) {

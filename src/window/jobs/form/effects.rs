@@ -11,19 +11,12 @@ use crate::sagemaker::spec::transform::{ImagesInside, ManifestPlan, SageMakerAcc
 use crate::tasks::TaskControl;
 use crate::window::effects::Shared;
 use crate::window::jobs::effects::start_plan;
+use crate::window::remote;
 use crate::window::remote::effects::{failure_of_job, model_source, records};
 use crate::window::state::{FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEvent, Ticket};
 
 pub(crate) fn check(shared: &Arc<Shared>, request: JobRequest, ticket: Ticket) {
-    shared.run_task(
-        "check a job",
-        ticket,
-        move |shared, ticket| {
-            let checked = check_request(shared, request, &ticket.control);
-            checked.map(Box::new).map_err(|error| failure_of_job(&error))
-        },
-        JobsEvent::Checked,
-    );
+    remote::effects::check(shared, "check a job", (request, ticket), check_request, JobsEvent::Checked);
 }
 
 fn check_request(

@@ -172,7 +172,7 @@ fn measured(state: &State, draft: &JobDraft) -> Vec<(f64, String)> {
         }
         _ => None,
     };
-    let of_jobs = state.remote.known.iter().rev().filter_map(|job| {
+    let of_jobs = state.remote.jobs.known.iter().rev().filter_map(|job| {
         let progress = job.progress.as_ref()?;
         let spec = &progress.job.spec;
         let is_such = spec.instance_type == draft.spec.instance_type.trim();

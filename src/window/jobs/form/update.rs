@@ -82,7 +82,7 @@ pub(crate) fn started(state: &mut State, task: TaskId, result: Result<JobId, Fai
     if let Some(id) = remote::update::started::<JobDraft, _>(state, task, result, said) {
         if state.overlay == Overlay::StartJob {
             state.overlay = Overlay::Jobs;
-            state.remote.open = Some(id.clone());
+            state.remote.jobs.open = Some(id.clone());
         }
         jobs::update::watch(state, &id);
     }

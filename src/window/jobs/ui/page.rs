@@ -5,7 +5,7 @@ use std::time::Duration;
 use eframe::egui::{Button, CollapsingHeader, Label, ProgressBar, ScrollArea, TextStyle, Ui};
 use strum::VariantArray;
 
-use crate::domain::{S3Place, Utc};
+use crate::domain::{S3Place, Utc, counted};
 use crate::sagemaker::spec::output_mapping::ReadingRequest;
 use crate::sagemaker::spec::transform::{
     DEFAULT_PAYLOAD_MB, InputObjects, JobOutcome, JobPhase, JobProgress, Leftover, RetryChoice, TransformJob,
@@ -14,16 +14,16 @@ use crate::sagemaker::spec::transform::{
 use crate::tasks::now_ms;
 use crate::window::jobs::ui::prices::{PriceMemory, keep_price_ui, price_problem_ui};
 use crate::window::jobs::ui::status_sign;
-use crate::window::remote::ui::log_lines_ui;
+use crate::window::remote::ui::{ConfirmedButton, log_lines_ui, page_name_ui, watch_problems_ui};
 use crate::window::state::{
-    Action, BrowseCommand, Commands, Failure, JobId, JobsCommand, KnownJob, Leftovers, Loadable, OutputsAt,
-    OutputsCommand, OutputsRequest, RetryPlan, State,
+    Action, BrowseCommand, Commands, JobId, JobsCommand, KnownJob, Leftovers, Loadable, OutputsAt, OutputsCommand,
+    OutputsRequest, RetryPlan, State,
 };
 use crate::window::ui::form::{preflight_ui, price_ui};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, command_button_ui, copy_sign_in_ui, ends_ui, grouped, human_duration, key_value_ui, message_ui,
-    note_ui, primary_button, strong, waiting_ui,
+    Tone, banner_ui, command_button_ui, grouped, human_duration, key_value_ui, message_ui, note_ui, primary_button,
+    strong, waiting_ui,
 };
 
 const FAILED_HEIGHT: f32 = 140.0;
@@ -56,9 +56,9 @@ pub(crate) fn page_ui(
         .auto_shrink(false)
         .show(ui, |ui| {
             name_ui(ui, state, job, commands);
-            failure_ui(ui, job, commands);
+            watch_problems_ui(ui, &job.watch, None, commands);
             let Some(progress) = &job.progress else {
-                if job.watching.is_some() {
+                if job.watch.task.is_some() {
                     waiting_ui(ui, "Asking AWS about the job…");
                 }
                 return;
@@ -76,12 +76,8 @@ pub(crate) fn page_ui(
 }
 
 fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Commands) {
-    let name_ui = |ui: &mut Ui, _: &mut _| {
-        let name = strong(job.id.name.as_str()).size(15.0);
-        ui.add(Label::new(name).truncate());
-    };
-    ends_ui(ui, "job name", commands, name_ui, |ui, commands| {
-        if job.watching.is_some() {
+    page_name_ui(ui, &job.id.name, commands, |ui, commands| {
+        if job.watch.task.is_some() {
             let stop = ui.button("Stop watching");
             let stop = stop.on_hover_text("The job keeps running");
             if stop.clicked() {
@@ -103,27 +99,13 @@ fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Commands) 
     });
 }
 
-fn failure_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Commands) {
-    if let Some(trouble) = &job.trouble {
-        message_ui(ui, Tone::Warning, trouble);
-    }
-    if let Some(Failure::Failed { message, .. }) = &job.failure {
-        banner_ui(ui, Tone::Error, message, |ui| {
-            copy_sign_in_ui(ui, job.failure.as_ref(), commands);
-        });
-    }
-}
-
 /// Problems that must not be overlooked. Images that a retry has predicted are no longer missing.
 fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
     let missing = match outcome {
         Some(outcome) => outcome.failed.len() as u64,
         None => progress.missing().unwrap_or_default(),
     };
-    let missing_text = match missing {
-        1 => "1 image has no output".to_owned(),
-        count => format!("{} images have no output", grouped(count as usize)),
-    };
+    let missing_text = counted(missing, "image has no output", "images have no output");
     if progress.is_short() && missing > 0 {
         let text = format!("{missing_text}, although SageMaker reports this job as completed. See the reasons below");
         message_ui(ui, Tone::Error, &text);
@@ -244,25 +226,15 @@ fn actions_ui(
         return;
     }
     ui.add_space(4.0);
-    if memory.stopping.as_ref() != Some(&job.id) {
-        let stop = ui.add_enabled(job.stopping.is_none(), Button::new("Stop the job…"));
-        if stop.clicked() {
-            memory.stopping = Some(job.id.clone());
-        }
-        return;
+    let stop = ConfirmedButton {
+        label: "Stop the job…",
+        question: "Stop this job? Existing outputs are kept. Images without an output can be resent",
+        yes: "Stop it",
+        no: "Keep running",
+    };
+    if stop.ui(ui, &mut memory.stopping, &job.id, job.stopping.is_none()) {
+        commands.push(JobsCommand::Stop(job.id.clone()));
     }
-    let message = "Stop this job? Existing outputs are kept. Images without an output can be resent";
-    banner_ui(ui, Tone::Warning, message, |ui| {
-        ui.horizontal(|ui| {
-            if ui.button("Stop it").clicked() {
-                commands.push(JobsCommand::Stop(job.id.clone()));
-                memory.stopping = None;
-            }
-            if ui.button("Keep running").clicked() {
-                memory.stopping = None;
-            }
-        });
-    });
 }
 
 /// The button that opens the outputs as a run over the open images.
@@ -370,10 +342,8 @@ fn known_outcome_ui(
         return;
     }
     ui.add_space(4.0);
-    ui.label(strong(match outcome.failed.len() {
-        1 => "1 image has no output".to_owned(),
-        count => format!("{} images have no output", grouped(count)),
-    }));
+    let failed = outcome.failed.len() as u64;
+    ui.label(strong(counted(failed, "image has no output", "images have no output")));
     for retry in outcome.retries.iter().filter(|retry| retry.predicted > 0) {
         ui.label(predicted_by_retry(retry.predicted, &retry.job_name));
     }
@@ -566,22 +536,13 @@ fn known_left_ui(ui: &mut Ui, job: &KnownJob, left: &[Leftover], memory: &mut Pa
         ui.spinner();
         return;
     }
-    if memory.cleaning.as_ref() != Some(&job.id) {
-        if ui.button("Delete these…").clicked() {
-            memory.cleaning = Some(job.id.clone());
-        }
-        return;
+    let delete = ConfirmedButton {
+        label: "Delete these…",
+        question: "The job can then no longer be retried with this model. Images and outputs are kept",
+        yes: "Delete them",
+        no: "Keep them",
+    };
+    if delete.ui(ui, &mut memory.cleaning, &job.id, true) {
+        commands.push(JobsCommand::DeleteLeftovers(job.id.clone()));
     }
-    let message = "The job can then no longer be retried with this model. Images and outputs are kept";
-    banner_ui(ui, Tone::Warning, message, |ui| {
-        ui.horizontal(|ui| {
-            if ui.button("Delete them").clicked() {
-                commands.push(JobsCommand::DeleteLeftovers(job.id.clone()));
-                memory.cleaning = None;
-            }
-            if ui.button("Keep them").clicked() {
-                memory.cleaning = None;
-            }
-        });
-    });
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::{command, event};
 use crate::domain::S3Access;
+use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{EndpointConfig, EndpointPlan, EndpointRecord, EndpointStatus, default_ami};
 use crate::sagemaker::spec::transform::{ModelSource, Preflight, SageMakerAccess};
 use crate::window::state::{
-    Action, DeletionCause, Effect, EndpointDeletion, EndpointDraft, EndpointId, EndpointPresence, EndpointsCommand,
-    EndpointsEffect, EndpointsEvent, Event, Failure, FormCheck, KnownEndpoint, Overlay, State, TaskId, TaskOutcome,
-    TaskSignal,
+    Action, DeletionCause, Effect, EndpointDraft, EndpointId, EndpointPresence, EndpointsCommand, EndpointsEffect,
+    EndpointsEvent, Event, Failure, FormCheck, KnownEndpoint, Overlay, State, TaskId, TaskOutcome, TaskSignal,
 };
 
 fn record() -> EndpointRecord {
@@ -26,12 +26,12 @@ fn read(state: &mut State, records: Vec<EndpointRecord>, due: Vec<EndpointId>) -
 }
 
 fn known(state: &State) -> &KnownEndpoint {
-    state.remote.endpoints.get(&id()).expect("it is known")
+    state.remote.endpoints.all.get(&id()).expect("it is known")
 }
 
 /// Reports a poll.
 fn see(state: &mut State, presence: EndpointPresence) {
-    let task = known(state).watching.expect("it is watched");
+    let task = known(state).watch.task.expect("it is watched");
     let endpoint = match presence {
         EndpointPresence::Present(endpoint) => Some(endpoint),
         EndpointPresence::Unknown | EndpointPresence::Absent => None,
@@ -40,7 +40,7 @@ fn see(state: &mut State, presence: EndpointPresence) {
 }
 
 fn end_watching(state: &mut State) {
-    let task = known(state).watching.expect("it is watched");
+    let task = known(state).watch.task.expect("it is watched");
     event(state, Event::Endpoints(EndpointsEvent::WatchEnded(id(), task, Ok(()))));
 }
 
@@ -48,7 +48,7 @@ fn deleting(state: &State) -> TaskId {
     known(state).deleting.expect("it is being deleted")
 }
 
-fn end_deletion(state: &mut State, result: Result<EndpointDeletion, Failure>) {
+fn end_deletion(state: &mut State, result: Result<Deleted, Failure>) {
     let task = deleting(state);
     event(
         state,
@@ -125,7 +125,7 @@ fn due_endpoint_is_deleted_once_and_failure_reported() {
     assert_eq!(state.problems.len(), 1);
 
     read(&mut state, vec![record()], vec![id()]);
-    let done = EndpointDeletion { deleted: vec!["endpoint cats".to_owned()], kept: Vec::new() };
+    let done = Deleted { deleted: vec!["endpoint cats".to_owned()], kept: Vec::new() };
     end_deletion(&mut state, Ok(done));
     let text = notice(&mut state).expect("it is done");
     assert!(text.contains("Deleted: endpoint cats"), "{text}");
@@ -139,7 +139,7 @@ fn endpoint_being_deleted_by_sagemaker_stays_deleted() {
     let mut state = State::default();
     read(&mut state, vec![record()], vec![id()]);
     let kept = vec![("model cats".to_owned(), "it is in use".to_owned())];
-    end_deletion(&mut state, Ok(EndpointDeletion { deleted: vec!["endpoint cats".to_owned()], kept }));
+    end_deletion(&mut state, Ok(Deleted { deleted: vec!["endpoint cats".to_owned()], kept }));
     notice(&mut state);
     command(&mut state, EndpointsCommand::ConfirmDeletion(id()));
     for presence in [EndpointPresence::example(EndpointStatus::Deleting), EndpointPresence::Absent] {

@@ -106,8 +106,8 @@ fn progress(status: TransformStatus, inputs: u64, outputs: u64) -> Box<JobProgre
 /// Opens a job for the first time; returns the task that watches it.
 fn watched(state: &mut State, id: &JobId) -> TaskId {
     command(state, Command::Jobs(JobsCommand::Open(id.clone())));
-    let job = state.remote.job(id).expect("its page is there");
-    job.watching.expect("it is watched")
+    let job = state.remote.jobs.get(id).expect("its page is there");
+    job.watch.task.expect("it is watched")
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn only_a_valid_checked_plan_starts() {
     let effects = event(&mut state, JobsEvent::Started(task, Ok(id("cats-1"))));
     assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
     assert_eq!(state.overlay, Overlay::Jobs);
-    assert_eq!(state.remote.open, Some(id("cats-1")));
+    assert_eq!(state.remote.jobs.open, Some(id("cats-1")));
     // The next form starts with the values of this one, with another name.
     command(&mut state, Action::StartJob);
     assert_eq!(state.remote.job_form.draft.model.role, draft.model.role);
@@ -250,9 +250,9 @@ fn jobs_are_paged_and_late_pages_dropped() {
     let (second, token) = task_of(&command(&mut state, JobsCommand::ListMore));
     assert_eq!(token.as_deref(), Some("more"));
     event(&mut state, listed(second, false, page("b", None)));
-    let names: Vec<&str> = state.remote.list.rows.iter().map(|job| job.name.as_str()).collect();
+    let names: Vec<&str> = state.remote.jobs.list.rows.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
-    assert_eq!(state.remote.list.next, None);
+    assert_eq!(state.remote.jobs.list.next, None);
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn retry_job_is_watched_instead() {
     let retry = Command::Jobs(JobsCommand::PlanRetry(id.clone(), RetryChoice::NotRefused));
     assert!(!has!(command(&mut state, retry.clone()), Effect::Jobs(JobsEffect::PlanRetry { .. })));
     command(&mut state, JobsCommand::FindOutcome(id.clone()));
-    let Loadable::Loading(task) = state.remote.job(&id).unwrap().outcome else {
+    let Loadable::Loading(task) = state.remote.jobs.get(&id).unwrap().outcome else {
         panic!("it is looked for");
     };
     let outcome = JobOutcome {
@@ -306,7 +306,7 @@ fn retry_job_is_watched_instead() {
         assert!(
             has!(command(state, retry.clone()), Effect::Jobs(JobsEffect::PlanRetry { id, .. }) if id.name == "cats-1")
         );
-        let Loadable::Loading(task) = state.remote.job(&id).unwrap().retry else {
+        let Loadable::Loading(task) = state.remote.jobs.get(&id).unwrap().retry else {
             panic!("it is planned");
         };
         let planned = Event::Jobs(JobsEvent::RetryPlanned(id.clone(), task, Ok(Box::new(retry_plan(grade)))));
@@ -323,11 +323,11 @@ fn retry_job_is_watched_instead() {
             if plan.spec.job_name == "cats-2"));
     // Nor twice.
     assert!(!has!(command(&mut state, start), Effect::Jobs(JobsEffect::StartRetry { .. })));
-    let task = state.remote.job(&id).unwrap().retrying.unwrap();
+    let task = state.remote.jobs.get(&id).unwrap().retrying.unwrap();
     let result = Ok("cats-2".to_owned());
     let effects = event(&mut state, JobsEvent::RetryStarted(id.clone(), task, result));
     assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
-    assert_eq!(state.remote.open.as_ref().unwrap().name, "cats-2");
+    assert_eq!(state.remote.jobs.open.as_ref().unwrap().name, "cats-2");
 }
 
 fn retry_plan(grade: CheckGrade) -> RetryPlan {
@@ -363,7 +363,7 @@ fn only_listed_leftovers_are_deleted() {
     let delete = Command::Jobs(JobsCommand::DeleteLeftovers(id.clone()));
     assert!(!has!(command(&mut state, delete.clone()), Effect::Jobs(JobsEffect::DeleteLeftovers { .. })));
     command(&mut state, JobsCommand::FindLeftovers(id.clone()));
-    let Loadable::Loading(task) = state.remote.job(&id).unwrap().left else {
+    let Loadable::Loading(task) = state.remote.jobs.get(&id).unwrap().left else {
         panic!("it is looked for");
     };
     let left = vec![Leftover::Model("cats-1".to_owned())];
@@ -385,15 +385,15 @@ fn watched_jobs_resume_after_a_restart() {
     let start = Command::Start { source: None, model: None };
     let effects = command(&mut state, start);
     assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
-    let task = state.remote.job(&id).unwrap().watching.unwrap();
+    let task = state.remote.jobs.get(&id).unwrap().watch.task.unwrap();
     let failure = Failure::Failed { message: "The sign-in is over".to_owned(), renewal: None };
     event(&mut state, JobsEvent::WatchEnded { id: id.clone(), task, end: WatchEnd::Failed(failure) });
-    assert!(state.remote.job(&id).unwrap().failure.is_some());
+    assert!(state.remote.jobs.get(&id).unwrap().watch.failure.is_some());
     // The job itself continues, so the next start watches it as well.
     assert!(state.settings.watched_jobs.contains(&id));
     let effects = command(&mut state, JobsCommand::Watch(id.clone()));
     assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
-    assert!(state.remote.job(&id).unwrap().failure.is_none());
+    assert!(state.remote.jobs.get(&id).unwrap().watch.failure.is_none());
 }
 
 #[test]

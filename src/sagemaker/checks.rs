@@ -1,0 +1,120 @@
+//! Checks of a plan before it costs money, for jobs and endpoints.
+
+use super::jobs::JobError;
+use super::spec::transform::{
+    Check, CheckGrade, CheckPoint, FieldProblem, InstanceType, ModelSource, Preflight, Price, PriceTable,
+};
+use crate::aws::AwsErrorKind;
+use crate::tasks::Cancelled;
+
+/// The value or the error; cancellation ends the preflight.
+pub(crate) fn unless_cancelled<T>(result: Result<T, JobError>) -> Result<Result<T, JobError>, Cancelled> {
+    match result {
+        Err(JobError::Cancelled) => Err(Cancelled),
+        result => Ok(result),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    SageMaker,
+    S3,
+}
+
+#[derive(Default)]
+pub(crate) struct Checks {
+    pub(crate) found: Vec<Check>,
+    /// The services that do not respond, or not with these credentials.
+    pub(crate) outages: Vec<Service>,
+}
+
+impl Checks {
+    pub(crate) fn ok(&mut self, point: CheckPoint, finding: impl Into<String>) {
+        self.add(point, CheckGrade::Ok, finding, "");
+    }
+
+    pub(crate) fn warning(&mut self, point: CheckPoint, finding: impl Into<String>, advice: impl Into<String>) {
+        self.add(point, CheckGrade::Warning, finding, advice);
+    }
+
+    pub(crate) fn problem(&mut self, point: CheckPoint, finding: impl Into<String>, advice: impl Into<String>) {
+        self.add(point, CheckGrade::Problem, finding, advice);
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        point: CheckPoint,
+        grade: CheckGrade,
+        finding: impl Into<String>,
+        advice: impl Into<String>,
+    ) {
+        self.found.push(Check { point, grade, finding: finding.into(), advice: advice.into() });
+    }
+
+    /// Reports a failed request. An outage is reported once: later requests fail for the same reason, and no advice
+    /// about their objects would help.
+    pub(crate) fn failed(&mut self, point: CheckPoint, service: Service, error: &JobError, advice: &str) {
+        if !error.aws_kind().is_some_and(AwsErrorKind::is_outage) {
+            return self.problem(point, error.to_string(), advice);
+        }
+        if !self.outages.contains(&service) {
+            self.outages.push(service);
+            self.problem(point, error.to_string(), "");
+        }
+    }
+
+    /// Names, ranges and lengths: the problems of the resource, and those of a new model. Role and container are checked
+    /// separately.
+    pub(crate) fn limits(&mut self, mut problems: Vec<FieldProblem>, model: &ModelSource) {
+        if let ModelSource::New { spec, .. } = model {
+            // Both can have the same tags.
+            let more = spec.problems_of_details().into_iter().filter(|problem| !problems.contains(problem));
+            problems.extend(more.collect::<Vec<_>>());
+        }
+        if problems.is_empty() {
+            self.ok(CheckPoint::Limits, "All are within SageMaker's limits");
+        }
+        for problem in problems {
+            self.problem(CheckPoint::Limits, format!("The {problem}"), "");
+        }
+    }
+
+    /// The instance type with this name, or a problem.
+    pub(crate) fn known_instance<'n>(&mut self, name: &'n str) -> Option<InstanceType<'n>> {
+        let instance = InstanceType::parse(name);
+        if instance.is_none() {
+            self.problem(
+                CheckPoint::Instance,
+                format!("“{name}” is not an instance type"),
+                "Instance types look like ml.m5.xlarge",
+            );
+        }
+        instance
+    }
+
+    pub(crate) fn into_preflight(mut self) -> Preflight {
+        self.found.sort_by_key(|check| check.point);
+        Preflight { checks: self.found, ..Preflight::default() }
+    }
+}
+
+/// The hourly price of an instance, from the user or the price table.
+pub(crate) struct KnownPrice {
+    pub(crate) usd_per_hour: f64,
+    pub(crate) source: String,
+}
+
+impl KnownPrice {
+    pub(crate) fn find(
+        given: Option<f64>,
+        prices: &PriceTable,
+        instance_type: &str,
+        region: Option<&str>,
+    ) -> Option<Self> {
+        if let Some(usd_per_hour) = given {
+            return Some(Self { usd_per_hour, source: "as given".to_owned() });
+        }
+        let Price { usd_per_hour, source, date, .. } = prices.find(instance_type, region)?;
+        Some(Self { usd_per_hour: *usd_per_hour, source: format!("of {date}, from {source}") })
+    }
+}

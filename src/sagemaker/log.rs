@@ -1,0 +1,106 @@
+//! Container logs in CloudWatch: those of a job as they grow, and the end of an endpoint's.
+
+use std::collections::BTreeMap;
+
+use super::spec::log_events::{LogEvent, LogFrom};
+use super::spec::transform::LogLine;
+use crate::aws::{AwsError, SageMaker};
+use crate::tasks::TaskControl;
+
+/// The log group of all jobs.
+const JOBS: &str = "/aws/sagemaker/TransformJobs";
+/// The suffix of the stream that SageMaker itself writes.
+const DATA_LOG: &str = "data-log";
+
+/// The log streams of our only variant, and of the default one in AWS's console.
+const VARIANT: &str = "AllTraffic/";
+/// The number of newest streams of an endpoint: the last instances show what is wrong.
+const LAST_STREAMS: usize = 3;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogKind {
+    /// The log of the containers: the output of the model's handler and its server.
+    Container,
+    /// SageMaker's own log about failed objects.
+    Data,
+}
+
+/// Reads the growing logs of a job: each line once.
+pub struct LogReader {
+    job_name: String,
+    kind: LogKind,
+    /// Where to start reading each stream.
+    from: LogFrom,
+    /// The tokens by stream name.
+    tokens: BTreeMap<String, String>,
+}
+
+impl LogReader {
+    pub fn new(job_name: impl Into<String>, kind: LogKind) -> Self {
+        Self { job_name: job_name.into(), kind, from: LogFrom::Beginning, tokens: BTreeMap::new() }
+    }
+
+    /// Skips everything before the newest lines of each stream: days of log are not read for the sake of its end.
+    pub fn from_newest(self, lines: u32) -> Self {
+        Self { from: LogFrom::Newest(lines), ..self }
+    }
+
+    /// The lines since the last call, oldest first. Empty if there is no log yet.
+    pub fn read(&mut self, sagemaker: &SageMaker, control: &TaskControl) -> Result<Vec<LogLine>, AwsError> {
+        let prefix = format!("{}/", self.job_name);
+        let mut lines = Vec::new();
+        for stream in sagemaker.log_streams(JOBS, &prefix, Some(control))? {
+            let is_data_log = stream.name.ends_with(DATA_LOG);
+            if is_data_log != (self.kind == LogKind::Data) {
+                continue;
+            }
+            loop {
+                let token = self.tokens.get(&stream.name).cloned();
+                let from = token.clone().map_or(self.from.clone(), LogFrom::After);
+                let page = sagemaker.log_events(JOBS, &stream.name, from, Some(control))?;
+                lines.extend(lines_of(page.events, &stream.name, &prefix));
+                let is_end = page.next.is_empty() || token.as_ref() == Some(&page.next);
+                if !page.next.is_empty() {
+                    self.tokens.insert(stream.name.clone(), page.next);
+                }
+                if is_end {
+                    break;
+                }
+            }
+        }
+        // A stable sort keeps the lines of one stream in order.
+        lines.sort_by_key(|line| line.at_ms);
+        Ok(lines)
+    }
+}
+
+/// The last lines of an endpoint's log, at most this many (`1..=10_000`), oldest first. Empty if nothing was written
+/// yet.
+pub fn endpoint_log_tail(
+    sagemaker: &SageMaker,
+    name: &str,
+    lines: u32,
+    control: &TaskControl,
+) -> Result<Vec<LogLine>, AwsError> {
+    let group = format!("/aws/sagemaker/Endpoints/{name}");
+    let mut streams = sagemaker.log_streams(&group, VARIANT, Some(control))?;
+    streams.sort_by_key(|stream| std::cmp::Reverse(stream.last_event_ms));
+    let mut tail = Vec::new();
+    for stream in streams.iter().take(LAST_STREAMS) {
+        let page = sagemaker.log_events(&group, &stream.name, LogFrom::Newest(lines), Some(control))?;
+        tail.extend(lines_of(page.events, &stream.name, VARIANT));
+    }
+    tail.sort_by_key(|line| line.at_ms);
+    let too_many = tail.len().saturating_sub(lines as usize);
+    tail.drain(..too_many);
+    Ok(tail)
+}
+
+fn lines_of(events: Vec<LogEvent>, stream: &str, prefix: &str) -> impl Iterator<Item = LogLine> {
+    let stream = stream.strip_prefix(prefix).unwrap_or(stream);
+    events.into_iter().map(move |event| LogLine {
+        at_ms: event.at_ms,
+        stream: stream.to_owned(),
+        message: event.message.trim_end().to_owned(),
+    })
+}
