@@ -636,8 +636,8 @@ fn set_resize(card: &mut Value, path: &str, value: &Value) -> Option<()> {
 mod tests {
     use super::*;
     use crate::domain::{
-        CellPoint, CenterCrop, Columns, DetectionOutput, ElementType, Grid, GridCoding, ImageInput, Layout, ModelCard,
-        ModelTask, OutputConvention,
+        CenterCrop, Columns, DetectionOutput, ElementType, Grid, GridCoding, ImageInput, Layout, ModelCard, ModelTask,
+        OutputConvention,
     };
 
     /// A card for each resize rule, and for each kind of output.
@@ -646,14 +646,7 @@ mod tests {
         let stretch = ResizeRule::Stretch { width: 8, height: 8, crop: Some(crop) };
         let rules = ResizeRule::stretch(8, 8).of_each_kind().into_iter().chain([stretch]);
         let classes = OutputConvention::for_predictions(ModelTask::Classification);
-        let codings = [
-            GridCoding::Offsets {},
-            GridCoding::DistanceBins { bins: 8, point: CellPoint::Center },
-            GridCoding::Distances { anchors: 2, point: CellPoint::Center },
-            GridCoding::Anchors { sizes: vec![[10.0, 13.0]] },
-            GridCoding::Priors { sizes: vec![[16.0, 16.0]] },
-        ];
-        let boxes = codings.map(|coding| {
+        let boxes = GridCoding::of_each_kind().map(|coding| {
             OutputConvention::Detection(DetectionOutput {
                 labels: None,
                 angle: Some(Columns::whole("angles")),

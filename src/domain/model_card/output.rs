@@ -395,6 +395,25 @@ impl GridCoding {
     /// Priors of three levels in the configuration of `biubug6/Pytorch_Retinaface` (`data/config.py`, `min_sizes`), in
     /// pixels.
     pub const RETINA_FACE_PRIORS: [[f32; 2]; 6] = [[16.0; 2], [32.0; 2], [64.0; 2], [128.0; 2], [256.0; 2], [512.0; 2]];
+
+    /// One of each kind, with the numbers of its best-known exporter.
+    pub fn of_each_kind() -> [Self; 5] {
+        [
+            Self::Offsets {},
+            Self::DistanceBins { bins: 8, point: CellPoint::Center },
+            Self::Distances { anchors: 2, point: CellPoint::TopLeft },
+            Self::Anchors { sizes: Self::YOLOV5_ANCHORS.to_vec() },
+            Self::Priors { sizes: Self::RETINA_FACE_PRIORS.to_vec() },
+        ]
+    }
+
+    /// The format of decoded boxes.
+    pub fn box_format(&self) -> BoxFormat {
+        match self {
+            Self::Offsets {} | Self::Anchors { .. } | Self::Priors { .. } => BoxFormat::Cxcywh,
+            Self::DistanceBins { .. } | Self::Distances { .. } => BoxFormat::Xyxy,
+        }
+    }
 }
 
 /// The point of a cell that distances start from.

@@ -215,22 +215,18 @@ fn check_detection(output: &DetectionOutput) -> Result<(), FieldError> {
 
 fn check_grid(grid: &Grid, output: &DetectionOutput) -> Result<(), FieldError> {
     require(!grid.strides.is_empty(), "output.detection.grid.strides", "must have a stride for each level")?;
-    let format = match &grid.coding {
-        GridCoding::Offsets {} => BoxFormat::Cxcywh,
-        GridCoding::DistanceBins { .. } | GridCoding::Distances { .. } => BoxFormat::Xyxy,
-        GridCoding::Anchors { sizes } | GridCoding::Priors { sizes } => {
-            let levels = grid.strides.len();
-            require(
-                !sizes.is_empty() && sizes.len().is_multiple_of(levels),
-                match grid.coding {
-                    GridCoding::Anchors { .. } => "output.detection.grid.coding.anchors.sizes",
-                    _ => "output.detection.grid.coding.priors.sizes",
-                },
-                &format!("must have the same number of sizes for each of the {levels} strides"),
-            )?;
-            BoxFormat::Cxcywh
-        }
-    };
+    if let GridCoding::Anchors { sizes } | GridCoding::Priors { sizes } = &grid.coding {
+        let levels = grid.strides.len();
+        require(
+            !sizes.is_empty() && sizes.len().is_multiple_of(levels),
+            match grid.coding {
+                GridCoding::Anchors { .. } => "output.detection.grid.coding.anchors.sizes",
+                _ => "output.detection.grid.coding.priors.sizes",
+            },
+            &format!("must have the same number of sizes for each of the {levels} strides"),
+        )?;
+    }
+    let format = grid.coding.box_format();
     require(
         output.box_format == format && output.box_space == BoxSpace::ModelPixels,
         "output.detection.grid",

@@ -21,19 +21,8 @@ pub enum ExportCommand {
     SetEvaluationFormat(EvaluationFormat),
     /// Chooses the target of the open export dialog.
     PickTarget,
+    /// Exports what the open dialog is for: the predictions or the evaluation of the run on screen, or the comparison.
     Start {
-        path: PathBuf,
-        /// Whether to replace an existing file or folder of this name.
-        replaces: bool,
-    },
-    /// The comparison on screen.
-    StartComparison {
-        path: PathBuf,
-        /// Whether to replace an existing file or folder of this name.
-        replaces: bool,
-    },
-    /// The evaluation of the run on screen, at the filters on screen.
-    StartEvaluation {
         path: PathBuf,
         /// Whether to replace an existing file or folder of this name.
         replaces: bool,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{Button, Context, Frame, Label, ProgressBar, RichText, ScrollArea, TextEdit, Ui, vec2};
+use eframe::egui::{Button, Context, Frame, Label, ProgressBar, RichText, ScrollArea, Ui, vec2};
 use strum::VariantArray;
 
 use crate::domain::{ModelTask, SampleUri};
@@ -14,11 +14,12 @@ use crate::window::state::{
     BrowseCommand, Command, Commands, ExportCommand, ExportScope, Exported, Loadable, Overlay, State, TaskId,
     TaskSignal,
 };
-use crate::window::ui::dialog::dialog_ui;
+use crate::window::ui::dialog::{dialog_ui, heading_ui};
+use crate::window::ui::field::Field;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
     Tone, box_count, checkbox_ui, command_button_ui, ends_ui, enter_pressed, focus_whole_text, grouped, message_ui,
-    note_ui, primary_button, radio_ui, strong,
+    note_ui, primary_button_ui, radio_ui, strong,
 };
 
 const WIDTH: f32 = 600.0;
@@ -78,10 +79,14 @@ pub(crate) fn export_ui(ctx: &Context, state: &State, memory: &mut ExportMemory,
         }
     }
     target.follow(state);
-    dialog_ui(ctx, "export", WIDTH, Command::CLOSE_OVERLAY, commands, |ui, commands| match state.overlay {
-        Overlay::ExportComparison => comparison_ui(ui, state, target, commands),
-        Overlay::ExportEvaluation => evaluation_ui(ui, state, target, commands),
-        _ => contents_ui(ui, state, target, commands),
+    dialog_ui(ctx, "export", WIDTH, Command::CLOSE_OVERLAY, commands, |ui, commands| {
+        let is_possible = match state.overlay {
+            Overlay::ExportComparison => comparison_ui(ui, state, commands),
+            Overlay::ExportEvaluation => evaluation_ui(ui, state, commands),
+            _ => predictions_ui(ui, state, commands),
+        };
+        let is_entered = target_ui(ui, state, target, commands);
+        confirm_ui(ui, state, target, is_possible, is_entered, commands);
     });
 }
 
@@ -113,7 +118,8 @@ fn with_ending(path: &str, before: Option<&str>, now: Option<&str>) -> String {
     }
 }
 
-fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Commands) {
+/// Returns whether there is something to export.
+fn predictions_ui(ui: &mut Ui, state: &State, commands: &mut Commands) -> bool {
     let task = state.run().map(|run| run.info.card.task);
     let mut options = state.export.options;
     let mut scope = state.export.scope;
@@ -146,15 +152,7 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut C
     if (options, scope) != (state.export.options, state.export.scope) {
         commands.push(ExportCommand::Set(options, scope));
     }
-    let name = match options.format.extension() {
-        Some(_) => "Target file",
-        None => "Target folder",
-    };
-    let is_entered = target_ui(ui, name, target, commands);
-    let is_possible = task.is_some_and(|task| options.format.takes(task)) && scope.len(state) > 0;
-    if let Some(path) = confirmed_ui(ui, state, target, is_possible, is_entered, commands) {
-        commands.push(ExportCommand::Start { path, replaces: target.replaces });
-    }
+    task.is_some_and(|task| options.format.takes(task)) && scope.len(state) > 0
 }
 
 /// “Selected images (3, with 17 boxes)”.
@@ -174,55 +172,44 @@ fn scope_text(state: &State, scope: ExportScope) -> String {
     format!("{} ({images}, with {at_most}{boxes})", scope.into_str())
 }
 
-/// The export of a comparison.
-fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Commands) {
+fn comparison_ui(ui: &mut Ui, state: &State, commands: &mut Commands) -> bool {
     let name = |run| state.runs.get(run).map_or("", |run| run.info.name.as_str());
     let about = state
         .comparing
         .as_ref()
         .map_or_else(String::new, |compared| format!("A: {}\nB: {}", name(compared.left), name(compared.right)));
     heading_ui(ui, "Export comparison", &about);
-    let mut format = state.export.comparison;
-    ui.label(strong("Format"));
-    for &choice in ComparisonFormat::VARIANTS {
-        let text = format!("{}: {}", choice.name(), choice.description());
-        radio_ui(ui, &mut format, choice, text);
-    }
-    if format != state.export.comparison {
+    let formats = ComparisonFormat::VARIANTS.iter().map(|&format| (format, format.name(), format.description()));
+    if let Some(format) = format_ui(ui, state.export.comparison, formats) {
         commands.push(ExportCommand::SetComparisonFormat(format));
     }
-    let is_entered = target_ui(ui, "Target file", target, commands);
-    if let Some(path) = confirmed_ui(ui, state, target, true, is_entered, commands) {
-        commands.push(ExportCommand::StartComparison { path, replaces: target.replaces });
-    }
+    true
 }
 
-/// The export of an evaluation.
-fn evaluation_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Commands) {
+fn evaluation_ui(ui: &mut Ui, state: &State, commands: &mut Commands) -> bool {
     let run = state.run().map_or("", |run| run.info.name.as_str());
     let truth = state.evaluating.as_ref().map(|evaluating| evaluating.at.name()).unwrap_or_default();
     let about = format!("Run “{run}” against the ground truth {truth}, evaluated with the current filters");
     heading_ui(ui, "Export evaluation", &about);
-    let mut format = state.export.evaluation;
-    ui.label(strong("Format"));
-    for &choice in EvaluationFormat::VARIANTS {
-        let text = format!("{}: {}", choice.name(), choice.description());
-        radio_ui(ui, &mut format, choice, text);
-    }
-    if format != state.export.evaluation {
+    let formats = EvaluationFormat::VARIANTS.iter().map(|&format| (format, format.name(), format.description()));
+    if let Some(format) = format_ui(ui, state.export.evaluation, formats) {
         commands.push(ExportCommand::SetEvaluationFormat(format));
     }
-    let name = if format.extension().is_some() { "Target file" } else { "Target folder" };
-    let is_entered = target_ui(ui, name, target, commands);
-    if let Some(path) = confirmed_ui(ui, state, target, true, is_entered, commands) {
-        commands.push(ExportCommand::StartEvaluation { path, replaces: target.replaces });
-    }
+    true
 }
 
-fn heading_ui(ui: &mut Ui, title: &str, about: &str) {
-    ui.label(strong(title).size(18.0));
-    note_ui(ui, about);
-    ui.add_space(8.0);
+/// The formats with their names and descriptions. Returns the chosen one if it is another.
+fn format_ui<F: Copy + PartialEq>(
+    ui: &mut Ui,
+    now: F,
+    formats: impl Iterator<Item = (F, &'static str, &'static str)>,
+) -> Option<F> {
+    let mut chosen = now;
+    ui.label(strong("Format"));
+    for (format, name, description) in formats {
+        radio_ui(ui, &mut chosen, format, format!("{name}: {description}"));
+    }
+    (chosen != now).then_some(chosen)
 }
 
 /// The formats in a list; those that do not fit the model's predictions are disabled.
@@ -284,19 +271,17 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
 }
 
 /// Returns whether Enter was pressed in the field.
-fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Commands) -> bool {
+fn target_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Commands) -> bool {
+    let name = if state.export_extension().is_some() { "Target file" } else { "Target folder" };
     let mut is_entered = false;
     ui.add_space(8.0);
     ui.label(strong(name));
     let field_ui = |ui: &mut Ui, _: &mut _| {
-        let field = ui.add(
-            TextEdit::singleline(&mut target.path).hint_text("Type a path, or choose one").desired_width(f32::INFINITY),
-        );
+        let field = Field::new(name).hint("Type a path, or choose one").text_ui(ui, &mut target.path);
         if !std::mem::replace(&mut target.has_had_keyboard, true) {
             focus_whole_text(&field, &target.path);
         }
         is_entered = enter_pressed(&field);
-        field.accessible_name(name);
     };
     ends_ui(ui, "target", commands, field_ui, |ui, commands| {
         command_button_ui(ui, "Choose…", commands, || ExportCommand::PickTarget);
@@ -306,21 +291,18 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Comman
     is_entered
 }
 
-/// The path, if the export should start.
-fn confirmed_ui(
+/// The button that starts the export, or its progress.
+fn confirm_ui(
     ui: &mut Ui,
     state: &State,
     target: &mut Target,
     is_possible: bool,
     is_entered: bool,
     commands: &mut Commands,
-) -> Option<PathBuf> {
+) {
     let path = PathBuf::from(target.path.trim());
     match &state.export.stage {
-        Loadable::Loading(task) => {
-            running_ui(ui, state, *task, commands);
-            return None;
-        }
+        Loadable::Loading(task) => return running_ui(ui, state, *task, commands),
         Loadable::Failed(why) if target.tried.as_ref() == Some(&path) => {
             message_ui(ui, Tone::Error, why.message());
             ui.add_space(6.0);
@@ -329,18 +311,15 @@ fn confirmed_ui(
     }
     let is_ready = is_possible && !path.as_os_str().is_empty();
     let is_clicked = ui.horizontal(|ui| {
-        let button = primary_button(ui, "Export now");
-        let export = ui
-            .add_enabled(is_ready, button)
-            .on_disabled_hover_text("Choose a format for this type of model, at least one image, and a target");
+        let missing = "Choose a format for this type of model, at least one image, and a target";
+        let export = primary_button_ui(ui, "Export now", (!is_ready).then_some(missing));
         command_button_ui(ui, "Cancel", commands, || Command::CLOSE_OVERLAY);
         export.clicked()
     });
-    let confirmed = (is_clicked.inner || is_entered && is_ready).then_some(path);
-    if confirmed.is_some() {
-        target.tried.clone_from(&confirmed);
+    if is_clicked.inner || is_entered && is_ready {
+        target.tried = Some(path.clone());
+        commands.push(ExportCommand::Start { path, replaces: target.replaces });
     }
-    confirmed
 }
 
 /// The progress, in place of the buttons while exporting.
@@ -356,7 +335,7 @@ fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Commands)
 
 fn exported_ui(ctx: &Context, exported: &Exported, is_new: bool, commands: &mut Commands) {
     dialog_ui(ctx, "exported", WIDTH, ExportCommand::Dismiss, commands, |ui, commands| {
-        ui.label(strong("Exported").size(18.0));
+        heading_ui(ui, "Exported", "");
         ui.add(Label::new(&exported.summary).wrap());
         if !exported.notes.is_empty() {
             ScrollArea::vertical().max_height(260.0).show(ui, |ui| {

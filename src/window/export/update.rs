@@ -10,7 +10,7 @@ use crate::tasks::ProgressUnit;
 use crate::window::state::{
     BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest, ExportEffect, ExportEvaluationRequest,
     ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, FileRequest, Loadable, Overlay, RequestId,
-    Run, State, TaskId, TaskKind, TaskOutcome,
+    Run, State, TaskId, TaskKind, TaskOutcome, Ticket,
 };
 use crate::window::update::images;
 use crate::window::{evaluation, tasks};
@@ -24,13 +24,7 @@ pub(crate) fn on_command(state: &mut State, command: ExportCommand) {
         ExportCommand::SetComparisonFormat(format) => state.export.comparison = format,
         ExportCommand::SetEvaluationFormat(format) => state.export.evaluation = format,
         ExportCommand::PickTarget => pick_target(state),
-        ExportCommand::StartComparison { path, replaces } => {
-            confirm_comparison(state, path, replaces);
-        }
-        ExportCommand::StartEvaluation { path, replaces } => {
-            confirm_evaluation(state, path, replaces);
-        }
-        ExportCommand::Start { path, replaces } => confirm(state, path, replaces),
+        ExportCommand::Start { path, replaces } => start(state, path, replaces),
         ExportCommand::Dismiss => state.exported = None,
     }
 }
@@ -105,13 +99,36 @@ pub(crate) fn follow(state: &mut State) {
     state.export_boxes.begin(id, basis);
 }
 
-/// Starts an export. `replaces` allows replacing an existing file or folder.
-fn confirm(state: &mut State, mut path: PathBuf, replaces: bool) {
-    let (Some(source), Some(run)) = (state.source.as_ref(), state.run()) else {
-        return;
+/// Starts the export of the open dialog. `replaces` allows replacing an existing file or folder. The path gets the
+/// extension of the format, unless it has one or the format is a folder.
+fn start(state: &mut State, mut path: PathBuf, replaces: bool) {
+    if let (Some(extension), None) = (state.export_extension(), path.extension()) {
+        path.set_extension(extension);
+    }
+    let target = ExportFile { path, replaces };
+    let effect = match state.overlay {
+        Overlay::ExportComparison => comparison(state, target),
+        Overlay::ExportEvaluation => evaluation(state, target),
+        _ => predictions(state, target),
     };
+    if let Some(effect) = effect {
+        state.effects.push(effect);
+    }
+}
+
+/// `total` is the number of images.
+fn begin(state: &mut State, title: String, total: Option<usize>) -> Ticket {
+    let ticket = tasks::update::begin(state, TaskKind::Export, ProgressUnit::Images, title);
+    if let Some(total) = total {
+        ticket.control.set_total(Some(total as u64));
+    }
+    state.export.stage = Loadable::Loading(ticket.id);
+    ticket
+}
+
+fn predictions(state: &mut State, target: ExportFile) -> Option<ExportEffect> {
+    let (source, run) = (state.source.as_ref()?, state.run()?);
     let options = state.export.options;
-    add_extension(&mut path, options.format.extension());
     let ids = state.export.scope.ids(state);
     let samples: Vec<Sample> = ids.iter().filter_map(|id| state.samples.get(*id).cloned()).collect();
     let is_drawn = options.format == ExportFormat::AnnotatedImages;
@@ -124,9 +141,7 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool) {
     let is_report = options.format == ExportFormat::Report;
     let evaluation = is_report.then(|| evaluation::update::request(state, info.id)).flatten();
     let title = format!("Export {} as {}", images(samples.len()), options.format.name());
-    let ticket = tasks::update::begin(state, TaskKind::Export, ProgressUnit::Images, title);
-    ticket.control.set_total(Some(samples.len() as u64));
-    state.export.stage = Loadable::Loading(ticket.id);
+    let ticket = begin(state, title, Some(samples.len()));
     let request = ExportRequest {
         source: source_id,
         source_name,
@@ -136,18 +151,9 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool) {
         samples,
         evaluation,
         truth,
-        target: ExportFile { path, replaces },
+        target,
     };
-    state.effects.push(ExportEffect::Start { request: Box::new(request), ticket });
-}
-
-/// Adds the extension of the format, unless the path has one or the format is a folder.
-fn add_extension(path: &mut PathBuf, extension: Option<&str>) {
-    if let Some(extension) = extension
-        && path.extension().is_none()
-    {
-        path.set_extension(extension);
-    }
+    Some(ExportEffect::Start { request: Box::new(request), ticket })
 }
 
 fn pick_target(state: &mut State) {
@@ -158,46 +164,28 @@ fn pick_target(state: &mut State) {
 }
 
 /// Exports the comparison with the current filters.
-fn confirm_comparison(state: &mut State, mut path: PathBuf, replaces: bool) {
-    let (Some(source), Some(comparing)) = (&state.source, &state.comparing) else {
-        return;
-    };
-    let (Some(left), Some(right)) = (state.runs.get(comparing.left), state.runs.get(comparing.right)) else {
-        return;
-    };
+fn comparison(state: &mut State, target: ExportFile) -> Option<ExportEffect> {
+    let (source, comparing) = (state.source.as_ref()?, state.comparing.as_ref()?);
+    let (left, right) = (state.runs.get(comparing.left)?, state.runs.get(comparing.right)?);
     let format = state.export.comparison;
-    add_extension(&mut path, Some(format.into_str()));
     let title = format!("Export the comparison of {} with {}", left.info.name, right.info.name);
     let (source, source_name) = (source.id, source.name.clone());
     let runs = Box::new([left.info.clone(), right.info.clone()]);
     let views = Box::new(comparing.views.clone());
-    let ticket = tasks::update::begin(state, TaskKind::Export, ProgressUnit::Images, title);
-    ticket.control.set_total(Some(state.samples.len() as u64));
-    state.export.stage = Loadable::Loading(ticket.id);
-    let request = ExportComparisonRequest {
-        source,
-        source_name,
-        runs,
-        views,
-        samples: state.samples.snapshot(),
-        format,
-        target: ExportFile { path, replaces },
-    };
-    state.effects.push(ExportEffect::StartComparison { request, ticket });
+    let ticket = begin(state, title, Some(state.samples.len()));
+    let request =
+        ExportComparisonRequest { source, source_name, runs, views, samples: state.samples.snapshot(), format, target };
+    Some(ExportEffect::StartComparison { request, ticket })
 }
 
 /// Exports the evaluation of the run on screen. It is measured again with the current filters.
-fn confirm_evaluation(state: &mut State, mut path: PathBuf, replaces: bool) {
-    let Some(evaluation) = state.run_id().and_then(|run| evaluation::update::request(state, run)) else {
-        return;
-    };
+fn evaluation(state: &mut State, target: ExportFile) -> Option<ExportEffect> {
+    let evaluation = evaluation::update::request(state, state.run_id()?)?;
     let format = state.export.evaluation;
-    add_extension(&mut path, format.extension());
     let title = format!("Export the evaluation of {}", evaluation.run.name);
-    let ticket = tasks::update::begin(state, TaskKind::Export, ProgressUnit::Images, title);
-    state.export.stage = Loadable::Loading(ticket.id);
-    let request = ExportEvaluationRequest { evaluation, format, target: ExportFile { path, replaces } };
-    state.effects.push(ExportEffect::StartEvaluation { request: Box::new(request), ticket });
+    let ticket = begin(state, title, None);
+    let request = ExportEvaluationRequest { evaluation, format, target };
+    Some(ExportEffect::StartEvaluation { request: Box::new(request), ticket })
 }
 
 fn ended(state: &mut State, task: TaskId, result: Result<Exported, Failure>) {

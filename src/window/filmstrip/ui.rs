@@ -1,13 +1,14 @@
 //! Bottom: all boxes of one class over all images, by score. Only visible boxes are processed, however many there are.
 
 use eframe::egui::{
-    Color32, ComboBox, CornerRadius, Panel, Rect, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui,
-    WidgetInfo, pos2, vec2,
+    Color32, CornerRadius, Panel, Rect, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, WidgetInfo, pos2,
+    vec2,
 };
 
 use crate::domain::ModelTask;
 use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind};
 use crate::window::state::{Action, Commands, Filmstrip, ReviewCommand, State};
+use crate::window::ui::field::Field;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
@@ -94,28 +95,25 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Comman
     let is_about_truth = state.arranging.is_about_truth();
     let none = if is_about_truth { "all found classes" } else { "a class" };
     let selected = strip.class.map_or_else(|| none.to_owned(), name);
-    let picker = ComboBox::from_id_salt("class of the filmstrip")
-        .selected_text(selected)
-        .width((ui.available_width() * 0.4).clamp(80.0, 150.0))
-        .show_ui(ui, |ui| {
-            let Some(statistics) = state.arranging.statistics() else {
-                ui.weak("No predictions yet");
-                return;
-            };
-            if is_about_truth && ui.selectable_label(strip.class.is_none(), "All found classes").clicked() {
-                commands.push(ReviewCommand::SetFilmClass(None));
+    let width = (ui.available_width() * 0.4).clamp(80.0, 150.0);
+    Field::new("Class of the filmstrip").width(width).list_ui(ui, &selected, |ui| {
+        let Some(statistics) = state.arranging.statistics() else {
+            ui.weak("No predictions yet");
+            return;
+        };
+        if is_about_truth && ui.selectable_label(strip.class.is_none(), "All found classes").clicked() {
+            commands.push(ReviewCommand::SetFilmClass(None));
+        }
+        let mut rows: Vec<_> = statistics.classes.rows.iter().collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.boxes));
+        for row in rows {
+            let text = format!("{} ({})", name(row.class), grouped(row.boxes));
+            let is_chosen = strip.class == Some(row.class);
+            if ui.selectable_label(is_chosen, text).clicked() {
+                commands.push(ReviewCommand::OpenFilmstrip(row.class));
             }
-            let mut rows: Vec<_> = statistics.classes.rows.iter().collect();
-            rows.sort_by_key(|row| std::cmp::Reverse(row.boxes));
-            for row in rows {
-                let text = format!("{} ({})", name(row.class), grouped(row.boxes));
-                let is_chosen = strip.class == Some(row.class);
-                if ui.selectable_label(is_chosen, text).clicked() {
-                    commands.push(ReviewCommand::OpenFilmstrip(row.class));
-                }
-            }
-        });
-    picker.response.accessible_name("Class of the filmstrip");
+        }
+    });
 }
 
 fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textures, commands: &mut Commands) {

@@ -6,7 +6,7 @@ use eframe::egui::{
 
 use crate::window::state::{Action, Command, Commands, Overlay, State};
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{command_button_ui, primary_button, strong};
+use crate::window::ui::widgets::{command_button_ui, note_ui, primary_button, strong};
 
 /// The space between a dialog and the edges of the window.
 const MARGIN: f32 = 12.0;
@@ -39,6 +39,15 @@ pub(crate) fn dialog_ui(
     if is_closed(ctx, &modal) {
         commands.push(close);
     }
+}
+
+/// The title of a dialog, and what it is for.
+pub(crate) fn heading_ui(ui: &mut Ui, title: &str, about: &str) {
+    ui.label(strong(title.trim_end_matches('…')).size(18.0));
+    if !about.is_empty() {
+        note_ui(ui, about);
+    }
+    ui.add_space(6.0);
 }
 
 /// Whether Escape or a click beside the dialog closes it. A list that is open above it gets the key first.

@@ -10,8 +10,8 @@ use eframe::egui::{Align, Context, Layout, ScrollArea, Ui, vec2};
 use crate::domain::S3Access;
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
 use crate::window::state::{Action, Command, Commands, Form, FormCheck, State};
-use crate::window::ui::dialog::{dialog, is_closed};
-use crate::window::ui::widgets::{renew_in_time, strong};
+use crate::window::ui::dialog::{dialog, heading_ui, is_closed};
+use crate::window::ui::widgets::renew_in_time;
 
 pub(crate) use check::{FootWords, preflight_ui};
 pub(crate) use fields::{
@@ -66,11 +66,10 @@ impl<D: Clone + PartialEq, P> FormDialog<'_, D, P> {
         let modal = dialog(ctx, self.action.label()).show(ctx, |ui| {
             let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
             ui.set_width(WIDTH.min(room.x));
-            ui.label(strong(self.action.label().trim_end_matches('…')).size(18.0));
-            ui.add_space(4.0);
+            heading_ui(ui, self.action.label(), "");
             two_columns_ui(
                 ui,
-                room.y - 34.0,
+                room.y - 36.0,
                 &mut (&mut *memory, &mut *commands),
                 |ui, (memory, commands)| {
                     if is_new {

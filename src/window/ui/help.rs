@@ -4,7 +4,7 @@ use eframe::egui::{Context, Grid, Label, RichText, ScrollArea, Ui, vec2};
 use strum::VariantArray;
 
 use crate::window::state::{Action, Command, Commands, Overlay, State};
-use crate::window::ui::dialog::dialog_ui;
+use crate::window::ui::dialog::{dialog_ui, heading_ui};
 use crate::window::ui::keys;
 use crate::window::ui::widgets::{action_button_ui, command_button_ui, strong};
 
@@ -26,8 +26,7 @@ pub(crate) fn help_ui(ctx: &Context, state: &State, commands: &mut Commands) {
         return;
     }
     dialog_ui(ctx, "help", 560.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
-        ui.label(strong("Keys and mouse").size(18.0));
-        ui.add_space(6.0);
+        heading_ui(ui, "Keys and mouse", "");
         let height = (ui.ctx().content_rect().height() - 240.0).max(160.0);
         ScrollArea::vertical().max_height(height).show(ui, keys_ui);
         ui.add_space(8.0);
@@ -47,8 +46,7 @@ pub(crate) fn whats_new_ui(ctx: &Context, state: &State, commands: &mut Commands
         return;
     }
     dialog_ui(ctx, "whats-new", 640.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
-        ui.label(strong(format!("What’s new in Spotcheck {}", env!("CARGO_PKG_VERSION"))).size(18.0));
-        ui.add_space(6.0);
+        heading_ui(ui, concat!("What’s new in Spotcheck ", env!("CARGO_PKG_VERSION")), "");
         let height = (ui.ctx().content_rect().height() - 200.0).max(160.0);
         ScrollArea::vertical().max_height(height).show(ui, |ui| {
             for (level, text) in entries(changes(CHANGELOG, env!("CARGO_PKG_VERSION"))) {

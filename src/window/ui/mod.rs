@@ -5,6 +5,7 @@
 
 pub(crate) mod dialog;
 mod event_order;
+pub(crate) mod field;
 pub(crate) mod form;
 pub(crate) mod help;
 pub(crate) mod inspector;
@@ -103,6 +104,7 @@ impl Window {
             // Wrapping and fitting depend on the sizes in the previous frame.
             ui.ctx().request_repaint();
         }
+        field::note_tab(ui.ctx());
         self.textures.begin_frame();
         canvas::ui::presentation::follow_fullscreen(ui.ctx(), state, &mut self.presentation);
         if state.presenting.is_some() {

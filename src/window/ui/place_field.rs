@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{TextEdit, Ui};
+use eframe::egui::Ui;
 
 use crate::domain::{Location, S3Link, S3Place};
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
 use crate::window::state::{Command, Commands, OpeningOutputs, OutputsFailure, State};
+use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{
-    Tone, command_button_ui, enter_pressed, focus_whole_text, message_ui, primary_button, problem_ui, progress_ui,
+    Tone, command_button_ui, enter_pressed, focus_whole_text, message_ui, primary_button_ui, problem_ui, progress_ui,
 };
 
 #[derive(Default)]
@@ -57,13 +58,11 @@ impl PlaceMemory {
 
     /// `name` is for screen readers. Returns true if Enter was pressed.
     pub(crate) fn field_ui(&mut self, ui: &mut Ui, (name, hint): (&str, &str), width: f32, is_new: bool) -> bool {
-        let field = ui.add(TextEdit::singleline(&mut self.address).hint_text(hint).desired_width(width));
+        let field = Field::new(name).hint(hint).width(width).text_ui(ui, &mut self.address);
         if is_new {
             focus_whole_text(&field, &self.address);
         }
-        let is_entered = enter_pressed(&field);
-        field.accessible_name(name);
-        is_entered
+        enter_pressed(&field)
     }
 
     /// The access if the address is in S3, and what is wrong with the address.
@@ -100,11 +99,9 @@ pub(crate) fn footer_ui(
             Some(_) => Err("Wait for reading to finish, or stop it".to_owned()),
             None => command,
         };
-        let open = ui.add_enabled(command.is_ok(), primary_button(ui, label));
-        match command {
-            Ok(command) if open.clicked() || is_entered => commands.push(command),
-            Ok(_) => {}
-            Err(reason) => drop(open.on_disabled_hover_text(reason)),
+        let open = primary_button_ui(ui, label, command.as_ref().err().map(String::as_str));
+        if let (true, Ok(command)) = (open.clicked() || is_entered, command) {
+            commands.push(command);
         }
         // Reading has its own button, and continues without the dialog.
         command_button_ui(ui, if task.is_some() { "Close" } else { "Cancel" }, commands, || Command::CLOSE_OVERLAY);

@@ -1,7 +1,9 @@
 //! Shared parts of overlays with a text field: each starts empty and keeps the focus in its field. The arrow keys move
 //! through the list below it without moving the focus, so that Enter selects the marked line.
 
-use eframe::egui::{Key, Modifiers, TextEdit, Ui};
+use eframe::egui::{Key, Modifiers, Ui};
+
+use crate::window::ui::field::Field;
 
 /// The text of such an overlay.
 #[derive(Default)]
@@ -44,12 +46,11 @@ impl Typing {
     pub(crate) fn field_ui(&mut self, ui: &mut Ui, hint: &str, name: &str) -> TypedKeys {
         let steps = taken_line_steps(ui);
         let enter = ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Enter));
-        let field = ui.add(TextEdit::singleline(&mut self.text).hint_text(hint).desired_width(f32::INFINITY));
+        let field = Field::new(name).hint(hint).text_ui(ui, &mut self.text);
         if !field.has_focus() {
             field.request_focus();
         }
         let is_changed = field.changed() || self.is_new;
-        field.accessible_name(name);
         TypedKeys { is_changed, steps, enter }
     }
 }

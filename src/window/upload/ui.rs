@@ -1,6 +1,6 @@
 //! The upload dialog, and the notice when an upload has ended.
 
-use eframe::egui::{Button, Context, Label, ScrollArea, TextEdit, Ui};
+use eframe::egui::{Button, Context, Label, ScrollArea, Ui};
 use strum::VariantArray;
 
 use crate::aws::upload::plan::{FileAmount, PlannedState, UploadPlan};
@@ -10,9 +10,10 @@ use crate::window::s3::ui::access_of;
 use crate::window::state::{
     BrowseCommand, Command, Commands, ExportScope, Loadable, Overlay, S3Command, State, UploadCommand, Uploaded,
 };
-use crate::window::ui::dialog::{dialog, dialog_ui, is_closed};
+use crate::window::ui::dialog::{dialog, dialog_ui, heading_ui, is_closed};
+use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{
-    Tone, checkbox_ui, command_button_ui, enter_pressed, grouped, message_ui, note_ui, primary_button, problem_ui,
+    Tone, checkbox_ui, command_button_ui, enter_pressed, grouped, message_ui, note_ui, primary_button_ui, problem_ui,
     radio_ui, strong,
 };
 
@@ -58,8 +59,7 @@ pub(crate) fn upload_ui(ctx: &Context, state: &State, memory: &mut UploadMemory,
 }
 
 fn contents_ui(ui: &mut Ui, state: &State, memory: &mut UploadMemory, is_new: bool, commands: &mut Commands) {
-    ui.label(strong("Upload to S3").size(18.0));
-    ui.add_space(4.0);
+    heading_ui(ui, "Upload to S3", "");
     let has_selection = state.selection.selected().len() > 1;
     let mut scope = memory.scope.unwrap_or(if has_selection { ExportScope::Selection } else { ExportScope::All });
     let before = scope;
@@ -71,14 +71,12 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut UploadMemory, is_new: bo
     memory.scope = Some(scope);
     ui.add_space(6.0);
     ui.label(strong("Destination"));
-    let field = TextEdit::singleline(&mut memory.address).hint_text("s3://bucket/folder/").desired_width(f32::INFINITY);
-    let field = ui.add(field);
+    let field = Field::new(ADDRESS).hint("s3://bucket/folder/").text_ui(ui, &mut memory.address);
     if is_new {
         field.request_focus();
     }
     let is_entered = enter_pressed(&field);
     let is_changed = field.changed() || scope != before;
-    field.accessible_name(ADDRESS);
     let link = S3Link::parse(&memory.address);
     if let (Err(error), false) = (&link, memory.address.trim().is_empty()) {
         problem_ui(ui, error);
@@ -104,9 +102,8 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut UploadMemory, is_new: bo
     ui.horizontal(|ui| {
         let is_looking = matches!(state.upload.plan, Loadable::Loading(_));
         let is_ready = link.is_ok() && memory.access.is_valid() && scope.len(state) > 0 && !is_looking;
-        let look = ui
-            .add_enabled(is_ready, primary_button(ui, "Preview upload"))
-            .on_disabled_hover_text("Enter the address of a bucket or folder");
+        let missing = "Enter the address of a bucket or folder";
+        let look = primary_button_ui(ui, "Preview upload", (!is_ready).then_some(missing));
         if let (true, Ok(link)) = (look.clicked() || (is_entered && is_ready), link) {
             let access = memory.access.with_drafts(access_of(&state.s3.access, &link));
             commands.push(S3Command::SetAccess(access.clone()));
@@ -171,8 +168,7 @@ fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mu
     let replaced = if memory.replaces { plan.conflicting_files().files } else { 0 };
     ui.horizontal(|ui| {
         let is_ready = plan.new_files().files + replaced > 0;
-        let button =
-            ui.add_enabled(is_ready, primary_button(ui, "Upload now")).on_disabled_hover_text("Nothing to upload");
+        let button = primary_button_ui(ui, "Upload now", (!is_ready).then_some("Nothing to upload"));
         if button.clicked() {
             commands.push(UploadCommand::Start { replaces: memory.replaces });
         }
@@ -185,7 +181,7 @@ fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mu
 
 fn uploaded_ui(ctx: &Context, uploaded: &Uploaded, commands: &mut Commands) {
     dialog_ui(ctx, "uploaded", WIDTH, UploadCommand::Dismiss, commands, |ui, commands| {
-        ui.label(strong("Upload").size(18.0));
+        heading_ui(ui, "Upload", "");
         ui.add(Label::new(format!("{} to {}", uploaded.summary, uploaded.target.address)).wrap());
         let notes = uploaded.notes.iter().cloned();
         lines_ui(ui, "notes", notes, uploaded.notes.len());

@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{
-    Align2, Area, Color32, Context, FontId, Frame, Id, LayerId, Order, Stroke, StrokeKind, TextEdit, vec2,
-};
+use eframe::egui::{Align2, Area, Color32, Context, FontId, Frame, Id, LayerId, Order, Stroke, StrokeKind, vec2};
 
 use crate::window::state::{BrowseCommand, Command, Commands, FileRequest, Overlay, PathQuestion, State};
-use crate::window::ui::dialog::dialog_ui;
+use crate::window::ui::dialog::{dialog_ui, heading_ui};
+use crate::window::ui::field::Field;
 use crate::window::ui::theme;
 use crate::window::ui::typing::Typing;
-use crate::window::ui::widgets::{command_button_ui, enter_pressed, focus_whole_text, primary_button, strong};
+use crate::window::ui::widgets::{command_button_ui, enter_pressed, focus_whole_text, primary_button_ui};
 
 const WIDTH: f32 = 340.0;
 
@@ -70,19 +69,16 @@ pub(crate) fn type_path_ui(ctx: &Context, state: &State, memory: &mut TypePathMe
         };
     }
     dialog_ui(ctx, "type a path", 460.0, BrowseCommand::CancelPath, commands, |ui, commands| {
-        ui.label(strong(request.title()).size(15.0));
-        ui.weak(reason);
-        ui.add_space(6.0);
-        let field = ui.add(TextEdit::singleline(&mut memory.path).desired_width(f32::INFINITY));
+        heading_ui(ui, request.title(), reason);
+        let field = Field::new("Path").text_ui(ui, &mut memory.path);
         if is_new {
             focus_whole_text(&field, &memory.path);
         }
         let is_entered = enter_pressed(&field);
-        field.accessible_name("Path");
         ui.add_space(6.0);
         ui.horizontal(|ui| {
             let path = memory.path.trim();
-            let ok = ui.add_enabled(!path.is_empty(), primary_button(ui, "OK"));
+            let ok = primary_button_ui(ui, "OK", path.is_empty().then_some("Enter a path"));
             if (ok.clicked() || is_entered) && !path.is_empty() {
                 commands.push(BrowseCommand::TypePath(PathBuf::from(path)));
             }

@@ -5,13 +5,14 @@ pub(crate) mod grid;
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{Align, Button, CentralPanel, Label, Layout, RichText, Role, TextEdit, Ui, WidgetInfo, vec2};
+use eframe::egui::{Align, Button, CentralPanel, Label, Layout, RichText, Role, Ui, WidgetInfo, vec2};
 
 use crate::domain::S3Place;
 use crate::window::browse::ui::grid::{GridMemory, GridSteps, grid_ui};
 use crate::window::project::ui::{moved_folder_ui, project_banners_ui};
 use crate::window::search::ui::{SearchMemory, found_ui, search_ui, sort_ui};
 use crate::window::state::{Action, BrowseCommand, Commands, Listing, OpenSource, SourceId, State, ViewNumber};
+use crate::window::ui::field::Field;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::widgets::{
     FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, command_button_ui, copy_renewal_ui, ends_or_lines_ui,
@@ -114,15 +115,12 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
     let hints =
         ["Path of a folder or image, or s3://bucket/folder/", "Path of a folder, or s3://bucket/", "Path of a folder"];
     let hint = fitting(ui, hints, ui.available_width() - FIELD_PADDING).unwrap_or_default();
-    let field = ui.add(TextEdit::singleline(&mut memory.path).hint_text(hint).desired_width(f32::INFINITY));
-    let is_entered = enter_pressed(&field);
-    field
-        .on_hover_text(
-            "A folder, image, project, model, predictions, ground truth or S3 address; press Enter to open it",
-        )
-        .accessible_name("Path of a folder or image");
+    let field = Field::new("Path of a folder or image")
+        .help("A folder, image, project, model, predictions, ground truth or S3 address; press Enter to open it")
+        .hint(hint)
+        .text_ui(ui, &mut memory.path);
     let path = memory.path.trim();
-    if is_entered && !path.is_empty() {
+    if enter_pressed(&field) && !path.is_empty() {
         commands.push(BrowseCommand::OpenTyped(PathBuf::from(path)));
     }
 }

@@ -4,8 +4,8 @@ pub(crate) mod canvas;
 
 use eframe::egui::text::LayoutJob;
 use eframe::egui::{
-    Align, Button, CollapsingHeader, ComboBox, FontId, Grid, Label, Layout, Rect, RichText, Sense, Shape, Stroke,
-    TextFormat, TextStyle, Ui, pos2, vec2,
+    Align, Button, CollapsingHeader, FontId, Grid, Label, Layout, Rect, RichText, Sense, Shape, Stroke, TextFormat,
+    TextStyle, Ui, pos2, vec2,
 };
 
 use crate::domain::{ModelTask, RunId};
@@ -15,6 +15,7 @@ use crate::window::state::{
     Action, Command, Commands, CompareLayout, Comparing, EvaluatedRun, Loadable, ReviewCommand, Run, SearchCommand,
     State, TaskId, TaskSignal,
 };
+use crate::window::ui::field::Field;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
     Tone, action_button_ui, banner_ui, command_button_ui, grouped, image_count, key_value_ui, note_ui,
@@ -86,8 +87,7 @@ fn names_ui(ui: &mut Ui, state: &State, [left, right]: [&Run; 2], commands: &mut
             ui.add(Label::new(name).truncate());
             return;
         }
-        let choice = ComboBox::from_id_salt("run B").selected_text(name).width(ui.available_width()).truncate();
-        let choice = choice.show_ui(ui, |ui| {
+        Field::new("Run B").width(ui.available_width()).list_ui(ui, &name, |ui| {
             for run in state.comparable_runs() {
                 let is_chosen = run.id() == right.id();
                 if ui.selectable_label(is_chosen, &run.info.name).clicked() && !is_chosen {
@@ -95,7 +95,6 @@ fn names_ui(ui: &mut Ui, state: &State, [left, right]: [&Run; 2], commands: &mut
                 }
             }
         });
-        choice.response.accessible_name("Run B");
     });
 }
 

@@ -1,6 +1,6 @@
 //! What is compared, and its progress.
 
-use eframe::egui::{Align, ComboBox, Label, Layout, ProgressBar, TextStyle, Ui, vec2};
+use eframe::egui::{Align, Label, Layout, ProgressBar, TextStyle, Ui, vec2};
 
 use crate::annotations::matching::Doubt;
 use crate::domain::DatasetSplit;
@@ -8,6 +8,7 @@ use crate::window::state::{
     Action, Command, Commands, Evaluating, EvaluationCommand, Listing, Loadable, OpenedTruth, RunEvaluation, State,
     TaskId, TaskSignal, TruthNames, TruthReading,
 };
+use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{
     Tone, action_button_ui, action_menu_ui, banner_ui, command_button_ui, elided_in_middle, ends_or_lines_ui, grouped,
     note_line_ui, note_ui, progress_text, strong,
@@ -134,7 +135,7 @@ fn matched_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mu
 fn split_ui(ui: &mut Ui, evaluating: &Evaluating, split: &DatasetSplit, commands: &mut Commands) {
     let DatasetSplit { name, all } = split;
     ui.weak("Split");
-    let combo = ComboBox::from_id_salt("split of the ground truth").selected_text(name).show_ui(ui, |ui| {
+    Field::new(format!("Ground-truth split: {name}")).list_ui(ui, name, |ui| {
         for other in all {
             if ui.selectable_label(other == name, other).clicked() && other != name {
                 let reading = TruthReading { split: Some(other.clone()), ..evaluating.reading.clone() };
@@ -142,7 +143,6 @@ fn split_ui(ui: &mut Ui, evaluating: &Evaluating, split: &DatasetSplit, commands
             }
         }
     });
-    combo.response.accessible_name(format!("Ground-truth split: {name}"));
 }
 
 /// What the class numbers may mean.

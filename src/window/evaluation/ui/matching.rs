@@ -1,11 +1,12 @@
 //! Which class of the model matches which ground-truth class, and why; wrong matches can be corrected here.
 
-use eframe::egui::{ComboBox, Label, ScrollArea, Ui};
+use eframe::egui::{Label, ScrollArea, Ui};
 
 use crate::annotations::matching::{ClassReason, ClassRow};
 use crate::domain::TruthLabel;
 use crate::evaluation::GroundTruth;
 use crate::window::state::{Commands, EvaluationCommand, RunEvaluation, State};
+use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{checkbox_ui, grouped, note_line_ui, warning_ui};
 
 const ROW_HEIGHT: f32 = 28.0;
@@ -98,21 +99,17 @@ fn row_ui(ui: &mut Ui, truth: &GroundTruth, row: &ClassRow, commands: &mut Comma
         ui.add_sized([width * 0.32, ROW_HEIGHT], Label::new(&class).truncate());
         ui.weak("is");
         let chosen = matched.map_or_else(|| "none".to_owned(), ToString::to_string);
-        let picker = ComboBox::from_id_salt(("class of the ground truth", &class))
-            .selected_text(&chosen)
-            .width(width * 0.34)
-            .truncate()
-            .show_ui(ui, |ui| {
-                if ui.selectable_label(matched.is_none(), "none").clicked() {
-                    commands.push(correct(String::new()));
+        let picker = Field::new(format!("Ground-truth class for {class}: {chosen}")).width(width * 0.34);
+        picker.list_ui(ui, &chosen, |ui| {
+            if ui.selectable_label(matched.is_none(), "none").clicked() {
+                commands.push(correct(String::new()));
+            }
+            for label in &truth.labels {
+                if ui.selectable_label(matched == Some(label), label.to_string()).clicked() {
+                    commands.push(correct(key_of(label)));
                 }
-                for label in &truth.labels {
-                    if ui.selectable_label(matched == Some(label), label.to_string()).clicked() {
-                        commands.push(correct(key_of(label)));
-                    }
-                }
-            });
-        picker.response.accessible_name(format!("Ground-truth class for {class}: {chosen}"));
+            }
+        });
         note_line_ui(ui, reason);
     });
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{Button, ComboBox, Context, Label, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{Button, Context, Label, RichText, Ui, vec2};
 
 use crate::domain::NamePattern;
 use crate::window::outputs::reading::ui::{BUTTON_WIDTH, LABEL_SETS, labels_ui, width_beside_button};
@@ -11,7 +11,8 @@ use crate::window::state::{
     Action, AnnotationsPick, BrowseCommand, Command, Commands, EvaluationCommand, OpeningOutputs, OutputsCommand,
     OutputsFailure, Overlay, PredictionsFrom, State, TruthAt, TruthNames, TruthReading,
 };
-use crate::window::ui::dialog::dialog_ui;
+use crate::window::ui::dialog::{dialog_ui, heading_ui};
+use crate::window::ui::field::Field;
 use crate::window::ui::place_field::{PlaceMemory, footer_ui};
 use crate::window::ui::widgets::{Tone, banner_ui, command_button_ui, strong};
 
@@ -176,9 +177,7 @@ pub(crate) fn open_annotations_ui(
         }
     }
     dialog_ui(ctx, open_as.action().label(), WIDTH, Command::CLOSE_OVERLAY, commands, |ui, commands| {
-        ui.label(strong(open_as.action().label().trim_end_matches('…')).size(18.0));
-        ui.weak(open_as.explanation());
-        ui.add_space(8.0);
+        heading_ui(ui, open_as.action().label(), open_as.explanation());
         let is_entered = place_ui(ui, state, open_as, memory, is_new, commands);
         ui.add_space(8.0);
         match open_as {
@@ -224,17 +223,13 @@ fn place_ui(
 /// The names of classes that the ground truth only numbers.
 fn names_ui(ui: &mut Ui, choice: &mut NamesChoice, file: &mut String) {
     ui.label(strong("Class names"));
-    let combo = ComboBox::from_id_salt("class names").selected_text(choice.label()).width(ui.available_width());
-    let combo = combo.show_ui(ui, |ui| {
-        for other in NamesChoice::all() {
-            ui.selectable_value(choice, other, other.label());
-        }
-    });
-    let explanation = "For ground truth with class numbers only, such as YOLO labels without a data.yaml";
-    combo.response.on_hover_text(explanation).accessible_name("Ground-truth class names");
+    let choices: Vec<_> = NamesChoice::all().map(|choice| (choice, choice.label())).collect();
+    Field::new("Ground-truth class names")
+        .help("For ground truth with class numbers only, such as YOLO labels without a data.yaml")
+        .width(ui.available_width())
+        .choice_ui(ui, choice, &choices);
     if *choice == NamesChoice::LabelFile {
-        let field = TextEdit::singleline(file).hint_text("one name per line, .pbtxt, data.yaml or config.json");
-        ui.add(field.desired_width(f32::INFINITY)).accessible_name("Label file");
+        Field::new("Label file").hint("one name per line, .pbtxt, data.yaml or config.json").text_ui(ui, file);
     }
 }
 
@@ -280,8 +275,6 @@ fn ground_truth_ui(
 fn class_map_ui(ui: &mut Ui, open_as: OpenAs, class_map: &mut String, commands: &mut Commands) {
     ui.label(strong("Class corrections"));
     ui.horizontal(|ui| {
-        let hint = "none, or a CSV file with one “from,to” per line";
-        let field = TextEdit::singleline(class_map).hint_text(hint).desired_width(width_beside_button(ui));
         let to = match open_as {
             OpenAs::Run => "one of the class names above",
             OpenAs::Truth => "a ground-truth class",
@@ -290,7 +283,11 @@ fn class_map_ui(ui: &mut Ui, open_as: OpenAs, class_map: &mut String, commands: 
             "Each line maps a predicted class to {to}, both by name or number, separated by a comma. Leave the \
              target empty to skip the class."
         );
-        ui.add(field).on_hover_text(explanation).accessible_name("Class corrections file");
+        Field::new("Class corrections file")
+            .help(&explanation)
+            .hint("none, or a CSV file with one “from,to” per line")
+            .width(width_beside_button(ui))
+            .text_ui(ui, class_map);
         if ui.add(Button::new("Choose…").min_size(vec2(BUTTON_WIDTH, 0.0))).clicked() {
             commands.push(BrowseCommand::PickAnnotations(AnnotationsPick::ClassMap));
         }

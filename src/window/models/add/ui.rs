@@ -8,9 +8,9 @@ mod rows;
 
 use std::path::PathBuf;
 
-use eframe::egui::{CollapsingHeader, Context, TextEdit, Ui, vec2};
+use eframe::egui::{CollapsingHeader, Context, Ui, vec2};
 use preview::preview_ui;
-use rows::{CONTROL_WIDTH, Draft, Field, Rows, combo, heading_ui, note_tab, plain_row};
+use rows::{CONTROL_WIDTH, Draft, Rows, heading_ui};
 
 use crate::domain::OutputConvention;
 use crate::domain::card_fields::{INPUT_FIELDS, MODEL_FIELDS, OUTPUT_FIELDS, RARE_FIELDS};
@@ -18,10 +18,11 @@ use crate::window::state::{
     Commands, Import, ImportForm, ImportStart, ImportStatus, ImportSubject, LabelChoice, Loadable, ModelsCommand, State,
 };
 use crate::window::ui::dialog::dialog_ui;
+use crate::window::ui::field::Field;
 use crate::window::ui::form::two_columns_ui;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, command_button_ui, message_ui, note_line_ui, primary_button, small_note_ui, strong, waiting_ui,
+    Tone, banner_ui, command_button_ui, message_ui, note_line_ui, primary_button_ui, small_note_ui, strong, waiting_ui,
 };
 
 const WIDTH: f32 = 1120.0;
@@ -82,7 +83,6 @@ fn form_ui(
         presets::presets_ui(ui, state, form, textures, height, commands);
         return;
     }
-    note_tab(ui.ctx());
     let mut draft = Draft { card: form.card.clone(), labels: form.labels.clone() };
     let rows = Rows::new(form, matches!(import.subject, ImportSubject::File(_)));
     two_columns_ui(
@@ -147,11 +147,10 @@ fn label_file_ui(ui: &mut Ui, labels: &mut LabelChoice, commands: &mut Commands)
     };
     let help = "One name per line (the first is class 0), id<TAB>name, a .pbtxt label map, a data.yaml with names, or a \
                 config.json with id2label";
-    let field = Field::new("Label file", help);
-    plain_row(ui, &field, |ui| {
+    let field = Field::new("Label file").help(help).hint("labels.txt, data.yaml …").width(CONTROL_WIDTH);
+    field.row_ui(ui, |ui, field| {
         let mut text = path.display().to_string();
-        let edit = TextEdit::singleline(&mut text).hint_text("labels.txt, data.yaml …").desired_width(CONTROL_WIDTH);
-        if field.explain(ui.add(edit)).changed() {
+        if field.text_ui(ui, &mut text).changed() {
             *path = PathBuf::from(text);
         }
         command_button_ui(ui, "Browse…", commands, || ModelsCommand::PickLabels);
@@ -164,11 +163,10 @@ fn reading_ui(ui: &mut Ui, start: &ImportStart, commands: &mut Commands) {
         return;
     }
     let help = "Several layouts match the outputs; this one is in use. Choosing another resets the form";
-    let field = Field::new("Read as", help);
     let mut chosen = start.reading;
     let text = start.readings.get(chosen).map_or("", String::as_str);
-    plain_row(ui, &field, |ui| {
-        combo(ui, &field, text, CONTROL_WIDTH, |ui| {
+    Field::new("Read as").help(help).width(CONTROL_WIDTH).row_ui(ui, |ui, field| {
+        field.list_ui(ui, text, |ui| {
             for (index, reading) in start.readings.iter().enumerate() {
                 ui.selectable_value(&mut chosen, index, reading);
             }
@@ -187,15 +185,13 @@ fn foot_ui(ui: &mut Ui, import: &Import, commands: &mut Commands) {
     }
     let is_new = matches!(import.subject, ImportSubject::File(_));
     ui.horizontal(|ui| {
-        let button = primary_button(ui, if is_new { "Add this model" } else { "Save changes" });
-        let can_be_saved = form.is_some_and(ImportForm::can_be_saved);
-        let save = ui.add_enabled(can_be_saved, button);
-        let save = save.on_disabled_hover_text(match form {
-            None => "The model is not ready",
-            Some(form) if form.is_trying => "The model is being tested",
-            Some(_) => "Fix the problems marked above first",
-        });
-        if save.clicked() {
+        let missing = match form {
+            None => Some("The model is not ready"),
+            Some(form) if form.can_be_saved() => None,
+            Some(form) if form.is_trying => Some("The model is being tested"),
+            Some(_) => Some("Fix the problems marked above first"),
+        };
+        if primary_button_ui(ui, if is_new { "Add this model" } else { "Save changes" }, missing).clicked() {
             commands.push(ModelsCommand::ConfirmImport);
         }
         let is_refused = matches!(import.status, ImportStatus::Refused(_));

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{Button, ComboBox, Label, RichText, TextEdit, Ui};
+use eframe::egui::{Button, Label, RichText, Ui};
 use strum::VariantArray;
 
 use crate::domain::{Device, DeviceChoice, DeviceReport};
 use crate::window::state::{
     BrowseCommand, Command, Commands, InferenceCommand, Loadable, MEGAPIXELS, RuntimeKind, State, TaskKind,
 };
+use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{
     Tone, banner_ui, checkbox_ui, command_button_ui, enter_pressed, key_value_ui, note_ui, number_field, strong,
 };
@@ -68,13 +69,12 @@ fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &
     let chosen = state.settings.runtime_library.as_ref();
     let draft =
         memory.library.get_or_insert_with(|| chosen.map_or_else(String::new, |path| path.display().to_string()));
-    let field =
-        ui.add(TextEdit::singleline(draft).hint_text("Path of an ONNX Runtime library").desired_width(f32::INFINITY));
-    let is_entered = enter_pressed(&field);
-    field
-        .on_hover_text("Used instead of the one that Spotcheck finds or installs; leave empty to search automatically")
-        .accessible_name("Path of an ONNX Runtime library");
-    if is_entered {
+    let name = "Path of an ONNX Runtime library";
+    let field = Field::new(name)
+        .help("Used instead of the one that Spotcheck finds or installs; leave empty to search automatically")
+        .hint(name)
+        .text_ui(ui, draft);
+    if enter_pressed(&field) {
         let path = draft.trim();
         let library = (!path.is_empty()).then(|| PathBuf::from(path));
         commands.push(InferenceCommand::SetRuntimeLibrary(library));
@@ -99,17 +99,13 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let settings = &state.settings;
     ui.horizontal(|ui| {
         ui.label("Run on");
-        let combo = ComboBox::from_id_salt("device").selected_text(choice_name(settings.device)).show_ui(ui, |ui| {
-            let choices =
-                std::iter::once(DeviceChoice::Auto).chain(Device::VARIANTS.iter().copied().map(DeviceChoice::Only));
-            for choice in choices {
-                let is_chosen = settings.device == choice;
-                if ui.selectable_label(is_chosen, choice_name(choice)).clicked() {
-                    commands.push(InferenceCommand::ChooseDevice(choice));
-                }
-            }
-        });
-        combo.response.accessible_name("Run on");
+        let devices = Device::VARIANTS.iter().copied().map(DeviceChoice::Only);
+        let choices = std::iter::once(DeviceChoice::Auto).chain(devices).map(|choice| (choice, choice_name(choice)));
+        let mut device = settings.device;
+        Field::new("Run on").choice_ui(ui, &mut device, &choices.collect::<Vec<_>>());
+        if device != settings.device {
+            commands.push(InferenceCommand::ChooseDevice(device));
+        }
     });
     ui.horizontal(|ui| {
         let batch = number_ui(ui, "Batch", settings.batch, 64);
@@ -131,8 +127,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.label(name);
         let mut megapixels = settings.max_megapixels;
         let drag = number_field(&mut megapixels).range(MEGAPIXELS).suffix(" megapixels");
-        let response = ui.add(drag).on_hover_text("Applies to images opened after the change");
-        response.accessible_name(name);
+        Field::new(name).help("Applies to images opened after the change").number_ui(ui, drag);
         if megapixels != settings.max_megapixels {
             commands.push(BrowseCommand::SetMaxMegapixels(megapixels));
         }
@@ -154,8 +149,7 @@ fn number_ui(ui: &mut Ui, name: &str, value: Option<usize>, max: usize) -> Optio
             "auto" | "" => Some(0.0),
             number => number.parse().ok(),
         });
-    let response = ui.add(drag).on_hover_text("Drag or type; 0 is automatic");
-    response.accessible_name(name);
+    Field::new(name).help("Drag or type; 0 is automatic").number_ui(ui, drag);
     (number > 0).then_some(number)
 }
 

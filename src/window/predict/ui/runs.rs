@@ -1,9 +1,10 @@
 //! The runs over the open images: switching, renaming, deleting, and selecting two to compare.
 
-use eframe::egui::{Align, Button, Key, Layout, RichText, Role, TextEdit, Ui, WidgetInfo};
+use eframe::egui::{Align, Button, Key, Layout, RichText, Role, Ui, WidgetInfo};
 
 use crate::domain::RunId;
 use crate::window::state::{Commands, ProjectCommand, ReviewCommand, Run, State};
+use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{Tone, banner_ui, ends_ui, grouped};
 
 /// The name that is being typed, and the run whose deletion waits for confirmation.
@@ -106,12 +107,11 @@ fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Commands) {
     let Some((id, name)) = &mut memory.renaming else {
         return;
     };
-    let field = ui.add(TextEdit::singleline(name).desired_width(f32::INFINITY));
+    let field = Field::new("Run name").text_ui(ui, name);
     let is_left = field.lost_focus();
     if !is_left {
         field.request_focus();
     }
-    field.accessible_name("Run name");
     if is_left {
         if !ui.input(|input| input.key_pressed(Key::Escape)) {
             commands.push(ProjectCommand::RenameRun(*id, name.clone()));

@@ -10,17 +10,18 @@ use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::window::outputs::reading::ui::{ReadingMemory, examples_ui, reading_ui};
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
 use crate::window::state::{Command, Commands, Failure, InferenceCommand, Loadable, Overlay, State, TaskSignal};
-use crate::window::ui::dialog::{dialog, is_closed};
+use crate::window::ui::dialog::{dialog, heading_ui, is_closed};
+use crate::window::ui::field::Field;
 use crate::window::ui::form::two_columns_ui;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, command_button_ui, copy_sign_in_ui, enter_pressed, message_ui, note_ui, primary_button, radio_ui,
-    small_note_ui, strong, waiting_ui,
+    Tone, banner_ui, command_button_ui, copy_sign_in_ui, enter_pressed, message_ui, note_ui, primary_button_ui,
+    radio_ui, small_note_ui, strong, waiting_ui,
 };
 
 const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 92.0;
-const TITLE_HEIGHT: f32 = 58.0;
+const TITLE_HEIGHT: f32 = 60.0;
 /// The pause without changes before the address is checked, in seconds.
 const PAUSE_S: f64 = 0.6;
 const IN_JSON: [(RequestForm, &str); 2] =
@@ -146,9 +147,7 @@ fn contents_ui(
             "http://127.0.0.1:8501/v1/models/resnet:predict",
         ),
     };
-    ui.label(strong(title).size(18.0));
-    ui.weak(about);
-    ui.add_space(4.0);
+    heading_ui(ui, title, about);
     let mut is_entered = false;
     two_columns_ui(
         ui,
@@ -176,14 +175,12 @@ fn address_ui(
     commands: &mut Commands,
 ) -> bool {
     ui.label(strong(field));
-    let address =
-        TextEdit::singleline(&mut memory.address).id_salt("address").hint_text(hint).desired_width(f32::INFINITY);
-    let address = ui.add(address);
+    let address = TextEdit::singleline(&mut memory.address).id_salt("address").hint_text(hint);
+    let address = Field::new(field).explain(ui.add(address.desired_width(f32::INFINITY)));
     if is_new {
         address.request_focus();
     }
     let is_entered = enter_pressed(&address);
-    address.accessible_name(field);
     if memory.kind == Kind::Endpoint {
         ui.push_id("access", |ui| {
             access_ui(ui, state, &mut memory.access, commands);
@@ -291,12 +288,9 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut RemoteModelMemory) {
     }
     ui.horizontal_wrapped(|ui| {
         ui.label("Signature");
-        let field = TextEdit::singleline(&mut memory.signature)
-            .id_salt("signature")
-            .hint_text("the model's default")
-            .desired_width(260.0);
-        let field = ui.add(field);
-        field.on_hover_text("For a TensorFlow model with several signatures").accessible_name("Signature");
+        let signature = TextEdit::singleline(&mut memory.signature).id_salt("signature");
+        let signature = ui.add(signature.hint_text("the model's default").desired_width(260.0));
+        Field::new("Signature").help("For a TensorFlow model with several signatures").explain(signature);
         let Loadable::Ready(check) = &state.remote.remote_model.check else {
             return;
         };
@@ -321,12 +315,12 @@ fn footer_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, is_entered:
     ui.horizontal(|ui| {
         let fault = memory.reading.request().err();
         let model = memory.model(state).filter(|_| fault.is_none());
-        let predict = ui.add_enabled(model.is_some(), primary_button(ui, "Connect"));
-        let predict = predict.on_disabled_hover_text(match (&fault, memory.kind) {
+        let missing = match (&fault, memory.kind) {
             (Some(fault), _) => format!("The mapping is not complete: {}", fault.reason),
             (None, Kind::Endpoint) => "Enter the endpoint name".to_owned(),
             (None, Kind::TfServing) => "Enter the model address".to_owned(),
-        });
+        };
+        let predict = primary_button_ui(ui, "Connect", model.is_none().then_some(&missing));
         if let (true, Some(model)) = (predict.clicked() || is_entered, model) {
             commands.push(InferenceCommand::PredictAt(Some(Box::new(model))));
         }

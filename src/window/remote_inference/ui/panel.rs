@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use eframe::egui::{Button, ComboBox, Label, Ui};
+use eframe::egui::{Button, Label, Ui};
 
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel};
 use crate::window::models::ui::assumed_ui;
 use crate::window::state::{Action, Commands, InferenceCommand, Loadable, RemoteEngine, RemoteReport, State};
+use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{
     RecentLine, action_button_ui, human_duration, key_value_ui, note_ui, recent_line_ui, small_note_ui, strong,
 };
@@ -18,12 +19,10 @@ pub(crate) fn where_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let chosen = state.inference.remote_model();
     ui.horizontal(|ui| {
         ui.label("Predict on");
-        let combo = ComboBox::from_id_salt("where to predict")
-            .selected_text(chosen.map_or_else(|| HERE.to_owned(), title))
+        let text = chosen.map_or_else(|| HERE.to_owned(), title);
+        Field::new("Where to predict")
             .width(ui.available_width())
-            .truncate()
-            .show_ui(ui, |ui| choices_ui(ui, state, chosen, commands));
-        combo.response.accessible_name("Where to predict");
+            .list_ui(ui, &text, |ui| choices_ui(ui, state, chosen, commands));
     });
 }
 

@@ -1,9 +1,10 @@
 //! The access to S3: the profile, the server and its region.
 
-use eframe::egui::{Button, CollapsingHeader, ComboBox, Grid, Key, RichText, TextEdit, Ui};
+use eframe::egui::{Button, CollapsingHeader, Grid, Key, RichText, Ui};
 
 use crate::domain::{AwsProfile, AwsSetup, Credentials, EndpointError, S3Access, parse_endpoint};
 use crate::window::state::{Commands, S3Command, State};
+use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{
     Tone, checkbox_ui, message_ui, note_ui, problem_ui, sign_in_banner_ui, strong, who_text,
 };
@@ -84,36 +85,33 @@ pub(crate) fn access_ui(ui: &mut Ui, state: &State, memory: &mut AccessMemory, c
 fn credentials_ui(ui: &mut Ui, state: &State, wanted: &mut Credentials) -> bool {
     let setup = state.s3.known_setup();
     let before = wanted.clone();
-    let combo = ComboBox::from_id_salt("sign in with")
-        .width(FIELD_WIDTH)
-        .height(320.0)
-        .selected_text(credentials_text(wanted, setup))
-        .show_ui(ui, |ui| {
-            ui.set_min_width(340.0);
-            option_ui(
-                ui,
-                wanted,
-                Credentials::Ambient,
-                "Environment and default profile",
-                &setup.map_or_else(String::new, |setup| setup.ambient.to_string()),
-            );
-            option_ui(ui, wanted, Credentials::Anonymous, "Anonymous", "public buckets");
-            ui.separator();
-            match setup {
-                None => drop(ui.weak("Reading the AWS configuration…")),
-                Some(setup) if setup.profiles.is_empty() => {
-                    ui.weak("No profiles in ~/.aws/config or ~/.aws/credentials");
-                }
-                Some(setup) => {
-                    for profile in &setup.profiles {
-                        let credentials = Credentials::Profile(profile.name.clone());
-                        let name = &profile.name;
-                        option_ui(ui, wanted, credentials, name, &profile_text(profile));
-                    }
+    let text = credentials_text(wanted, setup);
+    ui.spacing_mut().combo_height = 320.0;
+    Field::new("Profile").width(FIELD_WIDTH).list_ui(ui, &text, |ui| {
+        ui.set_min_width(340.0);
+        option_ui(
+            ui,
+            wanted,
+            Credentials::Ambient,
+            "Environment and default profile",
+            &setup.map_or_else(String::new, |setup| setup.ambient.to_string()),
+        );
+        option_ui(ui, wanted, Credentials::Anonymous, "Anonymous", "public buckets");
+        ui.separator();
+        match setup {
+            None => drop(ui.weak("Reading the AWS configuration…")),
+            Some(setup) if setup.profiles.is_empty() => {
+                ui.weak("No profiles in ~/.aws/config or ~/.aws/credentials");
+            }
+            Some(setup) => {
+                for profile in &setup.profiles {
+                    let credentials = Credentials::Profile(profile.name.clone());
+                    let name = &profile.name;
+                    option_ui(ui, wanted, credentials, name, &profile_text(profile));
                 }
             }
-        });
-    combo.response.accessible_name("Profile");
+        }
+    });
     *wanted != before
 }
 
@@ -155,7 +153,11 @@ fn server_ui(ui: &mut Ui, access: &S3Access, memory: &mut AccessMemory, commands
         is_done |= text_ui(ui, region, "Bucket region", "automatic");
         ui.end_row();
         ui.label("Bucket");
-        path_style_ui(ui, &mut wanted.path_style);
+        let choices = [(None, "automatic"), (Some(true), "in the path"), (Some(false), "in the host name")];
+        Field::new("Bucket name")
+            .help("AWS uses the host name; most other servers use the path")
+            .width(FIELD_WIDTH)
+            .choice_ui(ui, &mut wanted.path_style, &choices);
         ui.end_row();
         ui.label("");
         checkbox_ui(ui, &mut wanted.requester_pays, "Requester pays")
@@ -176,28 +178,8 @@ fn server_ui(ui: &mut Ui, access: &S3Access, memory: &mut AccessMemory, commands
 
 /// Returns true if its text counts: Enter was pressed, or the field was left.
 fn text_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &str) -> bool {
-    let field = TextEdit::singleline(text).hint_text(hint).desired_width(FIELD_WIDTH);
-    let response = ui.add(field);
-    let is_done = response.lost_focus() && !ui.input(|input| input.key_pressed(Key::Escape));
-    response.accessible_name(name);
-    is_done
-}
-
-fn path_style_ui(ui: &mut Ui, path_style: &mut Option<bool>) {
-    let choices = [(None, "automatic"), (Some(true), "in the path"), (Some(false), "in the host name")];
-    let chosen = choices.iter().find(|(value, _)| value == path_style);
-    let combo = ComboBox::from_id_salt("path style")
-        .width(FIELD_WIDTH)
-        .selected_text(chosen.map_or("", |(_, name)| name))
-        .show_ui(ui, |ui| {
-            for (value, name) in choices {
-                ui.selectable_value(path_style, value, name);
-            }
-        });
-    combo
-        .response
-        .on_hover_text("AWS uses the host name; most other servers use the path")
-        .accessible_name("Bucket name");
+    let field = Field::new(name).hint(hint).width(FIELD_WIDTH).text_ui(ui, text);
+    field.lost_focus() && !ui.input(|input| input.key_pressed(Key::Escape))
 }
 
 /// The hint above the tree until the buckets are listed.

@@ -5,15 +5,16 @@ pub(crate) mod sign_in;
 mod tree;
 
 use access::AccessMemory;
-use eframe::egui::{Button, Context, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui};
+use eframe::egui::{Button, Context, Key, Modifiers, RichText, ScrollArea, Ui};
 use tree::TreeMemory;
 
 use crate::domain::{S3Access, S3Address, S3Layout, S3Link, S3Place};
 use crate::window::state::{BrowseCommand, Command, Commands, Overlay, S3Command, State};
-use crate::window::ui::dialog::dialog_ui;
+use crate::window::ui::dialog::{dialog_ui, heading_ui};
+use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{
-    RecentLine, command_button_ui, ends_ui, enter_pressed, focus_whole_text, primary_button, problem_ui, radio_ui,
-    recent_line_ui, renew_in_time, strong,
+    RecentLine, command_button_ui, ends_ui, enter_pressed, focus_whole_text, primary_button_ui, problem_ui, radio_ui,
+    recent_line_ui, renew_in_time,
 };
 
 const WIDTH: f32 = 720.0;
@@ -75,8 +76,7 @@ fn contents_ui(
     is_new: bool,
     commands: &mut Commands,
 ) -> OpenRequest {
-    ui.label(strong("Open S3").size(18.0));
-    ui.add_space(4.0);
+    heading_ui(ui, "Open S3", "");
     // As the address changes it in this frame.
     let mut access = state.s3.access.clone();
     let is_entered = address_ui(ui, state, memory, is_new, &mut access, commands);
@@ -120,8 +120,7 @@ fn address_ui(
         "address and its buttons",
         memory,
         |ui, memory| {
-            let field = TextEdit::singleline(&mut memory.address).hint_text(HINT).desired_width(f32::INFINITY);
-            response = Some(ui.add(field));
+            response = Some(Field::new(ADDRESS).hint(HINT).text_ui(ui, &mut memory.address));
         },
         |ui, memory| {
             if !state.settings.recent_places.is_empty() {
@@ -158,7 +157,6 @@ fn address_ui(
         *access = access_of(access, &link);
         commands.push(S3Command::SetAccess(access.clone()));
     }
-    field.accessible_name(ADDRESS);
     understood_ui(ui, &memory.address);
     enter
 }
@@ -232,9 +230,8 @@ fn buttons_ui(ui: &mut Ui, memory: &OpenS3Memory, request: &OpenRequest, command
     let link = S3Link::parse(&memory.address);
     let is_ready = link.is_ok() && memory.access.is_valid();
     ui.horizontal(|ui| {
-        let open = ui
-            .add_enabled(is_ready, primary_button(ui, "Open this address"))
-            .on_disabled_hover_text("Enter the address of a bucket or folder, or choose one in the tree");
+        let missing = "Enter the address of a bucket or folder, or choose one in the tree";
+        let open = primary_button_ui(ui, "Open this address", (!is_ready).then_some(missing));
         if let (true, Ok(link)) = (open.clicked() || (request.is_final && is_ready), link) {
             commands.push(BrowseCommand::OpenPlace(Box::new(S3Place {
                 access: memory.access.with_drafts(access_of(&request.access, &link)),

@@ -6,7 +6,7 @@ use eframe::egui::{Align, CollapsingHeader, Label, Layout, Ui, vec2};
 
 use crate::sagemaker::spec::transform::{Check, CheckGrade, CheckPoint, Preflight};
 use crate::window::state::{Command, Commands, Form, Loadable, State, TaskSignal};
-use crate::window::ui::widgets::{Tone, banner_ui, command_button_ui, message_ui, note_ui, primary_button, strong};
+use crate::window::ui::widgets::{Tone, banner_ui, command_button_ui, message_ui, note_ui, primary_button_ui, strong};
 
 /// The half of a form with its check. Returns true if a new check is requested. `what` is what would fail: “the job”.
 pub(crate) fn check_ui<D, P>(ui: &mut Ui, form: &Form<D, P>, what: &str) -> bool {
@@ -137,10 +137,7 @@ pub(crate) fn foot_ui<D, P>(
             return;
         }
         let reason = reason(form, words, is_checked);
-        let start = primary_button(ui, words.start);
-        let start = ui.add_enabled(reason.is_none(), start);
-        let start = start.on_disabled_hover_text(reason.unwrap_or_default());
-        is_wanted = start.clicked();
+        is_wanted = primary_button_ui(ui, words.start, reason.as_deref()).clicked();
         command_button_ui(ui, "Cancel", commands, || Command::CLOSE_OVERLAY);
     });
     is_wanted

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use eframe::egui::containers::menu::MenuButton;
-use eframe::egui::{Button, CollapsingHeader, ComboBox, Response, RichText, ScrollArea, TextEdit, Ui, vec2};
+use eframe::egui::{Button, CollapsingHeader, Response, RichText, ScrollArea, TextEdit, Ui, vec2};
 
 use crate::domain::{Credentials, ModelTask, S3Link};
 use crate::sagemaker::spec::transform::{EcrImage, known_images, known_instance_types};
 use crate::window::state::{ModelDraft, ModelFrom, State};
+use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{checkbox_ui, number_field, problem_ui, strong};
 
 const CHOICE_WIDTH: f32 = 200.0;
@@ -104,7 +105,7 @@ pub(crate) fn model_ui(ui: &mut Ui, state: &State, draft: &mut ModelDraft, (from
 fn library_ui(ui: &mut Ui, state: &State, model: &mut Option<String>, name: &str) {
     let chosen = model.as_deref().and_then(|id| state.models.get(id));
     let text = chosen.map_or("Choose a model", |entry| entry.card.name.as_str());
-    let combo = ComboBox::from_id_salt(name).width(ui.available_width()).selected_text(text).show_ui(ui, |ui| {
+    Field::new(name).width(ui.available_width()).list_ui(ui, text, |ui| {
         for task in [ModelTask::Classification, ModelTask::Detection] {
             for entry in state.models.ready(task) {
                 let id = Some(entry.card.id.clone());
@@ -112,16 +113,14 @@ fn library_ui(ui: &mut Ui, state: &State, model: &mut Option<String>, name: &str
             }
         }
     });
-    combo.response.accessible_name(name);
 }
 
 pub(crate) fn instances_ui(ui: &mut Ui, count: &mut u32, instance_type: &mut String) {
     ui.label(RichText::new("Instances").small().weak());
     ui.horizontal_wrapped(|ui| {
-        ui.add(number_field(count).range(1..=100)).accessible_name("Number of instances");
+        Field::new("Number of instances").number_ui(ui, number_field(count).range(1..=100));
         ui.label("×");
-        let field = TextEdit::singleline(instance_type).desired_width(150.0);
-        ui.add(field).accessible_name("Instance type");
+        Field::new("Instance type").width(150.0).text_ui(ui, instance_type);
         ui.menu_button("Known types", |ui| {
             ScrollArea::vertical().max_height(320.0).show(ui, |ui| {
                 for name in known_instance_types() {
@@ -173,12 +172,8 @@ fn image_ui(ui: &mut Ui, image: &mut Option<String>, region: Option<&str>, insta
     ui.label(RichText::new(IMAGE).small().weak());
     ui.horizontal(|ui| {
         let width = ui.available_width() - CONTAINERS_WIDTH - ui.spacing().item_spacing.x;
-        edit_optional(image, |text| {
-            let field = TextEdit::singleline(text)
-                .hint_text("default: AWS's container for the model and region")
-                .desired_width(width);
-            ui.add(field).accessible_name(IMAGE)
-        });
+        let field = Field::new(IMAGE).hint("default: AWS's container for the model and region").width(width);
+        edit_optional(image, |text| field.text_ui(ui, text));
         let button = Button::new("Known containers").min_size(vec2(CONTAINERS_WIDTH, 0.0));
         MenuButton::from_button(button).ui(ui, |ui| {
             containers_ui(ui, image, region, instance_type);
@@ -220,20 +215,16 @@ pub(crate) fn address_problem_ui(ui: &mut Ui, text: &str) {
 }
 
 pub(crate) fn folder_ui(ui: &mut Ui, folder: &mut String, name: &str, is_new: bool) {
-    let field = TextEdit::singleline(folder).hint_text("s3://bucket/folder/").desired_width(f32::INFINITY);
-    let field = ui.add(field);
+    let field = Field::new(name).hint("s3://bucket/folder/").text_ui(ui, folder);
     if is_new && folder.is_empty() {
         field.request_focus();
     }
-    field.accessible_name(name);
     address_problem_ui(ui, folder);
 }
 
 /// A caption above a field that uses the available width.
 pub(crate) fn text_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &str) -> Response {
-    ui.label(RichText::new(name).small().weak());
-    let field = TextEdit::singleline(text).hint_text(hint).desired_width(f32::INFINITY);
-    ui.add(field).accessible_name(name)
+    Field::new(name).hint(hint).caption_ui(ui).text_ui(ui, text)
 }
 
 /// As [`text_ui`], for an optional text.
@@ -263,7 +254,7 @@ pub(crate) fn optional_number_ui<N: eframe::emath::Numeric>(
         checkbox_ui(ui, &mut is_set, name);
         match (is_set, number.as_mut()) {
             (true, Some(value)) => {
-                ui.add(number_field(value).range(range)).accessible_name(format!("{name}, number"));
+                Field::new(name).part("number").number_ui(ui, number_field(value).range(range));
             }
             (true, None) => *number = Some(usual),
             (false, _) => {
@@ -281,16 +272,7 @@ pub(crate) fn folded_ui(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)
 /// A choice of a few values, after its name; a row of the grid if drawn in one.
 pub(crate) fn choice_ui<T: PartialEq + Copy>(ui: &mut Ui, name: &str, value: &mut T, choices: &[(T, &str)]) {
     ui.label(name);
-    let chosen = choices.iter().find(|(choice, _)| choice == value);
-    let combo = ComboBox::from_id_salt(name)
-        .width(CHOICE_WIDTH)
-        .selected_text(chosen.map_or("", |(_, text)| text))
-        .show_ui(ui, |ui| {
-            for (choice, text) in choices {
-                ui.selectable_value(value, *choice, *text);
-            }
-        });
-    combo.response.accessible_name(name);
+    Field::new(name).width(CHOICE_WIDTH).choice_ui(ui, value, choices);
     ui.end_row();
 }
 

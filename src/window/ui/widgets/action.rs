@@ -28,6 +28,12 @@ pub(crate) fn primary_button<'a>(ui: &Ui, label: &'a str) -> Button<'a> {
     Button::new(text).fill(theme::accent(visuals))
 }
 
+/// A button in the style of [`primary_action_button_ui`]; `missing` is why it is disabled.
+pub(crate) fn primary_button_ui(ui: &mut Ui, label: &str, missing: Option<&str>) -> Response {
+    let button = ui.add_enabled(missing.is_none(), primary_button(ui, label));
+    button.on_disabled_hover_text(missing.unwrap_or_default())
+}
+
 /// A button of one character; its name for screen readers is the action's label.
 pub(crate) fn action_icon_ui(
     ui: &mut Ui,

@@ -17,7 +17,7 @@ pub(crate) use crate::window::s3::ui::sign_in::{
 };
 pub(crate) use action::{
     action_button_ui, action_icon_ui, action_menu_ui, button_of_action_ui, command_button_ui, primary_action_button_ui,
-    primary_button,
+    primary_button, primary_button_ui,
 };
 pub(crate) use bars::{SCORE_ROW_HEIGHT, progress_text, progress_ui, score_row_ui};
 pub(crate) use class_table::{ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, table_number_ui};

@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use eframe::egui::Ui;
 use strum::VariantArray;
 
-use super::rows::{CONTROL_WIDTH, Draft, Field, Rows, combo, menu, tick};
+use super::rows::{CONTROL_WIDTH, Draft, Rows};
 use crate::domain::card_fields::{CardField, text_of};
 use crate::domain::{
-    AuxiliaryInput, AuxiliaryValue, BoxFormat, BoxSpace, CellPoint, CenterCrop, Grid, GridCoding, ImageInput, Layout,
-    ModelTask, OutputConvention, ResizeRule, Rounding,
+    AuxiliaryInput, AuxiliaryValue, BoxSpace, CenterCrop, Grid, GridCoding, ImageInput, Layout, ModelTask,
+    OutputConvention, ResizeRule, Rounding,
 };
 use crate::window::outputs::reading::ui::LABEL_SETS;
 use crate::window::state::LabelChoice;
-use crate::window::ui::widgets::{grouped, number_field};
+use crate::window::ui::field::Field;
+use crate::window::ui::widgets::{checkbox_ui, grouped, number_field};
 
 /// The width of the number of images next to its menu.
 const BATCH_WIDTH: f32 = 40.0;
@@ -43,7 +44,9 @@ pub(crate) fn own_ui(rows: &Rows<'_>, ui: &mut Ui, field: &CardField, draft: &mu
                 return rows.fixed_row(ui, field, text_of(layout), &declared, draft);
             }
             let layouts: Vec<_> = layouts.into_iter().map(|layout| (layout, text_of(layout))).collect();
-            rows.row(ui, field, draft, |ui, name, draft| menu(ui, name, &mut draft.card.input.layout, &layouts));
+            rows.row(ui, field, draft, |ui, name, draft| {
+                name.choice_ui(ui, &mut draft.card.input.layout, &layouts);
+            });
         }
         "input.type" => rows.fixed_row(ui, field, draft.card.input.element_type.into_str(), &declared, draft),
         "input.batches" => batch_ui(rows, ui, field, image.and_then(|port| port.declared_batch), &declared, draft),
@@ -54,18 +57,18 @@ pub(crate) fn own_ui(rows: &Rows<'_>, ui: &mut Ui, field: &CardField, draft: &mu
 }
 
 /// Another task starts with another way to read the outputs.
-fn task_ui(rows: &Rows<'_>, ui: &mut Ui, field: &Field, draft: &mut Draft) {
+fn task_ui(rows: &Rows<'_>, ui: &mut Ui, field: &Field<'_>, draft: &mut Draft) {
     let (card, start) = (&mut draft.card, rows.start());
     let before = card.task;
     let tasks = [(ModelTask::Classification, "Image classes"), (ModelTask::Detection, "Object boxes")];
-    menu(ui, field, &mut card.task, &tasks);
+    field.choice_ui(ui, &mut card.task, &tasks);
     if card.task != before {
         let output = if card.task == start.card.task { &start.card.output } else { &start.other_output };
         card.output = output.clone();
     }
 }
 
-fn labels_ui(ui: &mut Ui, field: &Field, labels: &mut LabelChoice, found: usize) {
+fn labels_ui(ui: &mut Ui, field: &Field<'_>, labels: &mut LabelChoice, found: usize) {
     let found_text = format!("Found with the model ({})", grouped(found));
     let text = match labels {
         LabelChoice::None => "None: class numbers only",
@@ -76,7 +79,7 @@ fn labels_ui(ui: &mut Ui, field: &Field, labels: &mut LabelChoice, found: usize)
         LabelChoice::File(_) => "From a file",
     }
     .to_owned();
-    combo(ui, field, &text, CONTROL_WIDTH, |ui| {
+    field.list_ui(ui, &text, |ui| {
         if found > 0 {
             ui.selectable_value(labels, LabelChoice::Found, &found_text);
         }
@@ -91,10 +94,10 @@ fn labels_ui(ui: &mut Ui, field: &Field, labels: &mut LabelChoice, found: usize)
     });
 }
 
-fn crop_ui(ui: &mut Ui, field: &Field, rule: &mut ResizeRule) {
+fn crop_ui(ui: &mut Ui, field: &Field<'_>, rule: &mut ResizeRule) {
     if let ResizeRule::Stretch { width, height, crop } = rule {
         let mut crops = crop.is_some();
-        tick(ui, field, &mut crops, "Center crop only");
+        field.explain(checkbox_ui(ui, &mut crops, "Center crop only"));
         let whole = CenterCrop { width: *width, height: *height, offset: Rounding::HalfEven };
         *crop = crops.then(|| crop.unwrap_or(whole));
     }
@@ -119,7 +122,7 @@ fn batch_ui(rows: &Rows<'_>, ui: &mut Ui, field: &CardField, declared: Option<u3
             None => one,
         };
         let width = CONTROL_WIDTH - if fixed_batch.is_some() { BATCH_WIDTH } else { 0.0 };
-        combo(ui, name, now, width, |ui| {
+        name.clone().width(width).list_ui(ui, now, |ui| {
             let fixed = declared.filter(|images| *images > 1).unwrap_or(USUAL_BATCH);
             for (text, batches, fixed_batch) in [(one, false, None), (any, true, None), (always, false, Some(fixed))] {
                 if ui.selectable_label(text == now, text).clicked() && text != now {
@@ -128,7 +131,7 @@ fn batch_ui(rows: &Rows<'_>, ui: &mut Ui, field: &CardField, declared: Option<u3
             }
         });
         if let Some(images) = &mut input.fixed_batch {
-            name.part("number").explain(ui.add(number_field(images).range(2..=1024)));
+            name.part("number").number_ui(ui, number_field(images).range(2..=1024));
         }
     });
 }
@@ -139,12 +142,13 @@ fn auxiliary_ui(rows: &Rows<'_>, ui: &mut Ui, field: &CardField, draft: &mut Dra
     let image = draft.card.input.name.clone();
     let values: Vec<_> = AuxiliaryValue::VARIANTS.iter().map(|&value| (Some(value), text_of(value))).collect();
     for port in ports.iter().filter(|port| ports.len() > 1 && Some(&port.name) != image.as_ref()) {
-        let name = Field::new(format!("{} {}", field.label, port.name), field.help);
+        let name = Field::new(format!("{} {}", field.label, port.name));
+        let name = name.help(field.help).hint("Choose one").width(CONTROL_WIDTH);
         rows.row_with(ui, field, &name, None, draft, |ui, name, draft| {
             let auxiliary = &mut draft.card.input.auxiliary;
             let known = auxiliary.iter().position(|known| known.name == port.name);
             let mut chosen = known.map(|known| auxiliary[known].value);
-            menu(ui, name, &mut chosen, &values);
+            name.choice_ui(ui, &mut chosen, &values);
             match (known, chosen) {
                 (Some(known), Some(value)) => auxiliary[known].value = value,
                 (None, Some(value)) => auxiliary.push(AuxiliaryInput::new(&port.name, value)),
@@ -155,7 +159,7 @@ fn auxiliary_ui(rows: &Rows<'_>, ui: &mut Ui, field: &CardField, draft: &mut Dra
 }
 
 /// Whether boxes are relative to the cells of a grid, and how.
-fn grid_ui(ui: &mut Ui, field: &Field, draft: &mut Draft) {
+fn grid_ui(ui: &mut Ui, field: &Field<'_>, draft: &mut Draft) {
     let OutputConvention::Detection(output) = &mut draft.card.output else {
         return;
     };
@@ -168,28 +172,16 @@ fn grid_ui(ui: &mut Ui, field: &Field, draft: &mut Draft) {
         Some(GridCoding::Priors { .. }) => "Priors (RetinaFace)",
     };
     let chosen = text(output.grid.as_ref());
-    combo(ui, field, chosen, CONTROL_WIDTH, |ui| {
-        for (grid, format) in grids(output.grid.as_ref()) {
+    let strides = output.grid.as_ref().map_or_else(|| vec![8, 16, 32], |grid| grid.strides.clone());
+    field.list_ui(ui, chosen, |ui| {
+        for coding in [None].into_iter().chain(GridCoding::of_each_kind().map(Some)) {
+            let grid = coding.map(|coding| Grid { strides: strides.clone(), coding });
             let name = text(grid.as_ref());
             if ui.selectable_label(name == chosen, name).clicked() && name != chosen {
-                output.grid = grid;
-                output.box_format = format.unwrap_or(output.box_format);
+                output.box_format = grid.as_ref().map_or(output.box_format, |grid| grid.coding.box_format());
                 output.box_space = BoxSpace::ModelPixels;
+                output.grid = grid;
             }
         }
     });
-}
-
-/// Each coding with its box format and the current strides.
-fn grids(now: Option<&Grid>) -> [(Option<Grid>, Option<BoxFormat>); 6] {
-    let strides = now.map_or_else(|| vec![8, 16, 32], |grid| grid.strides.clone());
-    let with = |coding| Some(Grid { strides: strides.clone(), coding });
-    [
-        (None, None),
-        (with(GridCoding::Offsets {}), Some(BoxFormat::Cxcywh)),
-        (with(GridCoding::DistanceBins { bins: 8, point: CellPoint::Center }), Some(BoxFormat::Xyxy)),
-        (with(GridCoding::Distances { anchors: 2, point: CellPoint::TopLeft }), Some(BoxFormat::Xyxy)),
-        (with(GridCoding::Anchors { sizes: GridCoding::YOLOV5_ANCHORS.to_vec() }), Some(BoxFormat::Cxcywh)),
-        (with(GridCoding::Priors { sizes: GridCoding::RETINA_FACE_PRIORS.to_vec() }), Some(BoxFormat::Cxcywh)),
-    ]
 }

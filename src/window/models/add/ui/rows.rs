@@ -2,10 +2,7 @@
 
 use std::mem::take;
 
-use eframe::egui::{
-    Align, ComboBox, Context, Event, Id, Key, Label, Layout, Popup, PopupCloseBehavior, Response, RichText, TextEdit,
-    Tooltip, Ui, vec2,
-};
+use eframe::egui::{Align, Label, Layout, PopupCloseBehavior, RichText, Ui, vec2};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -14,9 +11,9 @@ use super::own::own_ui;
 use crate::domain::card_fields::{COLUMN, CardField, Edit, Number, set_value};
 use crate::domain::{ChannelOrder, Columns, ModelCard};
 use crate::window::state::{Evidence, ImportForm, ImportPort, ImportStart, LabelChoice};
+use crate::window::ui::field::{Field, NAME_WIDTH};
 use crate::window::ui::widgets::{checkbox_ui, fitting, number_field, strong};
 
-const NAME_WIDTH: f32 = 108.0;
 pub(crate) const CONTROL_WIDTH: f32 = 204.0;
 const COLUMN_WIDTH: f32 = 64.0;
 /// The width of the arrow and margins of a menu.
@@ -82,15 +79,14 @@ impl<'f> Rows<'f> {
         ui: &mut Ui,
         field: &CardField,
         draft: &mut Draft,
-        control: impl FnOnce(&mut Ui, &Field, &mut Draft),
+        control: impl FnOnce(&mut Ui, &Field<'_>, &mut Draft),
     ) {
-        self.row_with(ui, field, &Field::new(field.label, field.help), None, draft, control);
+        self.row_with(ui, field, &name_of(field), None, draft, control);
     }
 
     /// A row for a field that the graph determines; `because` is a clause.
     pub(crate) fn fixed_row(&self, ui: &mut Ui, field: &CardField, value: &str, because: &str, draft: &mut Draft) {
-        let name = Field::new(field.label, field.help);
-        self.row_with(ui, field, &name, Some(because), draft, |ui, field, _| {
+        self.row_with(ui, field, &name_of(field), Some(because), draft, |ui, field, _| {
             field.explain(ui.add(Label::new(value).truncate()));
         });
     }
@@ -99,15 +95,14 @@ impl<'f> Rows<'f> {
         &self,
         ui: &mut Ui,
         field: &CardField,
-        name: &Field,
+        name: &Field<'_>,
         fixed_because: Option<&str>,
         draft: &mut Draft,
-        control: impl FnOnce(&mut Ui, &Field, &mut Draft),
+        control: impl FnOnce(&mut Ui, &Field<'_>, &mut Draft),
     ) {
-        ui.horizontal(|ui| {
-            name_ui(ui, name);
-            let height = ui.spacing().interact_size.y;
-            ui.allocate_ui_with_layout(vec2(CONTROL_WIDTH, height), Layout::left_to_right(Align::Center), |ui| {
+        name.row_ui(ui, |ui, name| {
+            let size = vec2(CONTROL_WIDTH, ui.spacing().interact_size.y);
+            ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
                 ui.set_min_width(CONTROL_WIDTH);
                 control(ui, name, draft);
             });
@@ -140,28 +135,26 @@ impl<'f> Rows<'f> {
         }
     }
 
-    fn undo_ui(&self, ui: &mut Ui, field: &CardField, name: &Field, draft: &mut Draft) {
+    fn undo_ui(&self, ui: &mut Ui, field: &CardField, name: &Field<'_>, draft: &mut Draft) {
         ui.add(Label::new(RichText::new("set by you").small()).truncate());
         if let Some((card, labels)) = self.evidence.undone(field.paths) {
             let undo = ui.small_button("Undo");
             if undo.clicked() {
                 *draft = Draft { card, labels };
             }
-            undo.accessible_name(format!("Undo: {}", name.name));
+            undo.accessible_name(format!("Undo: {}", name.name()));
         }
     }
 
     /// The control of a field without an editor of its own.
-    fn edit_ui(&self, ui: &mut Ui, field: &CardField, name: &Field, draft: &mut Draft) {
+    fn edit_ui(&self, ui: &mut Ui, field: &CardField, name: &Field<'_>, draft: &mut Draft) {
         let path = field.path();
         let now = self.evidence.value(path);
         let changed = match &field.edit {
             Edit::Own => None,
-            Edit::Text => edited(now, |text: &mut String| {
-                name.explain(ui.add(TextEdit::singleline(text).desired_width(CONTROL_WIDTH)));
-            }),
+            Edit::Text => edited(now, |text| drop(name.text_ui(ui, text))),
             Edit::Words(words) => words_ui(ui, name, now, &words()),
-            Edit::Flag(text) => edited(now, |is_on| tick(ui, name, is_on, text)),
+            Edit::Flag(text) => edited(now, |is_on| drop(name.explain(checkbox_ui(ui, is_on, *text)))),
             Edit::Number(number) => number_ui(ui, name, number, now),
             Edit::Size(side) => {
                 let sides = field.paths.iter().zip(["width", "height"]);
@@ -189,8 +182,8 @@ impl<'f> Rows<'f> {
             }
             Edit::Optional { number, usual, unset } => {
                 let mut is_set = now.is_some();
-                let text = if is_set { "" } else { unset };
-                tick(ui, &name.part("set a number"), &mut is_set, text);
+                let text = if is_set { "" } else { *unset };
+                name.part("set a number").explain(checkbox_ui(ui, &mut is_set, text));
                 match (is_set, now) {
                     (true, Some(_)) => number_ui(ui, name, number, now),
                     (true, None) => Some(json_number(number, *usual)),
@@ -242,130 +235,27 @@ pub(crate) fn heading_ui(ui: &mut Ui, text: &str, beside: impl FnOnce(&mut Ui)) 
     });
 }
 
-/// A row without a card field.
-pub(crate) fn plain_row(ui: &mut Ui, field: &Field, control: impl FnOnce(&mut Ui)) {
-    ui.horizontal(|ui| {
-        name_ui(ui, field);
-        control(ui);
-    });
-}
-
-fn name_ui(ui: &mut Ui, field: &Field) {
-    let height = ui.spacing().interact_size.y;
-    ui.allocate_ui_with_layout(vec2(NAME_WIDTH, height), Layout::left_to_right(Align::Center), |ui| {
-        ui.set_min_width(NAME_WIDTH);
-        ui.add(Label::new(&field.name).truncate()).on_hover_text(field.help);
-    });
-}
-
-/// The meaning of a control, visible and for screen readers.
-#[derive(Debug, Clone)]
-pub(crate) struct Field {
-    name: String,
-    help: &'static str,
-}
-
-impl Field {
-    pub(crate) fn new(name: impl Into<String>, help: &'static str) -> Self {
-        Self { name: name.into(), help }
-    }
-
-    /// One of several controls of the field.
-    pub(crate) fn part(&self, name: &str) -> Self {
-        Self::new(format!("{}, {name}", self.name), self.help)
-    }
-
-    /// Names a control and explains it: to the pointer, on keyboard focus, and to screen readers.
-    pub(crate) fn explain(&self, control: Response) -> Response {
-        let control = control.accessible_name(&self.name);
-        control.ctx.accesskit_node_builder(control.id, |node| node.set_description(self.help));
-        if control.gained_focus() {
-            control.scroll_to_me(None);
-        }
-        if control.has_focus() && is_led_by_tab(&control.ctx) && !Popup::is_any_open(&control.ctx) {
-            Tooltip::for_widget(&control).show(|ui| ui.label(self.help));
-            return control;
-        }
-        control.on_hover_text(self.help)
-    }
-}
-
-fn led_by_tab() -> Id {
-    Id::unique("import form: the focus was moved by Tab")
-}
-
-/// Whether Tab was the last key or click.
-fn is_led_by_tab(ctx: &Context) -> bool {
-    ctx.data(|data| data.get_temp(led_by_tab())).unwrap_or(false)
-}
-
-/// Records whether the user navigates with the keyboard; called once per frame.
-pub(crate) fn note_tab(ctx: &Context) {
-    let last = ctx.input(|input| {
-        input.events.iter().rev().find_map(|event| match event {
-            Event::Key { key, pressed: true, .. } => Some(*key == Key::Tab),
-            Event::PointerButton { pressed: true, .. } | Event::Text(_) => Some(false),
-            _ => None,
-        })
-    });
-    if let Some(is_tab) = last {
-        ctx.data_mut(|data| data.insert_temp(led_by_tab(), is_tab));
-    }
-}
-
-/// A check box.
-pub(crate) fn tick(ui: &mut Ui, field: &Field, is_on: &mut bool, text: &str) {
-    field.explain(checkbox_ui(ui, is_on, text));
-}
-
-/// A list that opens below `text` and closes with a choice.
-pub(crate) fn combo(ui: &mut Ui, field: &Field, text: &str, width: f32, contents: impl FnOnce(&mut Ui)) {
-    combo_until(PopupCloseBehavior::CloseOnClick, ui, field, text, width, contents);
-}
-
-fn combo_until(
-    close: PopupCloseBehavior,
-    ui: &mut Ui,
-    field: &Field,
-    text: &str,
-    width: f32,
-    contents: impl FnOnce(&mut Ui),
-) {
-    // Otherwise, its text would take the whole row.
-    let size = vec2(width, ui.spacing().interact_size.y);
-    ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
-        let combo = ComboBox::from_id_salt(&field.name).width(width).selected_text(text).truncate();
-        field.explain(combo.close_behavior(close).show_ui(ui, contents).response);
-    });
-}
-
-/// A menu of values with their texts.
-pub(crate) fn menu<T: Copy + PartialEq>(ui: &mut Ui, field: &Field, value: &mut T, choices: &[(T, &str)]) {
-    let text = choices.iter().find(|(choice, _)| choice == value).map_or("Choose one", |(_, text)| text);
-    combo(ui, field, text, CONTROL_WIDTH, |ui| {
-        for &(choice, text) in choices {
-            ui.selectable_value(value, choice, text);
-        }
-    });
+fn name_of(field: &CardField) -> Field<'static> {
+    Field::new(field.label).help(field.help).hint("Choose one").width(CONTROL_WIDTH)
 }
 
 /// A menu of words; the key of a table is its word.
-fn words_ui(ui: &mut Ui, field: &Field, now: Option<&Value>, words: &[(&'static str, &str)]) -> Option<Value> {
+fn words_ui(ui: &mut Ui, field: &Field<'_>, now: Option<&Value>, words: &[(&'static str, &str)]) -> Option<Value> {
     let word = match now {
         Some(Value::String(word)) => word,
         Some(Value::Object(table)) => table.keys().next()?,
         _ => words[0].0,
     };
     let mut chosen = word;
-    menu(ui, field, &mut chosen, words);
+    field.choice_ui(ui, &mut chosen, words);
     (chosen != word).then(|| json!(chosen))
 }
 
-pub(crate) fn number_ui(ui: &mut Ui, field: &Field, number: &Number, now: Option<&Value>) -> Option<Value> {
+pub(crate) fn number_ui(ui: &mut Ui, field: &Field<'_>, number: &Number, now: Option<&Value>) -> Option<Value> {
     let mut value = now.and_then(Value::as_f64).unwrap_or(number.min);
     let drag = number_field(&mut value).range(number.min..=number.max).suffix(number.unit);
     let drag = if number.is_whole { drag.speed(0.25).max_decimals(0) } else { drag.speed(0.01).max_decimals(6) };
-    field.explain(ui.add(drag)).changed().then(|| json_number(number, value))
+    field.number_ui(ui, drag).changed().then(|| json_number(number, value))
 }
 
 fn json_number(number: &Number, value: f64) -> Value {
@@ -373,7 +263,7 @@ fn json_number(number: &Number, value: f64) -> Value {
 }
 
 /// Numbers next to each other. If the card has one, it stands for all.
-fn numbers_ui(ui: &mut Ui, field: &Field, number: &Number, now: Option<&Value>, names: &[&str]) -> Option<Value> {
+fn numbers_ui(ui: &mut Ui, field: &Field<'_>, number: &Number, now: Option<&Value>, names: &[&str]) -> Option<Value> {
     ui.spacing_mut().item_spacing.x = 4.0;
     let mut values = match now? {
         Value::Array(values) => values.clone(),
@@ -390,9 +280,9 @@ fn numbers_ui(ui: &mut Ui, field: &Field, number: &Number, now: Option<&Value>, 
 }
 
 /// Which of the graph's inputs or outputs; `None` is also an option if it has a text.
-fn port_ui(ui: &mut Ui, field: &Field, value: &mut Option<String>, ports: &[ImportPort], none: Option<&str>) {
+fn port_ui(ui: &mut Ui, field: &Field<'_>, value: &mut Option<String>, ports: &[ImportPort], none: Option<&str>) {
     let text = value.as_deref().or(none).unwrap_or("Choose one").to_owned();
-    combo(ui, field, &text, CONTROL_WIDTH, |ui| {
+    field.list_ui(ui, &text, |ui| {
         for port in ports {
             ui.selectable_value(value, Some(port.name.clone()), port.to_string());
         }
@@ -403,7 +293,7 @@ fn port_ui(ui: &mut Ui, field: &Field, value: &mut Option<String>, ports: &[Impo
 }
 
 /// Which outputs, and the first of their columns. `none` is the text for what a model may not have.
-fn columns_ui(ui: &mut Ui, field: &Field, value: &mut Option<Columns>, ports: &[ImportPort], none: Option<&str>) {
+fn columns_ui(ui: &mut Ui, field: &Field<'_>, value: &mut Option<Columns>, ports: &[ImportPort], none: Option<&str>) {
     let beside = if value.is_some() { COLUMN_WIDTH + ui.spacing().item_spacing.x } else { 0.0 };
     let width = CONTROL_WIDTH - beside;
     let text = match value {
@@ -411,13 +301,13 @@ fn columns_ui(ui: &mut Ui, field: &Field, value: &mut Option<Columns>, ports: &[
         None => none.unwrap_or("Choose one").to_owned(),
     };
     // It stays open while outputs are checked.
-    combo_until(PopupCloseBehavior::CloseOnClickOutside, ui, field, &text, width, |ui| {
+    field.clone().width(width).list_until(PopupCloseBehavior::CloseOnClickOutside, ui, &text, |ui| {
         outputs_ui(ui, value, ports, none);
     });
     if let Some(columns) = value {
         let column = number_field(&mut columns.column).range(0..=COLUMN.max as u32).prefix("col ");
         let column = ui.add_sized([COLUMN_WIDTH, ui.spacing().interact_size.y], column);
-        Field { help: "First output column to read, counted from 0", ..field.part("first column") }.explain(column);
+        field.part("first column").help("First output column to read, counted from 0").explain(column);
     }
 }
 
@@ -466,8 +356,8 @@ fn outputs_ui(ui: &mut Ui, value: &mut Option<Columns>, ports: &[ImportPort], no
 }
 
 /// Numbers, or sizes such as `10x13`, on one line; invalid text is ignored.
-fn list_ui(ui: &mut Ui, field: &Field, now: Option<&Value>, example: &str) -> Option<Value> {
-    let id = ui.make_persistent_id(&field.name);
+fn list_ui(ui: &mut Ui, field: &Field<'_>, now: Option<&Value>, example: &str) -> Option<Value> {
+    let id = ui.make_persistent_id(field.name());
     let written = |value: &Value| match value {
         Value::Array(sides) => sides.iter().map(number_text).collect::<Vec<_>>().join("x"),
         value => number_text(value),
@@ -477,7 +367,7 @@ fn list_ui(ui: &mut Ui, field: &Field, now: Option<&Value>, example: &str) -> Op
         let values = now.and_then(Value::as_array).into_iter().flatten();
         values.map(written).collect::<Vec<_>>().join(", ")
     });
-    let edit = field.explain(ui.add(TextEdit::singleline(&mut text).hint_text(example).desired_width(CONTROL_WIDTH)));
+    let edit = field.clone().hint(example).text_ui(ui, &mut text);
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     let values = parts.map(read_value).collect::<Option<Vec<_>>>();
     // While it is typed, the text stays unchanged.

@@ -1,0 +1,150 @@
+//! A field of a form or panel: a control with a name, help and a hint. All forms draw their controls with it, so that
+//! each one has its name for screen readers, and its help for the pointer, the keyboard and screen readers.
+
+use std::borrow::Cow;
+
+use eframe::egui::{
+    Align, ComboBox, Context, DragValue, Event, Id, Key, Label, Layout, Popup, PopupCloseBehavior, Response, RichText,
+    TextEdit, Tooltip, Ui, vec2,
+};
+
+/// The width of names next to their controls.
+pub(crate) const NAME_WIDTH: f32 = 108.0;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Field<'f> {
+    name: Cow<'f, str>,
+    help: &'f str,
+    hint: &'f str,
+    width: Option<f32>,
+}
+
+impl<'f> Field<'f> {
+    pub(crate) fn new(name: impl Into<Cow<'f, str>>) -> Self {
+        Self { name: name.into(), help: "", hint: "", width: None }
+    }
+
+    pub(crate) fn help(self, help: &'f str) -> Self {
+        Self { help, ..self }
+    }
+
+    /// The text of an empty field.
+    pub(crate) fn hint(self, hint: &'f str) -> Self {
+        Self { hint, ..self }
+    }
+
+    /// In points. Otherwise, a text takes the available width, and a list that of its text.
+    pub(crate) fn width(self, width: f32) -> Self {
+        Self { width: Some(width), ..self }
+    }
+
+    /// One of several controls of the field.
+    pub(crate) fn part(&self, name: &str) -> Self {
+        Self { name: format!("{}, {name}", self.name).into(), ..self.clone() }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name above the control.
+    pub(crate) fn caption_ui(self, ui: &mut Ui) -> Self {
+        ui.label(RichText::new(&*self.name).small().weak());
+        self
+    }
+
+    /// The name, with `control` on its right.
+    pub(crate) fn row_ui(&self, ui: &mut Ui, control: impl FnOnce(&mut Ui, &Self)) {
+        ui.horizontal(|ui| {
+            let size = vec2(NAME_WIDTH, ui.spacing().interact_size.y);
+            ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
+                ui.set_min_width(NAME_WIDTH);
+                ui.add(Label::new(&*self.name).truncate()).on_hover_text(self.help);
+            });
+            control(ui, self);
+        });
+    }
+
+    pub(crate) fn text_ui(&self, ui: &mut Ui, text: &mut String) -> Response {
+        let width = self.width.unwrap_or(f32::INFINITY);
+        self.explain(ui.add(TextEdit::singleline(text).hint_text(self.hint).desired_width(width)))
+    }
+
+    pub(crate) fn number_ui(&self, ui: &mut Ui, number: DragValue<'_>) -> Response {
+        self.explain(ui.add(number))
+    }
+
+    /// A list of values with their texts.
+    pub(crate) fn choice_ui<T: Clone + PartialEq>(&self, ui: &mut Ui, value: &mut T, choices: &[(T, &str)]) {
+        let text = choices.iter().find(|(choice, _)| choice == value).map_or(self.hint, |(_, text)| text);
+        self.list_ui(ui, text, |ui| {
+            for (choice, text) in choices {
+                ui.selectable_value(value, choice.clone(), *text);
+            }
+        });
+    }
+
+    /// A list that opens below `text` and closes with a choice.
+    pub(crate) fn list_ui(&self, ui: &mut Ui, text: &str, contents: impl FnOnce(&mut Ui)) {
+        self.list_until(PopupCloseBehavior::CloseOnClick, ui, text, contents);
+    }
+
+    pub(crate) fn list_until(
+        &self,
+        close: PopupCloseBehavior,
+        ui: &mut Ui,
+        text: &str,
+        contents: impl FnOnce(&mut Ui),
+    ) {
+        let list = ComboBox::from_id_salt(&self.name).selected_text(text).close_behavior(close);
+        let Some(width) = self.width else {
+            self.explain(list.show_ui(ui, contents).response);
+            return;
+        };
+        // Otherwise, its text would take the whole row.
+        let size = vec2(width, ui.spacing().interact_size.y);
+        ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
+            self.explain(list.width(width).truncate().show_ui(ui, contents).response);
+        });
+    }
+
+    /// Names a control and explains it: to the pointer, on keyboard focus, and to screen readers.
+    pub(crate) fn explain(&self, control: Response) -> Response {
+        let control = control.accessible_name(&*self.name);
+        if self.help.is_empty() {
+            return control;
+        }
+        control.ctx.accesskit_node_builder(control.id, |node| node.set_description(self.help));
+        if control.gained_focus() {
+            control.scroll_to_me(None);
+        }
+        if control.has_focus() && is_led_by_tab(&control.ctx) && !Popup::is_any_open(&control.ctx) {
+            Tooltip::for_widget(&control).show(|ui| ui.label(self.help));
+            return control;
+        }
+        control.on_hover_text(self.help)
+    }
+}
+
+fn led_by_tab() -> Id {
+    Id::unique("the focus was moved by Tab")
+}
+
+/// Whether Tab was the last key or click.
+fn is_led_by_tab(ctx: &Context) -> bool {
+    ctx.data(|data| data.get_temp(led_by_tab())).unwrap_or(false)
+}
+
+/// Records whether the user navigates with the keyboard; called once per frame.
+pub(crate) fn note_tab(ctx: &Context) {
+    let last = ctx.input(|input| {
+        input.events.iter().rev().find_map(|event| match event {
+            Event::Key { key, pressed: true, .. } => Some(*key == Key::Tab),
+            Event::PointerButton { pressed: true, .. } | Event::Text(_) => Some(false),
+            _ => None,
+        })
+    });
+    if let Some(is_tab) = last {
+        ctx.data_mut(|data| data.insert_temp(led_by_tab(), is_tab));
+    }
+}
