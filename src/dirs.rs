@@ -88,21 +88,22 @@ pub fn shipped(path: &str) -> Option<PathBuf> {
 /// The folders that may contain the files that come with Spotcheck, laid out as in the repository: those of an installed
 /// program (`PREFIX/bin/spotcheck` has `PREFIX/share/spotcheck`, an app on macOS has `Resources`), the folders above the
 /// program (`target/release` belongs to the repository two folders up), and the repository that it was built from.
-pub(crate) fn shipped_folders() -> Vec<PathBuf> {
+pub fn shipped_folders() -> Vec<PathBuf> {
     let above: Vec<PathBuf> = program_folders().collect();
     let prefix = above.get(1).into_iter();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(PathBuf::from);
     let installed = prefix.flat_map(|prefix| [prefix.join("share/spotcheck"), prefix.join("Resources")]);
-    installed.chain(above.iter().take(5).cloned()).chain([PathBuf::from(env!("CARGO_MANIFEST_DIR"))]).collect()
+    installed.chain(above.iter().take(5).cloned()).chain(source).collect()
 }
 
 /// The libraries of a package for a system: `PREFIX/bin/spotcheck` has `PREFIX/lib/spotcheck`.
-pub(crate) fn package_library_folder() -> Option<PathBuf> {
+pub fn package_library_folder() -> Option<PathBuf> {
     program_folders().nth(1).map(|prefix| prefix.join("lib/spotcheck"))
 }
 
 /// The package folders of the Python environment that Spotcheck is installed in: `PREFIX/bin/spotcheck` has
 /// `PREFIX/lib/python3.*/site-packages`. Links, as uv and pipx make them, are followed. Empty if there is none.
-pub(crate) fn python_packages() -> Vec<PathBuf> {
+pub fn python_packages() -> Vec<PathBuf> {
     let Some(prefix) = program_folders().nth(1) else {
         return Vec::new();
     };

@@ -1,30 +1,10 @@
-//! Spotcheck shows what a vision model predicts. The program is `main.rs`; everything that it does is here, in layers
-//! that import only downward (see ARCHITECTURE.md).
+//! Spotcheck shows what a vision model predicts. The program is `main.rs`; this library holds the window and the command
+//! line, on top of `spotcheck-core`.
 
-pub mod annotations;
-pub mod aws;
-pub mod cache;
+pub use spotcheck_core::{
+    COMMIT, annotations, aws, cache, dirs, domain, evaluation, image, model, predict, project, review, sagemaker,
+    tasks, version,
+};
+
 pub mod cli;
-pub mod dirs;
-pub mod domain;
-pub mod evaluation;
-pub mod image;
-pub mod model;
-pub mod predict;
-pub mod project;
-pub mod review;
-pub mod sagemaker;
-pub mod tasks;
 pub mod window;
-
-use std::sync::OnceLock;
-
-/// The commit that the program was built from, if the build named it in `SPOTCHECK_COMMIT`. Only `main.rs` knows it, so
-/// that nothing else is compiled again after a commit.
-pub static COMMIT: OnceLock<&str> = OnceLock::new();
-
-/// `0.1.0 (9605c893)`
-pub(crate) fn version() -> String {
-    let version = env!("CARGO_PKG_VERSION");
-    COMMIT.get().map_or_else(|| version.to_owned(), |commit| format!("{version} ({commit})"))
-}

@@ -28,7 +28,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 ///
 /// # Errors
 /// The JSON is invalid, or its parts are not lists.
-pub(crate) fn read(reader: impl Read, format: AnnotationFormat) -> Result<Found, String> {
+pub(super) fn read(reader: impl Read, format: AnnotationFormat) -> Result<Found, String> {
     let mut dataset = Dataset::default();
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, reader);
     if reader.fill_buf().is_ok_and(|head| head.starts_with(super::BOM)) {
@@ -40,7 +40,7 @@ pub(crate) fn read(reader: impl Read, format: AnnotationFormat) -> Result<Found,
     Ok(dataset.finish(format))
 }
 
-pub(crate) fn reason(error: &serde_json::Error) -> String {
+pub(super) fn reason(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let hint = match error.classify() {
         serde_json::error::Category::Eof => "; the file ends early",
@@ -379,7 +379,7 @@ fn class_of_id(id: &AnnotatedImageId) -> TruthLabel {
     }
 }
 
-pub(crate) fn size(width: &Scalar, height: &Scalar) -> Option<[u32; 2]> {
+pub(super) fn size(width: &Scalar, height: &Scalar) -> Option<[u32; 2]> {
     let side = |side: &Scalar| {
         let side = side.number().filter(|side| side.fract() == 0.0)?;
         (1.0..=f64::from(u32::MAX)).contains(&side).then_some(side as u32)

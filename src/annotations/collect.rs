@@ -10,58 +10,58 @@ use crate::domain::{
 
 /// Collects images and classes as they are encountered.
 #[derive(Default)]
-pub(crate) struct Collector {
+pub(super) struct Collector {
     annotations: Annotations,
     image_of: HashMap<String, u32>,
     class_of: HashMap<(Option<i64>, Option<String>), u32>,
-    pub(crate) files: u64,
-    pub(crate) entries: u64,
+    pub files: u64,
+    pub entries: u64,
     /// Whole sentences.
-    pub(crate) notes: Vec<String>,
-    pub(crate) without_area: Tally,
+    pub notes: Vec<String>,
+    pub without_area: Tally,
     without_prediction: Tally,
 }
 
 /// A count for a note, with the first occurrence.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(super) struct Tally {
     count: u64,
     first: String,
 }
 
 impl Tally {
-    pub(crate) fn add(&mut self, place: impl FnOnce() -> String) {
+    pub(super) fn add(&mut self, place: impl FnOnce() -> String) {
         if self.count == 0 {
             self.first = place();
         }
         self.count += 1;
     }
 
-    pub(crate) fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.count
     }
 
     /// `one` and `several` follow the number.
-    pub(crate) fn note(&self, one: &str, several: &str) -> Option<String> {
+    pub(super) fn note(&self, one: &str, several: &str) -> Option<String> {
         let text = if self.count == 1 { one } else { several };
         (self.count > 0).then(|| format!("{} {text} (first: {})", self.count, self.first))
     }
 
-    pub(crate) fn without_area(&self) -> Option<String> {
+    pub(super) fn without_area(&self) -> Option<String> {
         self.note("box has zero area and matches nothing", "boxes have zero area and match nothing")
     }
 }
 
 /// Why an entry cannot be used, to follow its location.
-pub(crate) type Refusal = (AnnotationProblemKind, String);
+pub(super) type Refusal = (AnnotationProblemKind, String);
 
-pub(crate) fn unreadable(reason: impl Into<String>) -> Refusal {
+pub(super) fn unreadable(reason: impl Into<String>) -> Refusal {
     (AnnotationProblemKind::Unreadable, reason.into())
 }
 
 impl Collector {
     /// The image with this name, created if necessary.
-    pub(crate) fn image(&mut self, name: &str) -> &mut AnnotatedImage {
+    pub(super) fn image(&mut self, name: &str) -> &mut AnnotatedImage {
         let name = super::image_name(name);
         let images = &mut self.annotations.images;
         let next = images.len() as u32;
@@ -73,13 +73,13 @@ impl Collector {
     }
 
     /// The image with this name, if it was encountered before.
-    pub(crate) fn known_image(&self, name: &str) -> Option<&AnnotatedImage> {
+    pub(super) fn known_image(&self, name: &str) -> Option<&AnnotatedImage> {
         let index = *self.image_of.get(&super::image_name(name))?;
         self.annotations.images.get(index as usize)
     }
 
     /// Records an image without a prediction, unless it was encountered before.
-    pub(crate) fn add_unpredicted(&mut self, image: &str, status: &str, error: &str, place: impl FnOnce() -> String) {
+    pub(super) fn add_unpredicted(&mut self, image: &str, status: &str, error: &str, place: impl FnOnce() -> String) {
         self.without_prediction.add(place);
         if self.known_image(image).is_none() {
             self.image(image).status = match status {
@@ -90,7 +90,7 @@ impl Collector {
         }
     }
 
-    pub(crate) fn class(&mut self, number: Option<i64>, name: Option<&str>) -> u32 {
+    pub(super) fn class(&mut self, number: Option<i64>, name: Option<&str>) -> u32 {
         let classes = &mut self.annotations.classes;
         let next = classes.len() as u32;
         *self.class_of.entry((number, name.map(str::to_owned))).or_insert_with_key(|(number, name)| {
@@ -99,11 +99,11 @@ impl Collector {
         })
     }
 
-    pub(crate) fn problem(&mut self, kind: AnnotationProblemKind, place: impl Into<String>, reason: impl Into<String>) {
+    pub(super) fn problem(&mut self, kind: AnnotationProblemKind, place: impl Into<String>, reason: impl Into<String>) {
         self.annotations.problems.add(kind, place, reason);
     }
 
-    pub(crate) fn add_box(&mut self, image: &str, found: AnnotatedBox, place: impl FnOnce() -> String) {
+    pub(super) fn add_box(&mut self, image: &str, found: AnnotatedBox, place: impl FnOnce() -> String) {
         if found.bounds.width == 0.0 || found.bounds.height == 0.0 {
             self.without_area.add(place);
         }
@@ -112,18 +112,18 @@ impl Collector {
 
     /// Drops an image with an unusable class: without it, the other classes would have the wrong ranks. Returns the
     /// reason.
-    pub(crate) fn refuse_label(&mut self, image: &str, refusal: Refusal) -> Refusal {
+    pub(super) fn refuse_label(&mut self, image: &str, refusal: Refusal) -> Refusal {
         self.image(image).status = PredictionStatus::Failed("has a class that cannot be used".to_owned());
         refusal
     }
 
-    pub(crate) fn add_label(&mut self, image: &str, label: AnnotatedLabel) {
+    pub(super) fn add_label(&mut self, image: &str, label: AnnotatedLabel) {
         self.image(image).labels.push(label);
     }
 
     /// # Errors
     /// The image already has this class.
-    pub(crate) fn add_label_once(&mut self, image: &str, label: AnnotatedLabel) -> Result<(), Refusal> {
+    pub(super) fn add_label_once(&mut self, image: &str, label: AnnotatedLabel) -> Result<(), Refusal> {
         let labels = &mut self.image(image).labels;
         if labels.iter().any(|known| known.class == label.class) {
             let reason = "repeats a class of its image; the first entry is used".to_owned();
@@ -134,7 +134,7 @@ impl Collector {
     }
 
     /// Sorts labels with scores, and reports predictions without a score as problems.
-    pub(crate) fn finish(mut self, format: AnnotationFormat) -> Found {
+    pub(super) fn finish(mut self, format: AnnotationFormat) -> Found {
         let annotations = &mut self.annotations;
         if annotations.has_scores() {
             for image in &mut annotations.images {
@@ -162,7 +162,7 @@ impl Collector {
 
     /// Treats boxes as fractions of their images, as the file states or its boxes suggest. Boxes far outside are
     /// problems.
-    pub(crate) fn in_fractions(&mut self) {
+    pub(super) fn in_fractions(&mut self) {
         let Annotations { images, problems, .. } = &mut self.annotations;
         for image in images {
             image.boxes.retain_mut(|found| {
@@ -181,7 +181,7 @@ impl Collector {
 ///
 /// # Errors
 /// It is not valid.
-pub(crate) fn checked_box(bounds: ExactBox, unit: BoxUnit) -> Result<ExactBox, Refusal> {
+pub(super) fn checked_box(bounds: ExactBox, unit: BoxUnit) -> Result<ExactBox, Refusal> {
     let refused = |reason: String| Err((AnnotationProblemKind::BrokenBox, reason));
     let ExactBox { left, top, width, height } = bounds;
     if <[f64; 4]>::from(bounds).iter().any(|number| !number.is_finite()) {
@@ -201,7 +201,7 @@ pub(crate) fn checked_box(bounds: ExactBox, unit: BoxUnit) -> Result<ExactBox, R
 
 /// # Errors
 /// It is not a score.
-pub(crate) fn checked_score(score: f64) -> Result<f64, Refusal> {
+pub(super) fn checked_score(score: f64) -> Result<f64, Refusal> {
     if (0.0..=1.0).contains(&score) {
         return Ok(score);
     }

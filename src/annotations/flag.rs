@@ -10,7 +10,7 @@ use crate::domain::AnnotationProblemKind as Kind;
 ///
 /// # Errors
 /// It is neither a number nor one of the words. `key` is the name of the flag.
-pub(crate) fn flag(key: &str, value: &Scalar) -> Result<bool, Refusal> {
+pub(super) fn flag(key: &str, value: &Scalar) -> Result<bool, Refusal> {
     let is_set = match value {
         Scalar::Missing => Some(false),
         Scalar::Bool(value) => Some(*value),

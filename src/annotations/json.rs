@@ -10,7 +10,7 @@ use crate::domain::AnnotatedImageId;
 
 /// A single value.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) enum Scalar {
+pub enum Scalar {
     /// The key is missing, or its value is `null`.
     #[default]
     Missing,
@@ -23,7 +23,7 @@ pub(crate) enum Scalar {
 }
 
 impl Scalar {
-    pub(crate) fn number(&self) -> Option<f64> {
+    pub fn number(&self) -> Option<f64> {
         match self {
             Self::Integer(number) => Some(*number as f64),
             Self::Float(number) => Some(*number),
@@ -35,7 +35,7 @@ impl Scalar {
     ///
     /// # Errors
     /// It is not an id. The message follows the location; `key` is the name of the field.
-    pub(crate) fn into_id(self, key: &str) -> Result<AnnotatedImageId, String> {
+    pub fn into_id(self, key: &str) -> Result<AnnotatedImageId, String> {
         /// 2^53
         const EXACT: f64 = 9_007_199_254_740_992.0;
         match self {
@@ -54,11 +54,11 @@ impl Scalar {
         }
     }
 
-    pub(crate) fn is_missing(&self) -> bool {
+    pub fn is_missing(&self) -> bool {
         *self == Self::Missing
     }
 
-    pub(crate) fn into_text(self) -> Option<String> {
+    pub fn into_text(self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text),
             _ => None,
@@ -80,12 +80,12 @@ impl fmt::Display for Scalar {
 }
 
 /// Text of a file for a message: with visible control characters, and not too long.
-pub(crate) fn shortened(text: &str) -> String {
+pub fn shortened(text: &str) -> String {
     crate::domain::visible(&crate::domain::shortened(text, 80)).into_owned()
 }
 
 /// A type that can be read from any JSON.
-pub(crate) trait Lenient<'de>: Sized {
+pub trait Lenient<'de>: Sized {
     fn from_scalar(scalar: Scalar) -> Self;
 
     fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
@@ -163,7 +163,7 @@ impl<'de> Deserialize<'de> for Scalar {
 
 /// Four numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) enum FourNumbers {
+pub enum FourNumbers {
     /// The key is missing, or its value is `null` or an empty list.
     #[default]
     Missing,
@@ -202,7 +202,7 @@ impl<'de> Deserialize<'de> for FourNumbers {
 }
 
 /// An object in a list; `None` for any other value.
-pub(crate) struct Element<T>(pub(crate) Option<T>);
+pub struct Element<T>(pub Option<T>);
 
 impl<'de, T: Deserialize<'de>> Lenient<'de> for Element<T> {
     fn from_scalar(_: Scalar) -> Self {
@@ -221,7 +221,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Element<T> {
 }
 
 /// Passes on each element of a list as it is read, so that the list is never in memory.
-pub(crate) struct Each<T, F> {
+pub struct Each<T, F> {
     /// The expected type, for messages.
     what: &'static str,
     visit: F,
@@ -229,11 +229,11 @@ pub(crate) struct Each<T, F> {
 }
 
 impl<T, F: FnMut(u64, Option<T>)> Each<T, F> {
-    pub(crate) fn new(what: &'static str, visit: F) -> Self {
+    pub fn new(what: &'static str, visit: F) -> Self {
         Self { what, visit, element: PhantomData }
     }
 
-    pub(crate) fn of_list<'de, A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error>
+    pub fn of_list<'de, A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error>
     where
         T: Deserialize<'de>,
     {

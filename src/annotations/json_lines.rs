@@ -13,7 +13,7 @@ use crate::domain::{
 };
 
 /// Keys for the name of a line's image; the first one present is used.
-pub(crate) const NAME_KEYS: [&str; 3] = ["uri", "image", "file_name"];
+pub(super) const NAME_KEYS: [&str; 3] = ["uri", "image", "file_name"];
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -44,7 +44,7 @@ struct Entry {
     verdict: Scalar,
 }
 
-pub(crate) fn read(reader: impl Read) -> io::Result<Found> {
+pub(super) fn read(reader: impl Read) -> io::Result<Found> {
     let mut lines = Lines::default();
     each_line(reader, |number, text| {
         let place = format!("line {number}");

@@ -13,7 +13,7 @@ const SPLITS: [&str; 6] = ["train", "training", "val", "valid", "validation", "t
 
 /// The class of each image is its outermost folder, as in torchvision's `ImageFolder`. If all of these are named train,
 /// val or test, it is the next folder.
-pub(crate) fn from_folders<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Found {
+pub(super) fn from_folders<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Found {
     let mut collector = Collector::default();
     let outermost = |name: &'n str| name.split_once('/').map(|(folder, _)| folder);
     let is_split = |folder: &str| SPLITS.contains(&folder.to_lowercase().as_str());

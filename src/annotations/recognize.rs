@@ -18,7 +18,7 @@ const LOOKED_AT: usize = 32;
 /// The number of folders that a note lists.
 const MAX_NAMED: usize = 4;
 
-pub(crate) enum Recognized {
+pub(super) enum Recognized {
     /// A file of a single-file format (COCO, CSV or JSON Lines), with its first line.
     File {
         format: AnnotationFormat,
@@ -50,7 +50,7 @@ struct Look<'f> {
 
 /// The format of a place, and which of its files are read: for a dataset with splits, those of `split` or the default
 /// one. If a `data.yaml` was opened, `files` becomes the folder around it.
-pub(crate) fn recognize(
+pub(super) fn recognize(
     files: &mut Files,
     split: Option<&str>,
     control: &TaskControl,

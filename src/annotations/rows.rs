@@ -10,7 +10,7 @@ const LONGEST_LINE: u64 = 64 << 20;
 ///
 /// # Errors
 /// Those of the reader.
-pub(crate) fn each_line(reader: impl Read, mut each: impl FnMut(u64, Result<&str, &str>)) -> io::Result<()> {
+pub fn each_line(reader: impl Read, mut each: impl FnMut(u64, Result<&str, &str>)) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(256 << 10, reader);
     let mut read = Vec::new();
     let mut number = 0;
@@ -48,7 +48,7 @@ const LARGEST_ROW: usize = 1 << 20;
 ///
 /// # Errors
 /// Those of the reader.
-pub(crate) fn each_row(
+pub fn each_row(
     reader: impl Read,
     delimiter: char,
     each: impl FnMut(u64, Result<&[Cow<'_, str>], &str>),
@@ -67,7 +67,7 @@ pub(crate) fn each_row(
 
 /// Quotes that do not enclose a whole field.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Quotes {
+pub enum Quotes {
     /// The field continues after the end of the text.
     Open,
     /// The closing quote is followed by more text.
@@ -135,7 +135,7 @@ impl<F: FnMut(u64, Result<&[Cow<'_, str>], &str>)> Rows<F> {
     }
 }
 
-pub(crate) fn fields(row: &str, delimiter: char) -> Result<Vec<Cow<'_, str>>, Quotes> {
+pub fn fields(row: &str, delimiter: char) -> Result<Vec<Cow<'_, str>>, Quotes> {
     let mut fields = Vec::new();
     let mut rest = Some(row);
     while let Some(text) = rest {
@@ -147,7 +147,7 @@ pub(crate) fn fields(row: &str, delimiter: char) -> Result<Vec<Cow<'_, str>>, Qu
 }
 
 /// The first field without its quotes, and the rest after its delimiter.
-pub(crate) fn split_field(text: &str, delimiter: char) -> Result<(Cow<'_, str>, Option<&str>), Quotes> {
+pub fn split_field(text: &str, delimiter: char) -> Result<(Cow<'_, str>, Option<&str>), Quotes> {
     let Some(quoted) = text.strip_prefix('"') else {
         return Ok(text.split_once(delimiter).map_or((text.into(), None), |(field, rest)| (field.into(), Some(rest))));
     };

@@ -182,7 +182,7 @@ fn is_of_box(name: &str) -> bool {
 ///
 /// # Errors
 /// What is missing.
-pub(crate) fn check_header(line: &str) -> Result<(), String> {
+pub(super) fn check_header(line: &str) -> Result<(), String> {
     let header = fields(line, delimiter(line)).map_err(|_| "the quotes of its header are not closed")?;
     Columns::parse(&header).map(drop)
 }
@@ -196,7 +196,7 @@ fn delimiter(header: &str) -> char {
 ///
 /// # Errors
 /// Those of the reader, or a problem with the header.
-pub(crate) fn read(reader: impl Read, header: &str) -> io::Result<Result<Found, String>> {
+pub(super) fn read(reader: impl Read, header: &str) -> io::Result<Result<Found, String>> {
     let mut rows = Rows::default();
     let mut columns: Option<Result<Columns, String>> = None;
     each_row(reader, delimiter(header), |line, row| {

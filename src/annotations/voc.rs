@@ -18,7 +18,7 @@ use crate::tasks::TaskControl;
 /// The format has no elements nested this deeply.
 const DEEPEST: usize = 64;
 
-pub(crate) fn read(files: &Files, listed: &[FileEntry], control: &TaskControl) -> Result<Found, AnnotationsError> {
+pub(super) fn read(files: &Files, listed: &[FileEntry], control: &TaskControl) -> Result<Found, AnnotationsError> {
     let mut reader = Reader::default();
     files.read_each(listed, control, |index, content| {
         reader.collector.files += 1;

@@ -18,26 +18,26 @@ use crate::tasks::TaskControl;
 
 /// The files of a dataset or folder.
 #[derive(Default)]
-pub(crate) struct YoloFiles {
-    pub(crate) data: Option<DataYaml>,
+pub(super) struct YoloFiles {
+    pub data: Option<DataYaml>,
     /// `classes.txt`, one name per line.
-    pub(crate) names: Option<FileEntry>,
-    pub(crate) labels: Vec<FileEntry>,
+    pub names: Option<FileEntry>,
+    pub labels: Vec<FileEntry>,
     /// The paths of the known images, relative to the same folder as the labels.
-    pub(crate) images: Vec<String>,
-    pub(crate) split: Option<DatasetSplit>,
+    pub images: Vec<String>,
+    pub split: Option<DatasetSplit>,
     /// As [`Found::notes`].
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// The parts of `data.yaml` that are used.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct DataYaml {
+pub(super) struct DataYaml {
     names: Option<Names>,
     kpt_shape: Option<[usize; 2]>,
     /// The folder that paths of splits are relative to.
-    pub(crate) path: Option<String>,
+    pub path: Option<String>,
     train: Option<Places>,
     #[serde(alias = "validation")]
     val: Option<Places>,
@@ -82,7 +82,7 @@ impl TryFrom<NamesInYaml> for Names {
 }
 
 impl DataYaml {
-    pub(crate) fn read(files: &Files, file: &FileEntry, control: &TaskControl) -> Result<Self, AnnotationsError> {
+    pub(super) fn read(files: &Files, file: &FileEntry, control: &TaskControl) -> Result<Self, AnnotationsError> {
         let content = files.read(file, control)?;
         let data = super::text_of(&content).map_err(str::to_owned).and_then(|text| {
             let options = serde_saphyr::options! { strict_booleans: true };
@@ -93,7 +93,7 @@ impl DataYaml {
     }
 
     /// The splits in the file, each with the places of its images.
-    pub(crate) fn splits(&self) -> impl Iterator<Item = (&'static str, &[String])> {
+    pub(super) fn splits(&self) -> impl Iterator<Item = (&'static str, &[String])> {
         let splits = [("train", &self.train), ("val", &self.val), ("test", &self.test)];
         splits.into_iter().filter_map(|(name, places)| {
             let places = match places.as_ref()? {
@@ -107,7 +107,7 @@ impl DataYaml {
 
 impl YoloFiles {
     /// Adds the files of another place of the same split.
-    pub(crate) fn append(&mut self, more: Self) {
+    pub(super) fn append(&mut self, more: Self) {
         self.names = self.names.take().or(more.names);
         self.labels.extend(more.labels);
         self.images.extend(more.images);
@@ -115,7 +115,7 @@ impl YoloFiles {
     }
 }
 
-pub(crate) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Result<Found, AnnotationsError> {
+pub(super) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Result<Found, AnnotationsError> {
     let mut reader = Reader::default();
     reader.collector.notes = found.notes;
     if let Some(data) = found.data {

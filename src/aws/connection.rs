@@ -24,38 +24,38 @@ use crate::tasks::TaskControl;
 
 /// The region that is asked first about a bucket of unknown region.
 const FIRST_REGION: &str = "us-east-1";
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
 /// A credential process may contact a server or wait for a person.
 const CREDENTIALS_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A connection to S3. Cheap to clone. Every method blocks; with a control, no longer than until it is canceled.
 #[derive(Clone)]
-pub struct S3(pub(crate) Arc<Connection>);
+pub struct S3(pub Arc<Connection>);
 
-pub(crate) struct Connection {
-    pub(crate) network: Arc<Network>,
-    pub(crate) access: S3Access,
+pub struct Connection {
+    pub network: Arc<Network>,
+    pub access: S3Access,
     /// `None` before the first request, and after credentials failed, because they may have been renewed.
     loaded: tokio::sync::Mutex<Option<Arc<Loaded>>>,
     /// The regions of buckets that turned out to be elsewhere than the region asked first.
     regions: Mutex<HashMap<String, String>>,
 }
 
-pub(crate) struct Loaded {
-    pub(crate) config: SdkConfig,
+pub struct Loaded {
+    pub config: SdkConfig,
     /// The server if it is not AWS, from this access or the user's AWS configuration.
-    pub(crate) endpoint: Option<String>,
+    pub endpoint: Option<String>,
     region: String,
     /// No region is configured: S3 is first asked in the default one.
     region_is_guessed: bool,
     /// The command that renews an interactive sign-in.
-    pub(crate) renewal: Option<String>,
+    pub renewal: Option<String>,
     clients: Mutex<HashMap<String, Client>>,
 }
 
 impl S3 {
-    pub(crate) fn new(connection: Arc<Connection>) -> Self {
+    pub fn new(connection: Arc<Connection>) -> Self {
         Self(connection)
     }
 
@@ -100,11 +100,11 @@ impl S3 {
 }
 
 impl Connection {
-    pub(crate) fn new(network: Arc<Network>, access: S3Access) -> Self {
+    pub fn new(network: Arc<Network>, access: S3Access) -> Self {
         Self { network, access, loaded: tokio::sync::Mutex::default(), regions: Mutex::default() }
     }
 
-    pub(crate) async fn loaded(&self) -> Result<Arc<Loaded>, AwsError> {
+    pub async fn loaded(&self) -> Result<Arc<Loaded>, AwsError> {
         let mut loaded = self.loaded.lock().await;
         if let Some(loaded) = &*loaded {
             return Ok(Arc::clone(loaded));
@@ -115,14 +115,14 @@ impl Connection {
     }
 
     /// Discards failed credentials so that they are loaded again: the user may have renewed them.
-    pub(crate) async fn forget_after(&self, error: &AwsError) {
+    pub async fn forget_after(&self, error: &AwsError) {
         if error.kind.is_about_credentials() {
             *self.loaded.lock().await = None;
         }
     }
 
     /// Sends a request with a client for the region of `bucket`, and again if it turns out to be in another region.
-    pub(crate) async fn ask<T, E, F>(
+    pub async fn ask<T, E, F>(
         &self,
         bucket: &str,
         operation: &Operation<'_>,
@@ -156,7 +156,7 @@ impl Connection {
         }
     }
 
-    pub(crate) fn caller(&self, loaded: &Loaded, region: Option<String>) -> Caller {
+    pub fn caller(&self, loaded: &Loaded, region: Option<String>) -> Caller {
         Caller {
             credentials: self.access.credentials.clone(),
             endpoint: loaded.endpoint.clone(),
@@ -205,7 +205,7 @@ fn region_in_body(body: &[u8]) -> Option<String> {
 }
 
 impl Loaded {
-    pub(crate) fn config_and_renewal(&self) -> (&SdkConfig, Option<String>) {
+    pub fn config_and_renewal(&self) -> (&SdkConfig, Option<String>) {
         (&self.config, self.renewal.clone())
     }
 
@@ -268,7 +268,7 @@ impl Loaded {
     }
 
     /// The configured region. Services other than S3 do not report the region of a resource.
-    pub(crate) fn known_region(&self, operation: &Operation<'_>) -> Result<&str, AwsError> {
+    pub fn known_region(&self, operation: &Operation<'_>) -> Result<&str, AwsError> {
         if self.region_is_guessed {
             return Err(AwsError::new(
                 AwsErrorKind::NoRegion,
@@ -282,11 +282,11 @@ impl Loaded {
     }
 
     /// The server of a service if it is not AWS; `service` is its name in the configuration: `SageMaker Runtime`.
-    pub(crate) fn endpoint_of(&self, service: &str) -> Option<String> {
+    pub fn endpoint_of(&self, service: &str) -> Option<String> {
         configured_endpoint(&self.config, service).map(|endpoint| endpoint.trim_end_matches('/').to_owned())
     }
 
-    pub(crate) fn client(&self, region: &str, access: &S3Access) -> Client {
+    pub fn client(&self, region: &str, access: &S3Access) -> Client {
         let mut clients = self.clients.lock();
         let client = clients.entry(region.to_owned()).or_insert_with(|| {
             let is_aws = self.endpoint.is_none();
@@ -325,7 +325,7 @@ fn configured_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
 }
 
 impl AwsErrorKind {
-    pub(crate) fn is_about_credentials(self) -> bool {
+    pub fn is_about_credentials(self) -> bool {
         matches!(self, Self::NoCredentials | Self::ExpiredCredentials | Self::BadCredentials | Self::Profile)
     }
 }

@@ -44,7 +44,7 @@ const THROTTLING: &[&str] = &[
 
 /// A service with the JSON 1.1 protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Service {
+pub enum Service {
     SageMaker,
     Logs,
 }
@@ -124,16 +124,16 @@ impl Partition {
 
 /// An operation of a service, and its description for people.
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
-    pub(crate) service: Service,
+pub struct Call {
+    pub service: Service,
     /// `CreateTransformJob`
-    pub(crate) operation: &'static str,
+    pub operation: &'static str,
     /// “start job cats”
-    pub(crate) what: String,
+    pub what: String,
 }
 
 impl Call {
-    pub(crate) fn operation(&self) -> Operation<'_> {
+    pub fn operation(&self) -> Operation<'_> {
         Operation::Call {
             service: self.service.id(),
             namespace: self.service.signing_name(),
@@ -145,7 +145,7 @@ impl Call {
 
 impl Connection {
     /// Sends the request and reads the response.
-    pub(crate) async fn call<A: DeserializeOwned>(&self, call: &Call, request: &impl Serialize) -> Result<A, AwsError> {
+    pub async fn call<A: DeserializeOwned>(&self, call: &Call, request: &impl Serialize) -> Result<A, AwsError> {
         let operation = call.operation();
         let loaded = self.loaded().await?;
         let region = loaded.known_region(&operation)?;
@@ -184,7 +184,7 @@ impl Connection {
         }
     }
 
-    pub(crate) fn caller_at(&self, loaded: &Loaded, endpoint: Option<String>) -> Caller {
+    pub fn caller_at(&self, loaded: &Loaded, endpoint: Option<String>) -> Caller {
         Caller { endpoint, ..self.caller(loaded, None) }
     }
 }

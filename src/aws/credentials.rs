@@ -24,7 +24,7 @@ const LEAST_LEFT: Duration = Duration::from_secs(30);
 
 /// # Errors
 /// The profile does not exist; lists the existing ones.
-pub(crate) async fn require_profile(name: &str) -> Result<(), AwsError> {
+pub(super) async fn require_profile(name: &str) -> Result<(), AwsError> {
     let profiles = setup::profiles(&Fs::real(), &Env::real()).await?;
     if profiles.get_profile(name).is_some() {
         return Ok(());
@@ -41,7 +41,7 @@ pub(crate) async fn require_profile(name: &str) -> Result<(), AwsError> {
 
 /// The environment, then the profile (`profile`, or `AWS_PROFILE`). Never the metadata service. An empty region counts
 /// as missing, as in the AWS CLI.
-pub(crate) async fn configured_region(profile: Option<&str>, http: &SharedHttpClient) -> Option<Region> {
+pub(super) async fn configured_region(profile: Option<&str>, http: &SharedHttpClient) -> Option<Region> {
     if let Some(region) = region_of(&Env::real()) {
         return Some(region);
     }
@@ -64,7 +64,7 @@ fn provider_config(http: &SharedHttpClient) -> ProviderConfig {
 
 /// The default credentials of the AWS tools, without the metadata service of virtual machines, which takes seconds on a
 /// desktop.
-pub(crate) fn ambient(http: &SharedHttpClient, region: &Region) -> impl ProvideCredentials + use<> {
+pub(super) fn ambient(http: &SharedHttpClient, region: &Region) -> impl ProvideCredentials + use<> {
     let config = provider_config(http).with_region(Some(region.clone()));
     CredentialsProviderChain::first_try("environment", EnvironmentVariableCredentialsProvider::new())
         .or_else("profile", ProfileFileCredentialsProvider::builder().configure(&config).build())
@@ -73,20 +73,20 @@ pub(crate) fn ambient(http: &SharedHttpClient, region: &Region) -> impl ProvideC
 }
 
 /// The credentials of one profile, ignoring the environment.
-pub(crate) fn of_profile(name: &str, http: &SharedHttpClient, region: &Region) -> impl ProvideCredentials + use<> {
+pub(super) fn of_profile(name: &str, http: &SharedHttpClient, region: &Region) -> impl ProvideCredentials + use<> {
     let config = provider_config(http).with_region(Some(region.clone()));
     ProfileFileCredentialsProvider::builder().profile_name(name).configure(&config).build()
 }
 
 /// Caches the credentials of a provider until they expire: a credential process may ask a person.
 #[derive(Debug)]
-pub(crate) struct Kept<P> {
+pub(super) struct Kept<P> {
     provider: P,
     credentials: tokio::sync::Mutex<Option<aws_credential_types::Credentials>>,
 }
 
 impl<P: ProvideCredentials> Kept<P> {
-    pub(crate) fn new(provider: P) -> Self {
+    pub(super) fn new(provider: P) -> Self {
         Self { provider, credentials: tokio::sync::Mutex::default() }
     }
 
@@ -116,7 +116,7 @@ impl<P: ProvideCredentials> ProvideCredentials for Kept<P> {
 }
 
 /// `endpoint`: the server, if it is not AWS.
-pub(crate) async fn identity(
+pub(super) async fn identity(
     access: &S3Access,
     (config, renewal): (&SdkConfig, Option<String>),
     endpoint: Option<String>,

@@ -110,7 +110,7 @@ impl AwsErrorKind {
 
 /// An operation of S3 or another service, for messages and errors.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Operation<'a> {
+pub enum Operation<'a> {
     List {
         bucket: &'a str,
         prefix: &'a str,
@@ -154,21 +154,21 @@ pub(crate) enum Operation<'a> {
 
 /// The credentials, server and region of an operation.
 #[derive(Debug, Clone)]
-pub(crate) struct Caller {
-    pub(crate) credentials: Credentials,
+pub struct Caller {
+    pub credentials: Credentials,
     /// The server, if it is not AWS.
-    pub(crate) endpoint: Option<String>,
-    pub(crate) region: String,
+    pub endpoint: Option<String>,
+    pub region: String,
     /// The command that renews an interactive sign-in.
-    pub(crate) renewal: Option<String>,
+    pub renewal: Option<String>,
 }
 
 impl AwsError {
-    pub(crate) fn new(kind: AwsErrorKind, message: impl Into<String>) -> Self {
+    pub fn new(kind: AwsErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 
-    pub(crate) fn changed(operation: &Operation<'_>) -> Self {
+    pub fn changed(operation: &Operation<'_>) -> Self {
         let message = format!("Could not {operation}: {CHANGED}");
         Self::new(AwsErrorKind::Changed, message)
     }
@@ -178,7 +178,7 @@ impl AwsError {
     }
 
     /// The error of a request after all retries.
-    pub(crate) fn from_sdk<E>(error: &SdkError<E, HttpResponse>, operation: &Operation<'_>, caller: &Caller) -> Self
+    pub fn from_sdk<E>(error: &SdkError<E, HttpResponse>, operation: &Operation<'_>, caller: &Caller) -> Self
     where
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
@@ -216,7 +216,7 @@ impl AwsError {
     }
 
     /// The error of credentials that could not be obtained.
-    pub(crate) fn from_credentials(error: &CredentialsError, operation: &Operation<'_>, caller: &Caller) -> Self {
+    pub fn from_credentials(error: &CredentialsError, operation: &Operation<'_>, caller: &Caller) -> Self {
         let text = chain_text(error);
         let whose = &caller.credentials;
         if text.contains("SSO token") || text.contains("UnauthorizedException") {
@@ -261,7 +261,7 @@ impl AwsError {
     }
 
     /// The error of a download that was interrupted too often.
-    pub(crate) fn cut(error: &(dyn Error + 'static), operation: &Operation<'_>, caller: &Caller) -> Self {
+    pub fn cut(error: &(dyn Error + 'static), operation: &Operation<'_>, caller: &Caller) -> Self {
         let text = chain_text(error);
         let kind = if text.contains("minimum throughput") || text.contains("throughput was") {
             AwsErrorKind::Timeout
@@ -281,7 +281,7 @@ impl AwsError {
 
 impl Caller {
     /// “AWS”, or the address of another server.
-    pub(crate) fn server(&self) -> &str {
+    pub fn server(&self) -> &str {
         self.endpoint.as_deref().unwrap_or("AWS")
     }
 }
@@ -350,7 +350,7 @@ impl Operation<'_> {
     }
 
     /// The service, by AWS's name.
-    pub(crate) fn service(&self) -> &'static str {
+    pub fn service(&self) -> &'static str {
         match *self {
             Self::Identity => "STS",
             Self::Call { service, .. } => service,
@@ -675,7 +675,7 @@ fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e 
 }
 
 /// The messages of an error and its causes, without duplicates.
-pub(crate) fn chain_text(error: &(dyn Error + 'static)) -> String {
+pub(super) fn chain_text(error: &(dyn Error + 'static)) -> String {
     let mut texts: Vec<String> = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {

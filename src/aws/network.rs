@@ -51,8 +51,8 @@ impl Default for RetryPolicy {
     }
 }
 
-pub(crate) struct Network {
-    pub(crate) retry_policy: RetryPolicy,
+pub struct Network {
+    pub retry_policy: RetryPolicy,
     started: OnceLock<Result<Started, AwsError>>,
     requests: Semaphore,
 }
@@ -64,7 +64,7 @@ struct Started {
 }
 
 impl Network {
-    pub(crate) fn new(retry_policy: RetryPolicy) -> Self {
+    pub fn new(retry_policy: RetryPolicy) -> Self {
         Self { retry_policy, started: OnceLock::new(), requests: Semaphore::new(MAX_REQUESTS) }
     }
 
@@ -72,26 +72,26 @@ impl Network {
         self.started.get_or_init(Started::new).as_ref().map_err(Clone::clone)
     }
 
-    pub(crate) fn handle(&self) -> Result<Handle, AwsError> {
+    pub fn handle(&self) -> Result<Handle, AwsError> {
         match &self.started()?.runtime {
             Some(runtime) => Ok(runtime.handle().clone()),
             None => Err(AwsError::cancelled()),
         }
     }
 
-    pub(crate) fn http(&self) -> Result<SharedHttpClient, AwsError> {
+    pub fn http(&self) -> Result<SharedHttpClient, AwsError> {
         Ok(self.started()?.http.clone())
     }
 
     /// Waits for a free slot among the requests in flight.
-    pub(crate) async fn request(&self) -> Result<SemaphorePermit<'_>, AwsError> {
+    pub async fn request(&self) -> Result<SemaphorePermit<'_>, AwsError> {
         // The semaphore is never closed.
         self.requests.acquire().await.map_err(|_| AwsError::cancelled())
     }
 
     /// Makes this thread wait for `work`, but no longer than until `control` is canceled. Not for the threads of the
     /// runtime itself.
-    pub(crate) fn wait<T>(
+    pub fn wait<T>(
         &self,
         control: Option<&TaskControl>,
         work: impl Future<Output = Result<T, AwsError>>,

@@ -156,7 +156,7 @@ struct ReadRequest<'a> {
 }
 
 impl Connection {
-    pub(crate) fn payer(&self) -> Option<RequestPayer> {
+    pub fn payer(&self) -> Option<RequestPayer> {
         self.access.requester_pays.then_some(RequestPayer::Requester)
     }
 
@@ -178,7 +178,7 @@ impl Connection {
         Ok((buckets, response.continuation_token().map(str::to_owned)))
     }
 
-    pub(crate) async fn page(&self, request: &ListRequest) -> Result<ListedPage, AwsError> {
+    pub async fn page(&self, request: &ListRequest) -> Result<ListedPage, AwsError> {
         let _permit = self.network.request().await?;
         let operation = Operation::List { bucket: &request.bucket, prefix: &request.prefix };
         let response = self
@@ -331,7 +331,7 @@ fn object_info(object: aws_sdk_s3::types::Object) -> Option<ObjectInfo> {
     })
 }
 
-pub(crate) fn size_of(bytes: Option<i64>) -> u64 {
+pub(super) fn size_of(bytes: Option<i64>) -> u64 {
     bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default()
 }
 
@@ -339,11 +339,11 @@ fn nanoseconds(time: &DateTime) -> Option<i64> {
     i64::try_from(time.as_nanos()).ok()
 }
 
-pub(crate) fn unquoted(etag: &str) -> String {
+pub(super) fn unquoted(etag: &str) -> String {
     etag.trim_matches('"').to_owned()
 }
 
-pub(crate) fn quoted(etag: &str) -> String {
+pub(super) fn quoted(etag: &str) -> String {
     format!("\"{etag}\"")
 }
 

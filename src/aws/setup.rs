@@ -9,7 +9,7 @@ use crate::domain::{AmbientSignIn, AwsProfile, AwsSetup, SignInMeans};
 /// Longer chains of roles are circular.
 const MAX_ROLES: usize = 10;
 
-pub(crate) async fn read() -> Result<AwsSetup, AwsError> {
+pub(super) async fn read() -> Result<AwsSetup, AwsError> {
     setup_of(&Fs::real(), &Env::real()).await
 }
 
@@ -24,7 +24,7 @@ async fn setup_of(fs: &Fs, env: &Env) -> Result<AwsSetup, AwsError> {
     })
 }
 
-pub(crate) async fn profiles(fs: &Fs, env: &Env) -> Result<ProfileSet, AwsError> {
+pub(super) async fn profiles(fs: &Fs, env: &Env) -> Result<ProfileSet, AwsError> {
     #[expect(deprecated, reason = "its new home is a crate of the SDK's own")]
     let files = aws_config::profile::profile_file::ProfileFiles::default();
     aws_config::profile::load(fs, env, &files, None).await.map_err(|error| {

@@ -13,7 +13,7 @@ pub struct LabelError {
 }
 
 /// Names by class id.
-pub(crate) fn parse(text: &str) -> Result<BTreeMap<u32, String>, LabelError> {
+pub(super) fn parse(text: &str) -> Result<BTreeMap<u32, String>, LabelError> {
     let mut tokens = Tokens::new(text);
     let mut names = BTreeMap::new();
     while let Some(token) = tokens.next()? {

@@ -13,7 +13,7 @@ const BATCH_LEN: usize = 20_000;
 const AREA_OF_IGNORED: f64 = -1.0;
 
 /// Collects images one by one. `hotcoco` matches them in batches and keeps only what it needs, not the boxes.
-pub(crate) struct CocoBuilder {
+pub(super) struct CocoBuilder {
     evaluation: StreamingEval,
     /// The category of each class; `None` for one without objects, which has nothing to measure: `hotcoco` uses 100 KB
     /// per category.
@@ -27,18 +27,18 @@ pub(crate) struct CocoBuilder {
 }
 
 /// COCO's metrics. Values are `None` if there is nothing to measure.
-pub(crate) struct CocoNumbers {
+pub(super) struct CocoNumbers {
     /// AP at 0.50:0.95, 0.50, 0.75, small, medium, large; AR with 1, 10, 100 detections, small, medium, large.
-    pub(crate) summary: [Option<f64>; 12],
+    pub summary: [Option<f64>; 12],
     /// AP at 0.50:0.95 and at 0.50, per class.
-    pub(crate) by_class: Vec<[Option<f64>; 2]>,
+    pub by_class: Vec<[Option<f64>; 2]>,
     /// Interpolated precision at IoU 0.50 by class, at recall 0.00, 0.01 … 1.00; empty without objects.
-    pub(crate) curves: Vec<Vec<f64>>,
+    pub curves: Vec<Vec<f64>>,
 }
 
 impl CocoBuilder {
     /// `have_objects`: whether each class has an object.
-    pub(crate) fn new(have_objects: &[bool]) -> Self {
+    pub(super) fn new(have_objects: &[bool]) -> Self {
         let mut next = 0..;
         let categories: Vec<Option<u64>> =
             have_objects.iter().map(|has_objects| has_objects.then(|| next.next()).flatten()).collect();
@@ -62,7 +62,7 @@ impl CocoBuilder {
 
     /// The next image, in the order that breaks ties between equal scores. Objects and detections of other classes are
     /// skipped.
-    pub(crate) fn add(&mut self, image: &ImageObjects) {
+    pub(super) fn add(&mut self, image: &ImageObjects) {
         let image_id = self.next_image;
         self.next_image += 1;
         self.images.push(Image { id: image_id, ..Image::default() });
@@ -103,7 +103,7 @@ impl CocoBuilder {
 
     /// # Errors
     /// `hotcoco` rejects the boxes, with its message.
-    pub(crate) fn evaluate(mut self) -> Result<CocoNumbers, String> {
+    pub(super) fn evaluate(mut self) -> Result<CocoNumbers, String> {
         self.match_batch();
         self.refused?;
         let mut evaluation = self.evaluation.finalize();

@@ -60,7 +60,7 @@ impl Curve {
         })
     }
 
-    pub(crate) fn from_outcomes(outcomes: &ScoredOutcomes) -> Self {
+    pub fn from_outcomes(outcomes: &ScoredOutcomes) -> Self {
         let mut whole: Vec<CurvePoint> = Vec::new();
         let mut is_dropped = false;
         for (threshold, counts) in outcomes.steps() {

@@ -117,7 +117,7 @@ impl DetectionDraws {
     }
 
     /// Highest scores first; ties in order of arrival.
-    pub(crate) fn sort(&mut self) {
+    pub fn sort(&mut self) {
         for class in &mut self.classes {
             class.found.sort_by(|one, other| other.score.total_cmp(&one.score));
         }
@@ -125,7 +125,7 @@ impl DetectionDraws {
 
     /// AP, AP50, AP75, AR100, precision, recall and F1 if each image occurs this many times.
     #[cfg(test)]
-    pub(crate) fn measure(&self, times: &[u32]) -> [Option<f64>; 7] {
+    pub fn measure(&self, times: &[u32]) -> [Option<f64>; 7] {
         let [ap, ap50, ap75, ar100] = mean(&self.coco_by_class(times)).map_or([None; 4], |coco| coco.map(Some));
         let counts = self.counts(times);
         [ap, ap50, ap75, ar100, counts.precision(), counts.recall(), counts.f1()]

@@ -124,7 +124,7 @@ pub fn repeated(draw: u64, images: usize) -> Vec<u32> {
 }
 
 /// Which of `images` images are in a random half: 1 or 0 each.
-pub(crate) fn half(draw: u64, images: usize) -> Vec<u32> {
+pub(super) fn half(draw: u64, images: usize) -> Vec<u32> {
     let mut random = fastrand::Rng::with_seed(draw);
     let mut order: Vec<usize> = (0..images).collect();
     let mut times = vec![0; images];

@@ -58,7 +58,7 @@ pub fn outcomes(image: &ImageObjects, iou: f64) -> Vec<Outcome> {
 }
 
 /// The IoU of each detection with each object.
-pub(crate) struct Overlaps {
+pub(super) struct Overlaps {
     /// By detection, then by truth.
     ious: Vec<f64>,
     /// The detections, highest score first.
@@ -67,7 +67,7 @@ pub(crate) struct Overlaps {
 }
 
 impl Overlaps {
-    pub(crate) fn new(image: &ImageObjects) -> Self {
+    pub(super) fn new(image: &ImageObjects) -> Self {
         let mut order: Vec<usize> = (0..image.detections.len()).collect();
         order.sort_by(|&one, &other| image.detections[other].score.total_cmp(&image.detections[one].score));
         let mut ious = Vec::with_capacity(image.detections.len() * image.truths.len());
@@ -79,12 +79,12 @@ impl Overlaps {
     }
 
     /// The detections, highest score first; ties in input order.
-    pub(crate) fn order(&self) -> &[usize] {
+    pub(super) fn order(&self) -> &[usize] {
         &self.order
     }
 
     /// The detections that COCO counts, in the same order: at most 100 per class.
-    pub(crate) fn counted<'o>(&'o self, image: &'o ImageObjects, classes: usize) -> impl Iterator<Item = usize> + 'o {
+    pub(super) fn counted<'o>(&'o self, image: &'o ImageObjects, classes: usize) -> impl Iterator<Item = usize> + 'o {
         let mut of_class = vec![0; classes];
         self.order.iter().copied().filter(move |&index| {
             let of_class = of_class.get_mut(image.detections[index].class as usize);
@@ -95,12 +95,12 @@ impl Overlaps {
         })
     }
 
-    pub(crate) fn row(&self, detection: usize) -> &[f64] {
+    pub(super) fn row(&self, detection: usize) -> &[f64] {
         &self.ious[detection * self.truths..(detection + 1) * self.truths]
     }
 
     /// As [`outcomes`].
-    pub(crate) fn outcomes(&self, image: &ImageObjects, iou: f64) -> Vec<Outcome> {
+    pub(super) fn outcomes(&self, image: &ImageObjects, iou: f64) -> Vec<Outcome> {
         let matches = self.matches(image, iou);
         let mut is_taken = vec![false; image.truths.len()];
         for partner in matches.iter().flatten() {
@@ -118,7 +118,7 @@ impl Overlaps {
 
     /// The object for a detection with this outcome, with the IoU: the one that it detects, or else the one that it
     /// overlaps most, of its own class for a localization error; `None` if it overlaps none.
-    pub(crate) fn nearest(&self, image: &ImageObjects, detection: usize, outcome: Outcome) -> Option<(u32, f64)> {
+    pub(super) fn nearest(&self, image: &ImageObjects, detection: usize, outcome: Outcome) -> Option<(u32, f64)> {
         let row = self.row(detection);
         if let Some(truth) = outcome.truth {
             return Some((truth as u32, *row.get(truth)?));
@@ -136,7 +136,7 @@ impl Overlaps {
     }
 
     /// The object of its class that counts and that a detection overlaps most; the first one on a tie.
-    pub(crate) fn nearest_of_class(&self, image: &ImageObjects, detection: usize) -> Option<usize> {
+    pub(super) fn nearest_of_class(&self, image: &ImageObjects, detection: usize) -> Option<usize> {
         let class = image.detections[detection].class;
         let of_class = image.truths.iter().zip(self.row(detection)).enumerate();
         let of_class = of_class.filter(|(_, (truth, _))| truth.class == class && truth.role == BoxRole::Object).rev();
@@ -145,7 +145,7 @@ impl Overlaps {
     }
 
     /// The object that each detection takes.
-    pub(crate) fn matches(&self, image: &ImageObjects, iou: f64) -> Vec<Option<usize>> {
+    pub(super) fn matches(&self, image: &ImageObjects, iou: f64) -> Vec<Option<usize>> {
         let mut matches = vec![None; image.detections.len()];
         let mut is_taken = vec![false; image.truths.len()];
         for &detection in &self.order {

@@ -22,7 +22,7 @@ pub struct BestThreshold {
 }
 
 /// Adds the objects of an image that count, by class.
-pub(crate) fn add_truths(classes: &mut [ScoredOutcomes], image: &ImageObjects) {
+pub(super) fn add_truths(classes: &mut [ScoredOutcomes], image: &ImageObjects) {
     for truth in image.truths.iter().filter(|truth| truth.role == BoxRole::Object) {
         if let Some(class) = classes.get_mut(truth.class as usize) {
             class.truths += 1;
@@ -32,17 +32,17 @@ pub(crate) fn add_truths(classes: &mut [ScoredOutcomes], image: &ImageObjects) {
 
 impl ScoredOutcomes {
     #[cfg(test)]
-    pub(crate) fn new(scored: impl IntoIterator<Item = (f64, bool)>, truths: u64) -> Self {
+    pub fn new(scored: impl IntoIterator<Item = (f64, bool)>, truths: u64) -> Self {
         let mut outcomes = Self { scored: scored.into_iter().collect(), truths };
         outcomes.sort();
         outcomes
     }
 
-    pub(crate) fn add(&mut self, score: f64, is_correct: bool) {
+    pub fn add(&mut self, score: f64, is_correct: bool) {
         self.scored.push((score, is_correct));
     }
 
-    pub(crate) fn sort(&mut self) {
+    pub fn sort(&mut self) {
         self.scored.sort_by(|one, other| other.0.total_cmp(&one.0));
     }
 
@@ -62,7 +62,7 @@ impl ScoredOutcomes {
     }
 
     /// The counts at each score, highest first. Equal scores are shown together or not at all.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = (f64, ClassOutcomes)> {
+    pub fn steps(&self) -> impl Iterator<Item = (f64, ClassOutcomes)> {
         let mut counts = ClassOutcomes { false_negatives: self.truths, ..ClassOutcomes::default() };
         self.scored.chunk_by(|one, next| one.0 == next.0).map(move |equal| {
             let correct = equal.iter().filter(|(_, is_correct)| *is_correct).count() as u64;

@@ -26,7 +26,7 @@ pub struct ErrorCost {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ClassErrors {
+pub(super) struct ClassErrors {
     /// Correct and wrong detections.
     found: Vec<Found>,
     /// The scores of detections of other classes that become correct in this one.
@@ -44,7 +44,7 @@ struct Found {
 }
 
 /// Adds an image to the errors of all classes. `outcomes` are those of `overlaps` at IoU 0.50.
-pub(crate) fn add(classes: &mut [ClassErrors], image: &ImageObjects, overlaps: &Overlaps, outcomes: &[Outcome]) {
+pub(super) fn add(classes: &mut [ClassErrors], image: &ImageObjects, overlaps: &Overlaps, outcomes: &[Outcome]) {
     let mut is_missed: Vec<bool> = image.truths.iter().map(|truth| truth.role == BoxRole::Object).collect();
     let counted: Vec<usize> = overlaps.counted(image, classes.len()).collect();
     for &index in &counted {
@@ -81,7 +81,7 @@ pub(crate) fn add(classes: &mut [ClassErrors], image: &ImageObjects, overlaps: &
 }
 
 /// The number of errors of each kind, and their cost.
-pub(crate) fn costs(mut classes: Vec<ClassErrors>) -> BTreeMap<&'static str, ErrorCost> {
+pub(super) fn costs(mut classes: Vec<ClassErrors>) -> BTreeMap<&'static str, ErrorCost> {
     let recalls = Params::new(IouType::Bbox).rec_thrs;
     for class in &mut classes {
         class.found.sort_by(|one, other| other.score.total_cmp(&one.score));

@@ -6,7 +6,7 @@ use super::operating_point::{ScoredOutcomes, add_truths};
 use crate::domain::BoxRole;
 
 /// Adds an image to the detections of all classes; ignored ones are left out.
-pub(crate) fn add(classes: &mut [ScoredOutcomes], image: &ImageObjects, overlaps: &Overlaps) {
+pub(super) fn add(classes: &mut [ScoredOutcomes], image: &ImageObjects, overlaps: &Overlaps) {
     add_truths(classes, image);
     let mut is_taken = vec![false; image.truths.len()];
     for &index in overlaps.order() {
@@ -32,7 +32,7 @@ pub(crate) fn add(classes: &mut [ScoredOutcomes], image: &ImageObjects, overlaps
 
 /// AP with eleven points (2007), and as the area under the curve (from 2010 on), of the sorted detections of a class;
 /// `None` without objects.
-pub(crate) fn ap(detections: &ScoredOutcomes) -> Option<[f64; 2]> {
+pub(super) fn ap(detections: &ScoredOutcomes) -> Option<[f64; 2]> {
     if detections.truths() == 0 {
         return None;
     }

@@ -3,7 +3,7 @@
 
 pub mod catalog;
 pub mod diagnostics;
-pub(crate) mod explain;
+pub mod explain;
 pub mod onnx;
 mod postprocess;
 mod predictor;

@@ -23,7 +23,7 @@ mod opencv;
 mod pillow;
 
 use crate::domain::{Interpolation, RgbImage};
-pub(crate) use opencv::warp;
+pub(super) use opencv::warp;
 use pillow::Filter;
 
 const CHANNELS: usize = 3;
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     /// An image without any symmetry.
-    pub(crate) fn noise(width: u32, height: u32) -> RgbImage {
+    pub(super) fn noise(width: u32, height: u32) -> RgbImage {
         let mut state = 12345_u32;
         let rgb = (0..width * height * 3).map(|_| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

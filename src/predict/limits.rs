@@ -3,7 +3,7 @@
 
 use parking_lot::{Condvar, Mutex};
 
-pub(crate) struct ByteBudget {
+pub struct ByteBudget {
     state: Mutex<State>,
     changed: Condvar,
     total: u64,
@@ -15,19 +15,19 @@ struct State {
 }
 
 /// Reserved bytes, returned when dropped.
-pub(crate) struct Room<'b> {
+pub struct Room<'b> {
     budget: &'b ByteBudget,
     bytes: u64,
 }
 
 impl ByteBudget {
-    pub(crate) fn new(total: u64) -> Self {
+    pub fn new(total: u64) -> Self {
         let state = State { free: total, is_closed: false };
         Self { state: Mutex::new(state), changed: Condvar::new(), total }
     }
 
     /// Waits for room; something larger than the budget takes all of it. `None` once the budget is closed.
-    pub(crate) fn take(&self, bytes: u64) -> Option<Room<'_>> {
+    pub fn take(&self, bytes: u64) -> Option<Room<'_>> {
         let bytes = bytes.min(self.total);
         let is_full = |state: &mut State| !state.is_closed && state.free < bytes;
         let mut state = self.state.lock();
@@ -40,7 +40,7 @@ impl ByteBudget {
     }
 
     /// Ends all waits.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.state.lock().is_closed = true;
         self.changed.notify_all();
     }
@@ -54,7 +54,7 @@ impl Drop for Room<'_> {
 }
 
 /// Shared by the readers, which take indices, and the writer, which lets them continue.
-pub(crate) struct Gate {
+pub struct Gate {
     state: Mutex<GateState>,
     moved: Condvar,
     total: usize,
@@ -69,13 +69,13 @@ struct GateState {
 
 impl Gate {
     /// A gate for `total` samples with at most `window` in progress.
-    pub(crate) fn new(total: usize, window: usize) -> Self {
+    pub fn new(total: usize, window: usize) -> Self {
         let state = GateState { next: 0, written: 0, closed: false };
         Self { state: Mutex::new(state), moved: Condvar::new(), total, window }
     }
 
     /// The next index, once it is close enough; `None` after the last one and once the gate is closed.
-    pub(crate) fn take(&self) -> Option<usize> {
+    pub fn take(&self) -> Option<usize> {
         let too_far = |state: &mut GateState| {
             !state.closed && state.next < self.total && state.next >= state.written + self.window
         };
@@ -88,13 +88,13 @@ impl Gate {
         Some(state.next - 1)
     }
 
-    pub(crate) fn set_written(&self, written: usize) {
+    pub fn set_written(&self, written: usize) {
         self.state.lock().written = written;
         self.moved.notify_all();
     }
 
     /// Ends all waits.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.state.lock().closed = true;
         self.moved.notify_all();
     }

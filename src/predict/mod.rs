@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, bounded};
 use parking_lot::Mutex;
 
-pub(crate) use limits::{ByteBudget, Gate};
+pub use limits::{ByteBudget, Gate};
 pub use stages::{Stage, StageTimes};
 
 use crate::domain::{Prediction, Problem, Sample, SampleId, SampleSet};

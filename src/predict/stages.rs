@@ -46,12 +46,12 @@ impl StageTimes {
 
 /// Sums up the busy time of each stage from many threads.
 #[derive(Default)]
-pub(crate) struct StageClock {
+pub(super) struct StageClock {
     busy_nanos: [AtomicU64; 5],
 }
 
 impl StageClock {
-    pub(crate) fn measure<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
+    pub(super) fn measure<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
         let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -60,7 +60,7 @@ impl StageClock {
     }
 
     /// `workers` are the threads that decode, prepare and compute, in this order.
-    pub(crate) fn times(&self, readers: usize, workers: [usize; 3]) -> StageTimes {
+    pub(super) fn times(&self, readers: usize, workers: [usize; 3]) -> StageTimes {
         let busy = self.busy_nanos.each_ref().map(|nanos| Duration::from_nanos(nanos.load(Ordering::Relaxed)));
         StageTimes { busy, threads: [readers, workers[0], workers[1], workers[2], 1] }
     }

@@ -7,7 +7,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::workers::{Encoded, Finished, Shared};
 use crate::model::{AnyPredictor, EncodedPredictor, Predictor};
 
-pub(crate) enum Topology<'m> {
+pub(super) enum Topology<'m> {
     /// Each lane decodes and computes by itself, which leaves no core idle.
     Lanes { predictor: &'m dyn Predictor, lanes: usize },
     /// Decoders feed the only lane with batches.
@@ -17,7 +17,7 @@ pub(crate) enum Topology<'m> {
 }
 
 impl<'m> Topology<'m> {
-    pub(crate) fn new(predictor: &'m AnyPredictor) -> Self {
+    pub(super) fn new(predictor: &'m AnyPredictor) -> Self {
         match predictor {
             AnyPredictor::OfFiles(predictor) => {
                 Self::Files { predictor: &**predictor, lanes: predictor.lanes().max(1) }
@@ -34,7 +34,7 @@ impl<'m> Topology<'m> {
     }
 
     /// The number of images computed together.
-    pub(crate) fn batch(&self) -> usize {
+    pub(super) fn batch(&self) -> usize {
         match self {
             Self::Batches { batch, .. } => *batch,
             Self::Lanes { .. } | Self::Files { .. } => 1,
@@ -42,7 +42,7 @@ impl<'m> Topology<'m> {
     }
 
     /// The number of threads that decode, prepare, and run the model.
-    pub(crate) fn threads(&self) -> [usize; 3] {
+    pub(super) fn threads(&self) -> [usize; 3] {
         match self {
             Self::Batches { decoders, .. } => [*decoders, *decoders, 1],
             Self::Lanes { lanes, .. } | Self::Files { lanes, .. } => [*lanes; 3],
@@ -50,7 +50,7 @@ impl<'m> Topology<'m> {
     }
 
     /// Starts the threads between the readers and the consumer of the results.
-    pub(crate) fn spawn<'scope, 'r: 'scope>(
+    pub(super) fn spawn<'scope, 'r: 'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,
         shared: &'scope Shared<'r>,

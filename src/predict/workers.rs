@@ -17,28 +17,28 @@ use crate::tasks::{TaskControl, panic_text};
 
 /// Shared by all threads of a run. A thread ends when its input ends, its output has no receiver, or the run is
 /// canceled.
-pub(crate) struct Shared<'r> {
-    pub(crate) request: &'r PredictRequest,
+pub(super) struct Shared<'r> {
+    pub request: &'r PredictRequest,
     /// The samples to compute, in ascending order. The gate counts them.
-    pub(crate) places: &'r [usize],
-    pub(crate) control: &'r TaskControl,
-    pub(crate) gate: &'r Gate,
-    pub(crate) room: &'r ByteBudget,
-    pub(crate) clock: StageClock,
-    pub(crate) notes: Mutex<Vec<String>>,
+    pub places: &'r [usize],
+    pub control: &'r TaskControl,
+    pub gate: &'r Gate,
+    pub room: &'r ByteBudget,
+    pub clock: StageClock,
+    pub notes: Mutex<Vec<String>>,
     /// Problems of images in progress, by their index.
-    pub(crate) warnings: Mutex<BTreeMap<usize, String>>,
+    pub warnings: Mutex<BTreeMap<usize, String>>,
     /// Why the run ends before its last image, if the model or the source stopped it.
-    pub(crate) stopped: Mutex<Option<Stopped>>,
+    pub stopped: Mutex<Option<Stopped>>,
 }
 
 /// An encoded image with its share of the memory, until it is decoded.
-pub(crate) type Encoded<'r> = (usize, Result<(Vec<u8>, Room<'r>), String>);
+pub(super) type Encoded<'r> = (usize, Result<(Vec<u8>, Room<'r>), String>);
 type Decoded = (usize, Result<Prepared, String>);
-pub(crate) type Finished = (usize, SampleResult);
+pub(super) type Finished = (usize, SampleResult);
 
 impl<'r> Shared<'r> {
-    pub(crate) fn read(&self, encoded: &Sender<Encoded<'r>>) {
+    pub(super) fn read(&self, encoded: &Sender<Encoded<'r>>) {
         while let Some(place) = self.gate.take() {
             let index = self.places[place];
             if self.control.checkpoint().is_err() {
@@ -70,7 +70,7 @@ impl<'r> Shared<'r> {
     }
 
     /// Decodes images into tensors, for a model with one lane.
-    pub(crate) fn decode(
+    pub(super) fn decode(
         &self,
         predictor: &dyn Predictor,
         encoded: &Receiver<Encoded<'r>>,
@@ -87,7 +87,7 @@ impl<'r> Shared<'r> {
     }
 
     /// Predicts batches of consecutive images, whatever order they arrive in, for a model with one lane.
-    pub(crate) fn predict_batches(
+    pub(super) fn predict_batches(
         &self,
         predictor: &dyn Predictor,
         batch_len: usize,
@@ -113,7 +113,7 @@ impl<'r> Shared<'r> {
     }
 
     /// Decodes and predicts one image at a time, for a model with several lanes.
-    pub(crate) fn decode_and_predict(
+    pub(super) fn decode_and_predict(
         &self,
         predictor: &dyn Predictor,
         lane: usize,
@@ -128,7 +128,7 @@ impl<'r> Shared<'r> {
     }
 
     /// Sends each file unchanged, for a model that takes files.
-    pub(crate) fn predict_files(
+    pub(super) fn predict_files(
         &self,
         predictor: &dyn EncodedPredictor,
         encoded: &Receiver<Encoded<'r>>,

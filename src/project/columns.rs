@@ -4,24 +4,24 @@
 use crate::domain::{BoundingBox, ClassScore, Detection, LabelSet, Prediction, PredictionContent, SampleUri};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Columns {
-    pub(crate) kind: Kind,
-    pub(crate) classes: Vec<u8>,
-    pub(crate) scores: Vec<u8>,
+pub(super) struct Columns {
+    pub kind: Kind,
+    pub classes: Vec<u8>,
+    pub scores: Vec<u8>,
     /// Empty for a classifier.
-    pub(crate) boxes: Vec<u8>,
+    pub boxes: Vec<u8>,
 }
 
 /// The kind of a stored prediction; the numbers are used in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(super) enum Kind {
     Failure = 0,
     Classes = 1,
     Detections = 2,
 }
 
 impl Kind {
-    pub(crate) fn from_number(number: i64) -> Option<Self> {
+    pub(super) fn from_number(number: i64) -> Option<Self> {
         [Self::Failure, Self::Classes, Self::Detections].into_iter().find(|kind| *kind as i64 == number)
     }
 }
@@ -48,7 +48,7 @@ pub struct SampleSummary {
 }
 
 impl Columns {
-    pub(crate) fn from_prediction(prediction: &Prediction) -> Self {
+    pub(super) fn from_prediction(prediction: &Prediction) -> Self {
         let bytes = |values: &mut dyn Iterator<Item = [u8; 4]>| values.flatten().collect();
         match &prediction.content {
             PredictionContent::Classes(classes) => Self {
@@ -69,7 +69,7 @@ impl Columns {
     }
 
     /// `None` if the columns do not match: the file is damaged.
-    pub(crate) fn to_prediction(&self, labels: &LabelSet) -> Option<PredictionContent> {
+    pub(super) fn to_prediction(&self, labels: &LabelSet) -> Option<PredictionContent> {
         let (classes, scores) = (u32_column(&self.classes)?, f32_column(&self.scores)?);
         if classes.len() != scores.len() {
             return None;
@@ -100,13 +100,13 @@ impl Columns {
 }
 
 /// `None` if the length is not a multiple of the element size.
-pub(crate) fn u32_column(bytes: &[u8]) -> Option<Vec<u32>> {
+pub(super) fn u32_column(bytes: &[u8]) -> Option<Vec<u32>> {
     let (values, rest) = bytes.as_chunks::<4>();
     rest.is_empty().then(|| values.iter().map(|value| u32::from_le_bytes(*value)).collect())
 }
 
 /// `None` if the length is not a multiple of the element size.
-pub(crate) fn f32_column(bytes: &[u8]) -> Option<Vec<f32>> {
+pub(super) fn f32_column(bytes: &[u8]) -> Option<Vec<f32>> {
     let (values, rest) = bytes.as_chunks::<4>();
     rest.is_empty().then(|| values.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }

@@ -14,7 +14,7 @@ use super::schema::TABLES;
 use crate::tasks::now_ms;
 
 /// Renames a damaged project to `name.damaged-2026-11-21.spotcheck` and returns the new path.
-pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
+pub(super) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     let failed = |path: &Path| StoreError::io("rename the damaged project file", path);
     let aside = free_name(path);
     // The journal first: left behind, it would be mistaken for that of the new file.
@@ -28,7 +28,7 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
 }
 
 /// The inverse of [`set_aside`], in case the new file could not be filled: the next attempt must find the damaged one.
-pub(crate) fn put_back(aside: &Path, path: &Path) {
+pub(super) fn put_back(aside: &Path, path: &Path) {
     remove_if_there(&companion(path, "-wal"));
     remove_if_there(&companion(path, "-shm"));
     let journal = companion(aside, "-wal");
@@ -60,7 +60,7 @@ fn free_name(path: &Path) -> PathBuf {
 }
 
 /// Copies every readable row into the new project. Returns a description; empty if nothing is readable.
-pub(crate) fn rescue(fresh: &mut Connection, aside: &Path) -> rusqlite::Result<String> {
+pub(super) fn rescue(fresh: &mut Connection, aside: &Path) -> rusqlite::Result<String> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let Ok(damaged) = Connection::open_with_flags(aside, flags) else {
         return Ok(String::new());

@@ -55,13 +55,13 @@ pub enum StoreError {
 
 impl StoreError {
     /// Returns an error of a failed file operation, for `map_err`, with what was attempted.
-    pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+    pub fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::Io { what, path, source }
     }
 
     /// Returns an error of a failed statement, for `map_err`, with what was attempted.
-    pub(crate) fn database(what: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+    pub fn database(what: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
         move |error| Self::Database { what, reason: explain(&error) }
     }
 }
@@ -75,7 +75,7 @@ fn code(error: &rusqlite::Error) -> Option<ErrorCode> {
 }
 
 /// The reason, and what to do about it if anything can be done.
-pub(crate) fn explain(error: &rusqlite::Error) -> String {
+pub(super) fn explain(error: &rusqlite::Error) -> String {
     let advice = match code(error) {
         Some(ErrorCode::DiskFull) => "the disk is full; free some space",
         Some(ErrorCode::SystemIoFailure) => "could not read or write the disk; check that it is connected and not full",
@@ -109,7 +109,7 @@ fn words_of(error: &rusqlite::Error) -> String {
 }
 
 /// Whether another attempt may succeed: space may be free again, the disk back, or the file unlocked.
-pub(crate) fn may_pass(error: &rusqlite::Error) -> bool {
+pub(super) fn may_pass(error: &rusqlite::Error) -> bool {
     code(error).is_some_and(|code| {
         matches!(
             code,
@@ -127,7 +127,7 @@ pub(crate) fn may_pass(error: &rusqlite::Error) -> bool {
 }
 
 /// Whether the data to write is at fault rather than the disk: retrying would never help.
-pub(crate) fn is_of_the_change(error: &rusqlite::Error) -> bool {
+pub(super) fn is_of_the_change(error: &rusqlite::Error) -> bool {
     match code(error) {
         Some(code) => matches!(
             code,
@@ -141,12 +141,12 @@ pub(crate) fn is_of_the_change(error: &rusqlite::Error) -> bool {
 }
 
 /// Whether a check was stopped because it took too long.
-pub(crate) fn is_interrupted(error: &rusqlite::Error) -> bool {
+pub(super) fn is_interrupted(error: &rusqlite::Error) -> bool {
     code(error) == Some(ErrorCode::OperationInterrupted)
 }
 
 /// Whether the file is damaged rather than out of reach.
-pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     match code(error) {
         Some(code) => matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown),
         None => true,

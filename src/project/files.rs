@@ -9,7 +9,7 @@ use super::EXTENSION;
 use super::error::StoreError;
 
 /// The absolute path, with links resolved, so that one file has one lock.
-pub(crate) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
+pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
     if path.extension().is_none_or(|extension| extension != EXTENSION) {
         return Err(StoreError::WrongExtension(path.to_owned()));
     }
@@ -18,13 +18,13 @@ pub(crate) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
 }
 
 /// The names of SQLite's companion files of a database.
-pub(crate) fn companion(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn companion(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
 }
 
-pub(crate) fn remove_if_there(path: &Path) {
+pub(super) fn remove_if_there(path: &Path) {
     if let Err(error) = std::fs::remove_file(path)
         && error.kind() != std::io::ErrorKind::NotFound
     {
@@ -33,7 +33,7 @@ pub(crate) fn remove_if_there(path: &Path) {
 }
 
 /// Lets SQLite merge a file's journal into it, before another file replaces it.
-pub(crate) fn fold_journal(path: &Path) {
+pub(super) fn fold_journal(path: &Path) {
     if let Ok(connection) = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE) {
         let _ = connection.query_row("PRAGMA wal_checkpoint(truncate)", [], |_| Ok(()));
     }
@@ -43,7 +43,7 @@ pub(crate) fn fold_journal(path: &Path) {
 
 /// A compact copy of the committed state. Only reads the original, although SQLite counts it as writing. `copy` is
 /// empty or does not exist.
-pub(crate) fn vacuum_into(connection: &Connection, copy: &Path) -> rusqlite::Result<()> {
+pub(super) fn vacuum_into(connection: &Connection, copy: &Path) -> rusqlite::Result<()> {
     // SQLite takes the name as text; a lossy name would be another file.
     let name = copy.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(copy.to_owned()))?;
     let query_only: bool = connection.pragma_query_value(None, "query_only", |row| row.get(0))?;
@@ -54,7 +54,7 @@ pub(crate) fn vacuum_into(connection: &Connection, copy: &Path) -> rusqlite::Res
 }
 
 /// The path of the project, and the identity of its file. Both change if the project continues in a copy.
-pub(crate) struct ProjectFile(RwLock<Option<Located>>);
+pub(super) struct ProjectFile(RwLock<Option<Located>>);
 
 struct Located {
     path: PathBuf,
@@ -66,31 +66,31 @@ struct Located {
 type Identity = (u64, u64);
 
 impl ProjectFile {
-    pub(crate) fn in_memory() -> Self {
+    pub(super) fn in_memory() -> Self {
         Self(RwLock::new(None))
     }
 
-    pub(crate) fn new(path: PathBuf) -> Self {
+    pub(super) fn new(path: PathBuf) -> Self {
         let file = Self::in_memory();
         file.move_to(path);
         file
     }
 
-    pub(crate) fn move_to(&self, path: PathBuf) {
+    pub(super) fn move_to(&self, path: PathBuf) {
         let identity = identity_of(&path);
         let mut located = self.0.write();
         *located = Some(Located { path, identity });
     }
 
     /// `None` for a project in memory.
-    pub(crate) fn path(&self) -> Option<PathBuf> {
+    pub(super) fn path(&self) -> Option<PathBuf> {
         let located = self.0.read();
         located.as_ref().map(|located| located.path.clone())
     }
 
     /// # Errors
     /// The file was deleted, renamed or replaced: anything written now would be lost when the program ends.
-    pub(crate) fn check_still_there(&self) -> Result<(), String> {
+    pub(super) fn check_still_there(&self) -> Result<(), String> {
         let located = self.0.read();
         match &*located {
             Some(Located { path, identity }) if identity_of(path) != *identity => Err(format!(

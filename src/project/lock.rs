@@ -13,34 +13,34 @@ use crate::tasks::now_ms;
 
 /// The right to write to a project, until dropped.
 #[derive(Debug)]
-pub(crate) struct FileLock {
+pub(super) struct FileLock {
     /// Closing the file releases the lock.
     _file: File,
     path: PathBuf,
 }
 
-pub(crate) enum Locking {
+pub(super) enum Locking {
     Ours(FileLock),
     Held(Holder),
 }
 
 /// The program that has a project open for writing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Holder {
+pub(super) struct Holder {
     program: String,
     pid: u32,
     /// `None` if the host name is unknown.
-    pub(crate) host: Option<String>,
+    pub host: Option<String>,
     /// Milliseconds since 1970-01-01 UTC.
     since_ms: i64,
 }
 
 impl Holder {
-    pub(crate) fn this_process(program: &str) -> Self {
+    pub(super) fn this_process(program: &str) -> Self {
         Self { program: program.to_owned(), pid: std::process::id(), host: host_name(), since_ms: now_ms() }
     }
 
-    pub(crate) fn is_this_process(&self) -> bool {
+    pub(super) fn is_this_process(&self) -> bool {
         self.pid == std::process::id() && self.host == host_name()
     }
 }
@@ -66,7 +66,7 @@ impl std::fmt::Display for Holder {
 impl FileLock {
     /// # Errors
     /// The lock file cannot be created: the folder is missing or write-protected.
-    pub(crate) fn acquire(project: &Path, program: &str) -> io::Result<Locking> {
+    pub(super) fn acquire(project: &Path, program: &str) -> io::Result<Locking> {
         let path = lock_path(project);
         loop {
             let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
@@ -120,7 +120,7 @@ fn read_holder(file: &mut File) -> Holder {
 
 /// Whether `path` still leads to the open `file`, rather than to a replacement or nothing.
 #[cfg(unix)]
-pub(crate) fn is_still_at(file: &File, path: &Path) -> bool {
+pub(super) fn is_still_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     match (file.metadata(), path.metadata()) {
         (Ok(open), Ok(there)) => (open.dev(), open.ino()) == (there.dev(), there.ino()),
@@ -130,11 +130,11 @@ pub(crate) fn is_still_at(file: &File, path: &Path) -> bool {
 
 /// An open file cannot be deleted or renamed here.
 #[cfg(not(unix))]
-pub(crate) fn is_still_at(_file: &File, path: &Path) -> bool {
+pub fn is_still_at(_file: &File, path: &Path) -> bool {
     path.exists()
 }
 
-pub(crate) fn host_name() -> Option<String> {
+pub(super) fn host_name() -> Option<String> {
     let from_kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let name = from_kernel
         .or_else(|| ["COMPUTERNAME", "HOSTNAME"].into_iter().find_map(|variable| std::env::var(variable).ok()))?;

@@ -32,7 +32,7 @@ pub use columns::{SampleSummary, Summary};
 pub use error::StoreError;
 pub use names::{default_path, default_path_of_place};
 pub use open::{OpenMode, OpenRequest, Opened};
-pub(crate) use pairs::paged;
+pub use pairs::paged;
 pub use pairs::{PredictionPair, prediction_pairs};
 pub use reader::{PredictionCounts, StoredStamp};
 

@@ -12,14 +12,14 @@ use crate::domain::{S3Place, SampleUri};
 
 /// A sample's name in the file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct StoredName {
+pub(super) struct StoredName {
     /// Whether `name` is a path below the project's root, with `/` between its parts; otherwise it is the whole URI.
-    pub(crate) is_below_root: bool,
-    pub(crate) name: String,
+    pub is_below_root: bool,
+    pub name: String,
 }
 
 /// The name of `uri` in a project for the images below `root`.
-pub(crate) fn to_stored(root: Option<&str>, uri: &SampleUri) -> StoredName {
+pub(super) fn to_stored(root: Option<&str>, uri: &SampleUri) -> StoredName {
     let below = root.and_then(|root| {
         let rest = uri.as_str().strip_prefix(without_end(root))?;
         let rest = rest.strip_prefix(|c| is_separator_of(root, c))?;
@@ -38,7 +38,7 @@ pub(crate) fn to_stored(root: Option<&str>, uri: &SampleUri) -> StoredName {
 }
 
 /// The current URI of the sample. Without a root, a name below it is the URI.
-pub(crate) fn from_stored(root: Option<&str>, stored: &StoredName) -> SampleUri {
+pub(super) fn from_stored(root: Option<&str>, stored: &StoredName) -> SampleUri {
     match root {
         Some(root) if stored.is_below_root => {
             let separator = separator_of(root);
@@ -75,7 +75,7 @@ fn is_address(root: &str) -> bool {
 
 /// The root relative to the project file, if one of them is inside the other's folder, so that both can move together.
 /// With `/` between its parts; `.` for the file's own folder.
-pub(crate) fn root_from_file(file: &Path, root: &str) -> Option<String> {
+pub(super) fn root_from_file(file: &Path, root: &str) -> Option<String> {
     let (folder, root) = (file.parent()?, Path::new(root));
     if let Ok(below) = root.strip_prefix(folder) {
         let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
@@ -89,7 +89,7 @@ pub(crate) fn root_from_file(file: &Path, root: &str) -> Option<String> {
 }
 
 /// The inverse of [`root_from_file`], with `.` and `..` resolved.
-pub(crate) fn root_beside_file(file: &Path, from_file: &str) -> Option<String> {
+pub(super) fn root_beside_file(file: &Path, from_file: &str) -> Option<String> {
     let mut root: PathBuf = file.parent()?.to_owned();
     for part in Path::new(from_file).components() {
         match part {

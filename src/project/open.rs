@@ -368,7 +368,7 @@ fn inspect(path: &Path, look: Check) -> Result<Finding, StoreError> {
 }
 
 /// The first damage of a file, as text; `None` if it is intact as far as it was checked in time.
-pub(crate) fn find_damage(connection: &mut Connection, time: Option<Duration>) -> rusqlite::Result<Option<String>> {
+pub(super) fn find_damage(connection: &mut Connection, time: Option<Duration>) -> rusqlite::Result<Option<String>> {
     /// The number of pages between two checks of the clock.
     const STEPS: i32 = 100;
     let begun = Instant::now();

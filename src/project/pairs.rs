@@ -33,7 +33,7 @@ pub fn prediction_pairs(
 }
 
 /// Reads a row per sample, page by page. After an error, the samples of its page are skipped.
-pub(crate) fn paged<T, E>(
+pub fn paged<T, E>(
     mut samples: impl Iterator<Item = Sample>,
     page_len: usize,
     mut read: impl FnMut(Vec<Sample>) -> Result<Vec<T>, E>,

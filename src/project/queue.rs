@@ -20,13 +20,13 @@ const FULL_BYTES: usize = 64 << 20;
 
 /// A change with the caller's number for it.
 #[derive(Debug, Clone)]
-pub(crate) struct Queued {
-    pub(crate) ticket: u64,
-    pub(crate) change: Change,
+pub(super) struct Queued {
+    pub ticket: u64,
+    pub change: Change,
 }
 
 #[derive(Default)]
-pub(crate) struct Queue {
+pub(super) struct Queue {
     state: Mutex<State>,
     moved: Condvar,
 }
@@ -54,29 +54,29 @@ struct State {
 
 /// Why an attempt to save failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(super) struct Failure {
     /// What, why, what to do.
-    pub(crate) reason: String,
+    pub reason: String,
     /// Whether another attempt may succeed.
-    pub(crate) may_pass: bool,
+    pub may_pass: bool,
 }
 
 /// What the writer should do after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AfterWait {
+pub(super) enum AfterWait {
     TryAgain,
     Closing,
 }
 
 impl Queue {
     /// Never waits.
-    pub(crate) fn push(&self, ticket: u64, change: Change) {
+    pub(super) fn push(&self, ticket: u64, change: Change) {
         Self::push_locked(&mut self.state.lock(), ticket, change);
         self.moved.notify_all();
     }
 
     /// Waits while too much is queued; rejects what will never be saved.
-    pub(crate) fn push_when_there_is_room(
+    pub(super) fn push_when_there_is_room(
         self: &Arc<Self>,
         ticket: u64,
         change: Change,
@@ -112,7 +112,7 @@ impl Queue {
     }
 
     /// Waits until a commit is due, and returns the whole queue; `None` when the queue is closed and empty.
-    pub(crate) fn next_batch(&self, last_commit: Option<Instant>) -> Option<Arc<Vec<Queued>>> {
+    pub(super) fn next_batch(&self, last_commit: Option<Instant>) -> Option<Arc<Vec<Queued>>> {
         let mut state = self.state.lock();
         loop {
             if state.waiting.is_empty() {
@@ -134,7 +134,7 @@ impl Queue {
     }
 
     /// Records that the writer has saved its batch.
-    pub(crate) fn settle(&self) {
+    pub(super) fn settle(&self) {
         let mut state = self.state.lock();
         state.settled += state.in_flight.len() as u64;
         state.bytes -= state.in_flight_bytes;
@@ -146,7 +146,7 @@ impl Queue {
 
     /// Makes the writer wait before it retries a failed commit, for a shorter time if the user closes the project or
     /// waits for it to be saved; if no attempt can succeed, until [`Queue::try_again`].
-    pub(crate) fn wait_after_failure(&self, failure: &Failure, delay: Duration) -> AfterWait {
+    pub(super) fn wait_after_failure(&self, failure: &Failure, delay: Duration) -> AfterWait {
         let mut state = self.state.lock();
         state.failure = Some(failure.clone());
         state.failures += 1;
@@ -163,13 +163,13 @@ impl Queue {
     }
 
     /// Retries changes that could not be saved, because the project is now in another file.
-    pub(crate) fn try_again(&self) {
+    pub(super) fn try_again(&self) {
         self.state.lock().failure = None;
         self.moved.notify_all();
     }
 
     /// Waits until everything queued so far is saved, or an attempt to save it failed.
-    pub(crate) fn flush(&self) -> Result<(), StoreError> {
+    pub(super) fn flush(&self) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         let (target, failures) = (state.queued, state.failures);
         state.flushers += 1;
@@ -184,30 +184,30 @@ impl Queue {
     }
 
     /// No more changes come; the writer ends once everything is saved.
-    pub(crate) fn close(&self) {
+    pub(super) fn close(&self) {
         self.state.lock().is_closing = true;
         self.moved.notify_all();
     }
 
     /// The number of unsaved changes.
-    pub(crate) fn unsaved(&self) -> usize {
+    pub(super) fn unsaved(&self) -> usize {
         let state = self.state.lock();
         state.waiting.len() + state.in_flight.len()
     }
 
     /// The unsaved changes, oldest first.
-    pub(crate) fn unsaved_changes(&self) -> Vec<Queued> {
+    pub(super) fn unsaved_changes(&self) -> Vec<Queued> {
         let state = self.state.lock();
         state.in_flight.iter().chain(&state.waiting).cloned().collect()
     }
 
     /// The writer has ended.
-    pub(crate) fn set_stopped(&self) {
+    pub(super) fn set_stopped(&self) {
         self.state.lock().is_stopped = true;
         self.moved.notify_all();
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
+    pub(super) fn is_stopped(&self) -> bool {
         self.state.lock().is_stopped
     }
 }
@@ -229,7 +229,7 @@ impl State {
     }
 }
 
-pub(crate) const WRITER_GONE: &str = "the thread that saves has stopped; save the project under another name and \
+pub(super) const WRITER_GONE: &str = "the thread that saves has stopped; save the project under another name and \
     restart Spotcheck";
 
 /// The approximate memory of a queued change.

@@ -25,7 +25,7 @@ const MAX_CONNECTIONS: usize = 4;
 /// The number of samples per batch when a whole run is read.
 const BATCH_LEN: usize = 1000;
 
-pub(crate) struct Readers {
+pub(super) struct Readers {
     file: Arc<ProjectFile>,
     /// The writer's connection, for a project in memory, which exists only there.
     memory: Option<Arc<Mutex<Connection>>>,
@@ -44,12 +44,12 @@ struct Idle {
 type ReadResult<T> = Result<T, StoreError>;
 
 impl Readers {
-    pub(crate) fn new(file: Arc<ProjectFile>, memory: Option<Arc<Mutex<Connection>>>) -> Self {
+    pub(super) fn new(file: Arc<ProjectFile>, memory: Option<Arc<Mutex<Connection>>>) -> Self {
         Self { file, memory, idle: Mutex::default(), labels: Mutex::default() }
     }
 
     /// Reads with a connection that no other reader uses meanwhile.
-    pub(crate) fn read<T>(
+    pub(super) fn read<T>(
         &self,
         what: &'static str,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -82,12 +82,12 @@ impl Readers {
     }
 
     /// The label set of a run changes from now on.
-    pub(crate) fn forget_labels(&self, run: RunId) {
+    pub(super) fn forget_labels(&self, run: RunId) {
         self.labels.lock().insert(run, None);
     }
 
     /// Closes the connections, because the project has moved.
-    pub(crate) fn forget_connections(&self) {
+    pub(super) fn forget_connections(&self) {
         self.idle.lock().clear();
     }
 
@@ -315,7 +315,7 @@ const PREDICTIONS: &str = "
     LEFT JOIN boxes ON boxes.run = answers.run AND boxes.sample = answers.sample";
 
 /// A connection that never changes the file.
-pub(crate) fn open_reader(path: &std::path::Path) -> rusqlite::Result<Connection> {
+pub(super) fn open_reader(path: &std::path::Path) -> rusqlite::Result<Connection> {
     // Writable for the file system: the last connection to close cleans up after a killed program.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;

@@ -11,10 +11,10 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use super::names::{root_beside_file, root_from_file};
 
 /// `PRAGMA application_id` of a project: “spot” in ASCII.
-pub(crate) const APPLICATION_ID: i64 = 0x7370_6f74;
+pub(super) const APPLICATION_ID: i64 = 0x7370_6f74;
 
 /// `PRAGMA user_version` that this program writes.
-pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
+pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// Step `n` turns a file of version `n` into one of version `n + 1`; 0 is an empty file. Never change a released step.
 const MIGRATIONS: [&str; 5] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
@@ -111,11 +111,11 @@ ALTER TABLE answers ADD COLUMN warnings TEXT;
 ";
 
 /// The tables, referenced ones first.
-pub(crate) const TABLES: [&str; 9] =
+pub(super) const TABLES: [&str; 9] =
     ["facts", "runs", "samples", "verdicts", "notes", "tags", "views", "answers", "boxes"];
 
 /// Sets up a connection that writes. Sizes that must be chosen before the first table come first.
-pub(crate) fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(super::BUSY_TIMEOUT)?;
     // Several predictions per page.
     connection.pragma_update(None, "page_size", 16384)?;
@@ -128,7 +128,7 @@ pub(crate) fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Upgrades a file of any older version, or an empty one, in one transaction.
-pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     migrate_to(connection, VERSION)
 }
 
@@ -148,7 +148,7 @@ fn migrate_to(connection: &mut Connection, wanted: u32) -> rusqlite::Result<()> 
 /// How the tables of a file of this or an older version differ from those that the program created then, as text;
 /// `None` if they do not. SQLite's own checks do not notice it: a table with another name, or a dangling reference, is
 /// valid in a database.
-pub(crate) fn fault(connection: &Connection) -> rusqlite::Result<Option<String>> {
+pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let mut made = Connection::open_in_memory()?;
     migrate_to(&mut made, version(connection)?)?;
     for table in TABLES {
@@ -186,7 +186,7 @@ fn shape(connection: &Connection, table: &str) -> rusqlite::Result<BTreeSet<Stri
     lines.collect()
 }
 
-pub(crate) fn version(connection: &Connection) -> rusqlite::Result<u32> {
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
@@ -195,12 +195,12 @@ fn set_version(transaction: &Transaction<'_>, version: u32) -> rusqlite::Result<
     transaction.pragma_update(None, "user_version", version)
 }
 
-pub(crate) fn fact(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
+pub(super) fn fact(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
     let sql = "SELECT value FROM facts WHERE name = ?1";
     connection.query_row(sql, [name], |row| row.get(0)).optional()
 }
 
-pub(crate) fn set_fact(connection: &Connection, name: &str, value: Option<&str>) -> rusqlite::Result<()> {
+pub(super) fn set_fact(connection: &Connection, name: &str, value: Option<&str>) -> rusqlite::Result<()> {
     match value {
         Some(value) => {
             let sql = "INSERT INTO facts (name, value) VALUES (?1, ?2)
@@ -215,14 +215,14 @@ pub(crate) fn set_fact(connection: &Connection, name: &str, value: Option<&str>)
 }
 
 /// Stores the image folder: absolute, and relative to the file if both can move together.
-pub(crate) fn set_root(connection: &Connection, file: &Path, root: Option<&str>) -> rusqlite::Result<()> {
+pub(super) fn set_root(connection: &Connection, file: &Path, root: Option<&str>) -> rusqlite::Result<()> {
     let from_file = root.and_then(|root| root_from_file(file, root));
     set_fact(connection, "root", root)?;
     set_fact(connection, "root_from_file", from_file.as_deref())
 }
 
 /// The image folder: relative to the file if both moved together, otherwise unchanged.
-pub(crate) fn read_root(connection: &Connection, file: &Path) -> rusqlite::Result<Option<String>> {
+pub(super) fn read_root(connection: &Connection, file: &Path) -> rusqlite::Result<Option<String>> {
     let from_file = fact(connection, "root_from_file")?;
     let beside =
         from_file.and_then(|from_file| root_beside_file(file, &from_file)).filter(|root| Path::new(root).is_dir());

@@ -492,7 +492,7 @@ fn queue_limit_blocks_until_canceled() {
 #[test]
 fn first_format_is_upgraded() {
     let bench = Bench::new();
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-1.spotcheck");
+    let fixture = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/projects/version-1.spotcheck");
     std::fs::copy(fixture, bench.path()).unwrap();
     let run = RunId(3);
     let (cat, dog) = (SampleUri::new("/photos/a/cat.jpg"), SampleUri::new("/elsewhere/dog.jpg"));
@@ -531,7 +531,7 @@ fn first_format_is_upgraded() {
 #[test]
 fn second_format_keeps_file_versions() {
     let bench = Bench::new();
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-2.spotcheck");
+    let fixture = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/projects/version-2.spotcheck");
     std::fs::copy(fixture, bench.path()).unwrap();
     let cat = SampleUri::new("/photos/a/cat.jpg");
     let check = |project: &Project| {
@@ -551,7 +551,7 @@ fn second_format_keeps_file_versions() {
 #[test]
 fn third_format_runs_are_local() {
     let bench = Bench::new();
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-3.spotcheck");
+    let fixture = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/projects/version-3.spotcheck");
     std::fs::copy(fixture, bench.path()).unwrap();
     let (run, cat) = (RunId(3), SampleUri::new("s3://photos/a/cat.jpg"));
     let check = |project: &Project| {
@@ -578,7 +578,7 @@ fn third_format_runs_are_local() {
 #[test]
 fn fourth_format_has_no_warnings() {
     let bench = Bench::new();
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-4.spotcheck");
+    let fixture = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/projects/version-4.spotcheck");
     std::fs::copy(fixture, bench.path()).unwrap();
     let (run, cat) = (RunId(3), SampleUri::new("s3://photos/a/cat.jpg"));
     let opened = bench.open();

@@ -20,18 +20,18 @@ const LONGEST_RETRY: Duration = Duration::from_secs(5);
 /// How often a project that is being closed tries to save the rest, `FIRST_RETRY` apart.
 const LAST_ATTEMPTS: usize = 5;
 
-pub(crate) struct Writer {
-    pub(crate) connection: Arc<Mutex<Connection>>,
-    pub(crate) file: Arc<ProjectFile>,
-    pub(crate) queue: Arc<Queue>,
-    pub(crate) root: Arc<Root>,
-    pub(crate) on_save: Box<dyn Fn(SaveEvent) + Send>,
-    pub(crate) refused: Refused,
+pub(super) struct Writer {
+    pub connection: Arc<Mutex<Connection>>,
+    pub file: Arc<ProjectFile>,
+    pub queue: Arc<Queue>,
+    pub root: Arc<Root>,
+    pub on_save: Box<dyn Fn(SaveEvent) + Send>,
+    pub refused: Refused,
 }
 
 /// Runs whose predictions and verdicts are not written.
 #[derive(Default)]
-pub(crate) struct Refused {
+pub(super) struct Refused {
     /// Deleted while the project was open: late changes are dropped.
     deleted: HashSet<RunId>,
     /// Runs whose number belongs to another run in the project: their predictions would go to that one.
@@ -39,11 +39,11 @@ pub(crate) struct Refused {
 }
 
 /// A change that can never be saved, and why.
-pub(crate) type Rejected = (u64, String);
+pub(super) type Rejected = (u64, String);
 
 impl Writer {
     /// Saves changes until the queue is closed and empty.
-    pub(crate) fn run(mut self) {
+    pub(super) fn run(mut self) {
         let queue = Arc::clone(&self.queue);
         let work = std::panic::AssertUnwindSafe(|| self.save_all());
         if std::panic::catch_unwind(work).is_err() {
@@ -125,7 +125,7 @@ impl Writer {
 }
 
 /// Applies changes in order, except those that can never be saved, which are returned.
-pub(crate) fn apply_all(
+pub(super) fn apply_all(
     connection: &Connection,
     root: Option<&str>,
     batch: &[Queued],
@@ -394,7 +394,7 @@ impl<'t> Statements<'t> {
 }
 
 /// SQLite's integers are signed; ids never come near the limit.
-pub(crate) fn run_number(run: RunId) -> i64 {
+pub(super) fn run_number(run: RunId) -> i64 {
     run.0 as i64
 }
 

@@ -142,21 +142,21 @@ impl Arranger {
 }
 
 impl ArrangeRequest {
-    pub(crate) fn gate(&self) -> Option<Gate<'_>> {
+    pub fn gate(&self) -> Option<Gate<'_>> {
         let predictions = self.predictions.as_ref()?;
         Some(Gate::new(predictions.task(), &self.view, self.suppressed.as_ref(), Some(&self.marks)))
     }
 
-    pub(crate) fn filter(&self) -> Filter {
+    pub fn filter(&self) -> Filter {
         Filter::new(&self.query, &self.labels, self.truth_classes(), &self.changes)
     }
 
-    pub(crate) fn truth_classes(&self) -> &[OutcomeClass] {
+    pub fn truth_classes(&self) -> &[OutcomeClass] {
         self.outcomes.as_ref().map_or(&[], |outcomes| &outcomes.classes)
     }
 
     /// How an image with this prediction compares with the ground truth; `None` if unknown.
-    pub(crate) fn shown_outcomes<'a>(
+    pub fn shown_outcomes<'a>(
         &'a self,
         id: SampleId,
         summary: Summary<'a>,
@@ -165,7 +165,7 @@ impl ArrangeRequest {
         ShownOutcomes::new(self.outcomes.as_deref()?, id, summary, gate)
     }
 
-    pub(crate) fn candidate<'a>(
+    pub fn candidate<'a>(
         &'a self,
         id: SampleId,
         sample: &'a Sample,
@@ -200,7 +200,7 @@ impl ArrangeRequest {
 
 impl OtherRun {
     /// Verdicts apply to the run on screen.
-    pub(crate) fn gate(&self) -> Gate<'_> {
+    pub fn gate(&self) -> Gate<'_> {
         Gate::new(self.predictions.task(), &self.view, None, None)
     }
 

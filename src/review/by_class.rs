@@ -6,25 +6,25 @@ use std::collections::BTreeMap;
 const DENSE: u32 = 1 << 16;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ByClass<T> {
+pub struct ByClass<T> {
     otherwise: T,
     dense: Vec<T>,
     sparse: BTreeMap<u32, T>,
 }
 
 impl<T: Clone> ByClass<T> {
-    pub(crate) fn new(otherwise: T) -> Self {
+    pub fn new(otherwise: T) -> Self {
         Self { otherwise, dense: Vec::new(), sparse: BTreeMap::new() }
     }
 
-    pub(crate) fn get(&self, class: u32) -> &T {
+    pub fn get(&self, class: u32) -> &T {
         match self.dense.get(class as usize) {
             Some(value) => value,
             None => self.sparse.get(&class).unwrap_or(&self.otherwise),
         }
     }
 
-    pub(crate) fn get_mut(&mut self, class: u32) -> &mut T {
+    pub fn get_mut(&mut self, class: u32) -> &mut T {
         if class >= DENSE {
             let otherwise = &self.otherwise;
             return self.sparse.entry(class).or_insert_with(|| otherwise.clone());
@@ -37,7 +37,7 @@ impl<T: Clone> ByClass<T> {
     }
 
     /// Lowest id first, including entries that were never set.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let dense = self.dense.iter().enumerate();
         let sparse = self.sparse.iter();
         dense.map(|(class, value)| (class as u32, value)).chain(sparse.map(|(class, value)| (*class, value)))

@@ -7,66 +7,66 @@ use super::outcomes::{OutcomeFacts, ShownOutcomes};
 use super::{Mark, Summary, VerdictKind};
 use crate::domain::{ModelTask, Sample, SampleId};
 
-pub(crate) struct Candidate<'a> {
-    pub(crate) id: SampleId,
-    pub(crate) sample: &'a Sample,
+pub struct Candidate<'a> {
+    pub id: SampleId,
+    pub sample: &'a Sample,
     /// `None` if no run is shown.
-    pub(crate) gate: Option<&'a Gate<'a>>,
-    pub(crate) summary: Option<Summary<'a>>,
-    pub(crate) mark: Option<&'a Mark>,
+    pub gate: Option<&'a Gate<'a>>,
+    pub summary: Option<Summary<'a>>,
+    pub mark: Option<&'a Mark>,
     /// `None` while the image is unjudged; see [`Mark::judged`].
-    pub(crate) verdict: Option<VerdictKind>,
-    pub(crate) has_problem: bool,
-    pub(crate) is_damaged: bool,
-    pub(crate) is_outdated: bool,
+    pub verdict: Option<VerdictKind>,
+    pub has_problem: bool,
+    pub is_damaged: bool,
+    pub is_outdated: bool,
     /// The outcomes of boxes against the ground truth; `None` if unknown.
-    pub(crate) outcomes: Option<ShownOutcomes<'a>>,
+    pub outcomes: Option<ShownOutcomes<'a>>,
     /// The same for the other of two runs.
-    pub(crate) other_outcomes: Option<ShownOutcomes<'a>>,
+    pub other_outcomes: Option<ShownOutcomes<'a>>,
     /// The disagreement of the two compared runs, `0.0..=1.0`.
-    pub(crate) disagreement: Option<f32>,
-    pub(crate) counted: Counted,
+    pub disagreement: Option<f32>,
+    pub counted: Counted,
 }
 
 /// Values that require a pass over the boxes, computed on demand.
 #[derive(Default)]
-pub(crate) struct Counted {
+pub struct Counted {
     facts: OnceCell<Option<Facts>>,
     /// For the run on screen and for the other one.
     outcomes: [OnceCell<Option<OutcomeFacts>>; 2],
 }
 
 impl Candidate<'_> {
-    pub(crate) fn facts(&self) -> Option<Facts> {
+    pub fn facts(&self) -> Option<Facts> {
         let facts = || Some(self.gate?.facts(self.id, self.summary?));
         *self.counted.facts.get_or_init(facts)
     }
 
-    pub(crate) fn outcome_facts(&self) -> Option<OutcomeFacts> {
+    pub fn outcome_facts(&self) -> Option<OutcomeFacts> {
         *self.counted.outcomes[0].get_or_init(|| self.outcomes.map(ShownOutcomes::facts))
     }
 
-    pub(crate) fn other_facts(&self) -> Option<OutcomeFacts> {
+    pub fn other_facts(&self) -> Option<OutcomeFacts> {
         *self.counted.outcomes[1].get_or_init(|| self.other_outcomes.map(ShownOutcomes::facts))
     }
 
     /// The number of visible boxes; `None` without a detector's prediction.
-    pub(crate) fn boxes(&self) -> Option<u32> {
+    pub fn boxes(&self) -> Option<u32> {
         let is_detector = self.gate?.task() == ModelTask::Detection;
         self.facts().filter(|_| is_detector).map(|facts| facts.boxes)
     }
 
     /// How many fewer errors the run on screen makes than the other one.
-    pub(crate) fn gain(&self) -> Option<i64> {
+    pub fn gain(&self) -> Option<i64> {
         Some(self.other_facts()?.errors() - self.outcome_facts()?.errors())
     }
 
-    pub(crate) fn tags(&self) -> impl Iterator<Item = &str> {
+    pub fn tags(&self) -> impl Iterator<Item = &str> {
         let tags = self.mark.into_iter().flat_map(|mark| mark.tags.iter());
         tags.map(String::as_str)
     }
 
-    pub(crate) fn note(&self) -> Option<&str> {
+    pub fn note(&self) -> Option<&str> {
         self.mark?.note.as_deref()
     }
 }

@@ -8,7 +8,7 @@ use crate::domain::{ModelTask, SampleId, ViewSettings};
 /// A view and the verdicts in columnar form: the same result as [`ViewSettings::visible_detections`], with one or two
 /// comparisons per box.
 #[derive(Debug, Clone)]
-pub(crate) struct Gate<'a> {
+pub struct Gate<'a> {
     task: ModelTask,
     /// The minimum score per class; NaN, which no score reaches, for a hidden class.
     least: ByClass<f32>,
@@ -21,7 +21,7 @@ pub(crate) struct Gate<'a> {
 
 /// Which boxes of one sample are visible.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct VisibleBoxes<'a> {
+pub struct VisibleBoxes<'a> {
     gate: &'a Gate<'a>,
     /// `None` if overlaps are shown, or unknown.
     hidden: Option<HiddenBoxes<'a>>,
@@ -30,27 +30,27 @@ pub(crate) struct VisibleBoxes<'a> {
 }
 
 impl VisibleBoxes<'_> {
-    pub(crate) fn contains(&self, at: usize, class: u32, score: f32) -> bool {
+    pub fn contains(&self, at: usize, class: u32, score: f32) -> bool {
         self.gate.passes(class, score) && !self.is_suppressed(at) || self.is_confirmed(at)
     }
 
-    pub(crate) fn shows_class(&self, class: u32) -> bool {
+    pub fn shows_class(&self, class: u32) -> bool {
         self.gate.shows_class(class)
     }
 
     /// Whether its class is shown, or a person confirmed it: such boxes count whatever the threshold.
-    pub(crate) fn has_class(&self, at: usize, class: u32) -> bool {
+    pub fn has_class(&self, at: usize, class: u32) -> bool {
         self.gate.shows_class(class) || self.is_confirmed(at)
     }
 
     /// The indices of the visible boxes.
-    pub(crate) fn of(&self, summary: Summary<'_>) -> impl Iterator<Item = usize> {
+    pub fn of(&self, summary: Summary<'_>) -> impl Iterator<Item = usize> {
         let boxes = summary.classes.iter().zip(summary.scores).enumerate();
         let visible = boxes.filter(|&(at, (&class, &score))| self.contains(at, class, score));
         visible.map(|(at, _)| at)
     }
 
-    pub(crate) fn is_suppressed(&self, at: usize) -> bool {
+    pub fn is_suppressed(&self, at: usize) -> bool {
         self.hidden.is_some_and(|hidden| hidden.hides(at))
     }
 
@@ -67,19 +67,19 @@ impl VisibleBoxes<'_> {
 
 /// Facts about the prediction of one sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Facts {
+pub struct Facts {
     /// Visible boxes; zero for a classifier.
-    pub(crate) boxes: u32,
+    pub boxes: u32,
     /// The highest score among visible classes and confirmed boxes, whatever the threshold; `None` if there is none.
-    pub(crate) best: Option<f32>,
+    pub best: Option<f32>,
     /// How close the prediction is to changing; see [`Gate::facts`].
-    pub(crate) margin: Option<f32>,
+    pub margin: Option<f32>,
 }
 
 impl<'a> Gate<'a> {
     /// `suppressed` is used only if the view hides overlaps and it was computed for the same IoU. Without `marks`,
     /// nothing is confirmed.
-    pub(crate) fn new(
+    pub fn new(
         task: ModelTask,
         view: &ViewSettings,
         suppressed: Option<&'a Suppressed>,
@@ -106,25 +106,25 @@ impl<'a> Gate<'a> {
         }
     }
 
-    pub(crate) fn task(&self) -> ModelTask {
+    pub fn task(&self) -> ModelTask {
         self.task
     }
 
-    pub(crate) fn shows_class(&self, class: u32) -> bool {
+    pub fn shows_class(&self, class: u32) -> bool {
         !self.least.get(class).is_nan()
     }
 
     /// Whether a box passes the threshold of its class.
-    pub(crate) fn passes(&self, class: u32, score: f32) -> bool {
+    pub fn passes(&self, class: u32, score: f32) -> bool {
         score >= *self.least.get(class)
     }
 
     /// Whether suppression is known for the boxes of a sample.
-    pub(crate) fn knows_overlaps(&self, id: SampleId) -> bool {
+    pub fn knows_overlaps(&self, id: SampleId) -> bool {
         self.suppressed.is_some_and(|bits| bits.is_known(id))
     }
 
-    pub(crate) fn visible(&'a self, id: SampleId) -> VisibleBoxes<'a> {
+    pub fn visible(&'a self, id: SampleId) -> VisibleBoxes<'a> {
         let mark = self.marks.and_then(|marks| marks.of(id));
         VisibleBoxes {
             gate: self,
@@ -134,13 +134,13 @@ impl<'a> Gate<'a> {
     }
 
     /// As [`Mark::judged`].
-    pub(crate) fn verdict(&'a self, id: SampleId, summary: Summary<'_>) -> Option<VerdictKind> {
+    pub fn verdict(&'a self, id: SampleId, summary: Summary<'_>) -> Option<VerdictKind> {
         let mark = self.marks?.of(id)?;
         mark.judged(self.visible(id).of(summary))
     }
 
     /// A classifier's top class with its score; `None` if below the minimum score.
-    pub(crate) fn top_class(&self, summary: Summary<'_>) -> Option<(u32, f32)> {
+    pub fn top_class(&self, summary: Summary<'_>) -> Option<(u32, f32)> {
         let (&class, &score) = (summary.classes.first()?, summary.scores.first()?);
         (score >= self.min_class_score).then_some((class, score))
     }
@@ -148,7 +148,7 @@ impl<'a> Gate<'a> {
     /// The margin of a classifier is the difference of its two highest scores. The margin of a detector is the distance
     /// of the closest box to its threshold, on either side: that of the box that the smallest change of the threshold
     /// would show or hide. Verdicts do not change it, so an image keeps its position while it is judged.
-    pub(crate) fn facts(&self, id: SampleId, summary: Summary<'_>) -> Facts {
+    pub fn facts(&self, id: SampleId, summary: Summary<'_>) -> Facts {
         match self.task {
             ModelTask::Classification => classification_facts(summary.scores),
             ModelTask::Detection => {

@@ -53,7 +53,7 @@ impl Marks {
         self.revision
     }
 
-    pub(crate) fn of(&self, id: SampleId) -> Option<&Mark> {
+    pub fn of(&self, id: SampleId) -> Option<&Mark> {
         self.samples.get(id.index())
     }
 }

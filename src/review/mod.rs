@@ -36,7 +36,7 @@ pub use query::{
     BoxQuery, BoxTerm, ClassChanges, Completion, OutcomeWord, Query, QueryError, change_key, change_term, class_term,
     complete, has_term, with_term, without_changes, without_term,
 };
-pub(crate) use query::{ClassName, Span};
+pub use query::{ClassName, Span};
 pub use sort::{Direction, Sort, SortBy};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};
 pub use suppressed::Suppressed;

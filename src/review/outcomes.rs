@@ -115,7 +115,7 @@ pub struct Outcomes {
     /// In the order of the evaluation.
     pub classes: Arc<[OutcomeClass]>,
     /// The index into `classes` of each class of the model.
-    pub(crate) places: ByClass<Option<u32>>,
+    pub places: ByClass<Option<u32>>,
     /// By sample.
     rows: Vec<Row>,
     boxes: Vec<BoxOutcome>,
@@ -254,19 +254,19 @@ impl NamedOutcome<'_> {
 
 /// The visible part of an image's outcomes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ShownOutcomes<'a> {
-    pub(crate) task: ModelTask,
-    pub(crate) summary: Summary<'a>,
-    pub(crate) visible: VisibleBoxes<'a>,
-    pub(crate) classes: &'a [OutcomeClass],
+pub struct ShownOutcomes<'a> {
+    pub task: ModelTask,
+    pub summary: Summary<'a>,
+    pub visible: VisibleBoxes<'a>,
+    pub classes: &'a [OutcomeClass],
     /// The index into `classes` of each class of the model.
-    pub(crate) places: &'a ByClass<Option<u32>>,
-    pub(crate) outcomes: ImageOutcomes<'a>,
+    pub places: &'a ByClass<Option<u32>>,
+    pub outcomes: ImageOutcomes<'a>,
 }
 
 impl<'a> ShownOutcomes<'a> {
     /// `None` if the image was not evaluated with this prediction.
-    pub(crate) fn new(outcomes: &'a Outcomes, id: SampleId, summary: Summary<'a>, gate: &'a Gate<'a>) -> Option<Self> {
+    pub fn new(outcomes: &'a Outcomes, id: SampleId, summary: Summary<'a>, gate: &'a Gate<'a>) -> Option<Self> {
         Some(Self {
             task: gate.task(),
             summary,
@@ -278,7 +278,7 @@ impl<'a> ShownOutcomes<'a> {
     }
 
     /// Whether this box is visible; for a classifier, the top class.
-    pub(crate) fn shows(&self, index: usize) -> bool {
+    pub fn shows(&self, index: usize) -> bool {
         match self.task {
             ModelTask::Classification => index == 0,
             ModelTask::Detection => {
@@ -289,7 +289,7 @@ impl<'a> ShownOutcomes<'a> {
     }
 
     /// The evaluated visible boxes: index, class of the model, score, outcome.
-    pub(crate) fn boxes(self) -> impl Iterator<Item = ShownBox> + use<'a> {
+    pub fn boxes(self) -> impl Iterator<Item = ShownBox> + use<'a> {
         let boxes = self.outcomes.boxes.iter().enumerate();
         boxes.filter_map(move |(index, outcome)| {
             let kind = outcome.kind?;
@@ -299,7 +299,7 @@ impl<'a> ShownOutcomes<'a> {
     }
 
     /// Objects that count, have a visible class, and are not detected by a visible correct box.
-    pub(crate) fn missed(self) -> impl Iterator<Item = MissedObject> + use<'a> {
+    pub fn missed(self) -> impl Iterator<Item = MissedObject> + use<'a> {
         let objects = self.outcomes.objects.iter().enumerate();
         objects.filter_map(move |(index, object)| {
             let is_found = object.shown_by != NO_OBJECT && self.shows(object.shown_by as usize);
@@ -317,7 +317,7 @@ impl<'a> ShownOutcomes<'a> {
     }
 
     /// Whether a visible box of another ground-truth class covers an object.
-    pub(crate) fn is_confused(&self, object: usize) -> bool {
+    pub fn is_confused(&self, object: usize) -> bool {
         let boxes = self.outcomes.boxes.iter().enumerate();
         let mut of_object =
             boxes.filter(|(_, found)| found.kind == Some(OutcomeKind::Class) && found.object as usize == object);
@@ -327,7 +327,7 @@ impl<'a> ShownOutcomes<'a> {
         })
     }
 
-    pub(crate) fn facts(self) -> OutcomeFacts {
+    pub fn facts(self) -> OutcomeFacts {
         let mut facts =
             OutcomeFacts { correct: 0, wrong: 0, false_negatives: self.missed().count() as u32, worst: None };
         for found in self.boxes() {
@@ -344,37 +344,37 @@ impl<'a> ShownOutcomes<'a> {
 
 impl OutcomeFacts {
     /// False positives and missed objects.
-    pub(crate) fn errors(self) -> i64 {
+    pub fn errors(self) -> i64 {
         i64::from(self.wrong) + i64::from(self.false_negatives)
     }
 }
 
 /// Totals of an image's outcomes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct OutcomeFacts {
+pub struct OutcomeFacts {
     /// Visible correct boxes; `wrong` are the false positives.
-    pub(crate) correct: u32,
-    pub(crate) wrong: u32,
+    pub correct: u32,
+    pub wrong: u32,
     /// Objects without a correct box.
-    pub(crate) false_negatives: u32,
+    pub false_negatives: u32,
     /// The highest score of a false positive.
-    pub(crate) worst: Option<f32>,
+    pub worst: Option<f32>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ShownBox {
-    pub(crate) index: usize,
+pub struct ShownBox {
+    pub index: usize,
     /// Of the model.
-    pub(crate) class: u32,
-    pub(crate) score: f32,
-    pub(crate) kind: OutcomeKind,
-    pub(crate) outcome: BoxOutcome,
+    pub class: u32,
+    pub score: f32,
+    pub kind: OutcomeKind,
+    pub outcome: BoxOutcome,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct MissedObject {
-    pub(crate) index: usize,
-    pub(crate) object: ObjectOutcome,
+pub struct MissedObject {
+    pub index: usize,
+    pub object: ObjectOutcome,
 }
 
 /// Boxes and objects, or classified images, of one class or of all.

@@ -22,7 +22,7 @@ pub use complete::{
     Completion, change_key, change_term, class_term, complete, has_term, with_term, without_changes, without_term,
 };
 
-pub(crate) use self::box_term::ClassName;
+pub use self::box_term::ClassName;
 use self::key::{KEYS, Term, Value};
 use super::candidate::Candidate;
 use super::outcomes::OutcomeClass;
@@ -39,7 +39,7 @@ const SHOWN_LETTERS: usize = 40;
 /// A condition on images. The default passes all of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Query {
-    pub(crate) root: Option<Node>,
+    pub root: Option<Node>,
 }
 
 /// Why a text is not a valid query.
@@ -53,7 +53,7 @@ pub struct QueryError {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Node {
+pub enum Node {
     All(Vec<Self>),
     Any(Vec<Self>),
     Not(Box<Self>),
@@ -63,11 +63,11 @@ pub(crate) enum Node {
 /// Numbers from `low` to `high`, with each end included or not. As precise as scores are, so that `0.8` equals a score
 /// of 0.8.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Span {
-    pub(crate) low: f32,
-    pub(crate) includes_low: bool,
-    pub(crate) high: f32,
-    pub(crate) includes_high: bool,
+pub struct Span {
+    pub low: f32,
+    pub includes_low: bool,
+    pub high: f32,
+    pub includes_high: bool,
 }
 
 impl Query {
@@ -146,7 +146,7 @@ impl Node {
         }
     }
 
-    pub(crate) fn each_term_mut(&mut self, visit: &mut impl FnMut(&mut Term)) {
+    pub fn each_term_mut(&mut self, visit: &mut impl FnMut(&mut Term)) {
         match self {
             Self::All(nodes) | Self::Any(nodes) => {
                 for node in nodes {
@@ -159,7 +159,7 @@ impl Node {
     }
 
     /// The conditions on boxes that apply to the whole query, or to a part of it.
-    pub(crate) fn box_terms(&self) -> Vec<&BoxTerm> {
+    pub fn box_terms(&self) -> Vec<&BoxTerm> {
         match self {
             Self::All(nodes) | Self::Any(nodes) => nodes.iter().flat_map(Self::box_terms).collect(),
             Self::Term(Term { value: Value::Boxes(boxes), .. }) => vec![boxes],
@@ -167,7 +167,7 @@ impl Node {
         }
     }
 
-    pub(crate) fn passes(&self, image: &Candidate<'_>) -> bool {
+    pub fn passes(&self, image: &Candidate<'_>) -> bool {
         match self {
             Self::All(nodes) => nodes.iter().all(|node| node.passes(image)),
             Self::Any(nodes) => nodes.iter().any(|node| node.passes(image)),
@@ -185,10 +185,9 @@ impl From<BoxQuery> for Query {
 }
 
 impl Span {
-    pub(crate) const ANY: Self =
-        Self { low: f32::NEG_INFINITY, includes_low: true, high: f32::INFINITY, includes_high: true };
+    pub const ANY: Self = Self { low: f32::NEG_INFINITY, includes_low: true, high: f32::INFINITY, includes_high: true };
 
-    pub(crate) fn contains(&self, value: f32) -> bool {
+    pub fn contains(&self, value: f32) -> bool {
         let is_above = if self.includes_low { value >= self.low } else { value > self.low };
         let is_below = if self.includes_high { value <= self.high } else { value < self.high };
         is_above && is_below
@@ -297,10 +296,10 @@ impl Query {
 
 /// A query prepared for one run: its classes are ids.
 #[derive(Debug)]
-pub(crate) struct Filter(Option<Node>);
+pub struct Filter(Option<Node>);
 
 impl Filter {
-    pub(crate) fn new(query: &Query, labels: &LabelSet, truth: &[OutcomeClass], changes: &ClassChanges) -> Self {
+    pub fn new(query: &Query, labels: &LabelSet, truth: &[OutcomeClass], changes: &ClassChanges) -> Self {
         let mut root = query.root.clone();
         if let Some(root) = &mut root {
             root.each_term_mut(&mut |term| term.prepare(labels, truth, changes));
@@ -309,17 +308,17 @@ impl Filter {
     }
 
     /// The conditions on boxes and ground truth that apply to the whole query; a box has to meet any of them.
-    pub(crate) fn about_truth(&self) -> Vec<&BoxTerm> {
+    pub fn about_truth(&self) -> Vec<&BoxTerm> {
         let boxes = self.0.iter().flat_map(Node::box_terms);
         boxes.filter(|term| term.needs_truth()).collect()
     }
 
     /// Whether every image passes.
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         self.0.is_none()
     }
 
-    pub(crate) fn passes(&self, candidate: &Candidate<'_>) -> bool {
+    pub fn passes(&self, candidate: &Candidate<'_>) -> bool {
         self.0.as_ref().is_none_or(|root| root.passes(candidate))
     }
 }

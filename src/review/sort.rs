@@ -117,7 +117,7 @@ impl SortBy {
     }
 
     /// The rank in ascending order; `None` if the sample has none.
-    pub(crate) fn rank(self, candidate: &Candidate<'_>) -> Option<u64> {
+    pub fn rank(self, candidate: &Candidate<'_>) -> Option<u64> {
         let (id, sample) = (candidate.id, candidate.sample);
         let facts = candidate.facts();
         match self {

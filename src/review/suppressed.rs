@@ -88,17 +88,17 @@ impl Suppressed {
         self.of(id).is_some_and(|bits| bits.hides(box_index))
     }
 
-    pub(crate) fn of(&self, id: SampleId) -> Option<HiddenBoxes<'_>> {
+    pub fn of(&self, id: SampleId) -> Option<HiddenBoxes<'_>> {
         let bits = self.samples.get(id.index())?.as_deref()?;
         Some(HiddenBoxes(bits))
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct HiddenBoxes<'a>(&'a [u64]);
+pub struct HiddenBoxes<'a>(&'a [u64]);
 
 impl HiddenBoxes<'_> {
-    pub(crate) fn hides(self, box_index: usize) -> bool {
+    pub fn hides(self, box_index: usize) -> bool {
         let word = self.0.get(box_index / 64);
         word.is_some_and(|word| word >> (box_index % 64) & 1 == 1)
     }

@@ -1,14 +1,14 @@
 //! Reproducible pseudo-random numbers for tests.
 
 /// Marsaglia's xorshift64.
-pub(crate) struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -16,12 +16,12 @@ impl Random {
     }
 
     /// `0..limit`.
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         (self.next() >> 33) as usize % limit
     }
 
     /// `0.0..1.0`.
-    pub(crate) fn unit(&mut self) -> f32 {
+    pub(super) fn unit(&mut self) -> f32 {
         (self.next() >> 40) as f32 / (1_u64 << 24) as f32
     }
 }

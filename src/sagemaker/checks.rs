@@ -8,7 +8,7 @@ use crate::aws::AwsErrorKind;
 use crate::tasks::Cancelled;
 
 /// The value or the error; cancellation ends the preflight.
-pub(crate) fn unless_cancelled<T>(result: Result<T, JobError>) -> Result<Result<T, JobError>, Cancelled> {
+pub(super) fn unless_cancelled<T>(result: Result<T, JobError>) -> Result<Result<T, JobError>, Cancelled> {
     match result {
         Err(JobError::Cancelled) => Err(Cancelled),
         result => Ok(result),
@@ -16,44 +16,38 @@ pub(crate) fn unless_cancelled<T>(result: Result<T, JobError>) -> Result<Result<
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Service {
+pub enum Service {
     SageMaker,
     S3,
 }
 
 #[derive(Default)]
-pub(crate) struct Checks {
-    pub(crate) found: Vec<Check>,
+pub struct Checks {
+    pub found: Vec<Check>,
     /// The services that do not respond, or not with these credentials.
-    pub(crate) outages: Vec<Service>,
+    pub outages: Vec<Service>,
 }
 
 impl Checks {
-    pub(crate) fn ok(&mut self, point: CheckPoint, finding: impl Into<String>) {
+    pub fn ok(&mut self, point: CheckPoint, finding: impl Into<String>) {
         self.add(point, CheckGrade::Ok, finding, "");
     }
 
-    pub(crate) fn warning(&mut self, point: CheckPoint, finding: impl Into<String>, advice: impl Into<String>) {
+    pub fn warning(&mut self, point: CheckPoint, finding: impl Into<String>, advice: impl Into<String>) {
         self.add(point, CheckGrade::Warning, finding, advice);
     }
 
-    pub(crate) fn problem(&mut self, point: CheckPoint, finding: impl Into<String>, advice: impl Into<String>) {
+    pub fn problem(&mut self, point: CheckPoint, finding: impl Into<String>, advice: impl Into<String>) {
         self.add(point, CheckGrade::Problem, finding, advice);
     }
 
-    pub(crate) fn add(
-        &mut self,
-        point: CheckPoint,
-        grade: CheckGrade,
-        finding: impl Into<String>,
-        advice: impl Into<String>,
-    ) {
+    pub fn add(&mut self, point: CheckPoint, grade: CheckGrade, finding: impl Into<String>, advice: impl Into<String>) {
         self.found.push(Check { point, grade, finding: finding.into(), advice: advice.into() });
     }
 
     /// Reports a failed request. An outage is reported once: later requests fail for the same reason, and no advice
     /// about their objects would help.
-    pub(crate) fn failed(&mut self, point: CheckPoint, service: Service, error: &JobError, advice: &str) {
+    pub fn failed(&mut self, point: CheckPoint, service: Service, error: &JobError, advice: &str) {
         if !error.aws_kind().is_some_and(AwsErrorKind::is_outage) {
             return self.problem(point, error.to_string(), advice);
         }
@@ -65,7 +59,7 @@ impl Checks {
 
     /// Names, ranges and lengths: the problems of the resource, and those of a new model. Role and container are checked
     /// separately.
-    pub(crate) fn limits(&mut self, mut problems: Vec<FieldProblem>, model: &ModelSource) {
+    pub fn limits(&mut self, mut problems: Vec<FieldProblem>, model: &ModelSource) {
         if let ModelSource::New { spec, .. } = model {
             // Both can have the same tags.
             let more = spec.problems_of_details().into_iter().filter(|problem| !problems.contains(problem));
@@ -80,7 +74,7 @@ impl Checks {
     }
 
     /// The instance type with this name, or a problem.
-    pub(crate) fn known_instance<'n>(&mut self, name: &'n str) -> Option<InstanceType<'n>> {
+    pub fn known_instance<'n>(&mut self, name: &'n str) -> Option<InstanceType<'n>> {
         let instance = InstanceType::parse(name);
         if instance.is_none() {
             self.problem(
@@ -92,20 +86,20 @@ impl Checks {
         instance
     }
 
-    pub(crate) fn into_preflight(mut self) -> Preflight {
+    pub fn into_preflight(mut self) -> Preflight {
         self.found.sort_by_key(|check| check.point);
         Preflight { checks: self.found, ..Preflight::default() }
     }
 }
 
 /// The hourly price of an instance, from the user or the price table.
-pub(crate) struct KnownPrice {
-    pub(crate) usd_per_hour: f64,
-    pub(crate) source: String,
+pub(super) struct KnownPrice {
+    pub usd_per_hour: f64,
+    pub source: String,
 }
 
 impl KnownPrice {
-    pub(crate) fn find(
+    pub(super) fn find(
         given: Option<f64>,
         prices: &PriceTable,
         instance_type: &str,

@@ -95,7 +95,7 @@ impl<R: Record> Records<R> {
     ///
     /// # Errors
     /// The file cannot be deleted.
-    pub(crate) fn forget(&self, record: &R) -> Result<(), RecordError> {
+    pub fn forget(&self, record: &R) -> Result<(), RecordError> {
         let path = self.path_of(record.name(), record.region());
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(Self::unwritten(&error, &path)),
@@ -127,7 +127,7 @@ impl<R: Record> Records<R> {
     }
 
     /// A name from the user can contain any characters; only letters, digits and hyphens go into the file name.
-    pub(crate) fn path_of(&self, name: &str, region: Option<&str>) -> PathBuf {
+    pub fn path_of(&self, name: &str, region: Option<&str>) -> PathBuf {
         let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-', "_");
         let region = plain(region.unwrap_or_default());
         self.folder.join(format!("{}@{region}.json", plain(name)))

@@ -32,23 +32,23 @@ impl From<AwsError> for SendError {
 }
 
 /// Sends the files of a job or an endpoint.
-pub(crate) struct Sender<'s> {
-    pub(crate) aws: &'s Aws,
-    pub(crate) s3: &'s S3Access,
+pub(super) struct Sender<'s> {
+    pub aws: &'s Aws,
+    pub s3: &'s S3Access,
     /// Records of unfinished uploads.
-    pub(crate) unfinished: &'s Path,
-    pub(crate) control: &'s TaskControl,
+    pub unfinished: &'s Path,
+    pub control: &'s TaskControl,
 }
 
 impl Sender<'_> {
     /// Sends files to `folder`, keeping their names. Objects with the same content are left alone.
-    pub(crate) fn send(&self, folder: &S3Address, files: LocalFiles) -> Result<(), SendError> {
+    pub(super) fn send(&self, folder: &S3Address, files: LocalFiles) -> Result<(), SendError> {
         let plan = self.plan(folder, files)?;
         self.carry_out(&plan)
     }
 
     /// Sends one file. `write_down` is called before a new object is created.
-    pub(crate) fn send_file<E: From<SendError>>(
+    pub(super) fn send_file<E: From<SendError>>(
         &self,
         path: &Path,
         address: &S3Address,
@@ -66,7 +66,7 @@ impl Sender<'_> {
     }
 
     /// Whether there is definitely no object at an address.
-    pub(crate) fn is_absent(&self, address: &S3Address) -> bool {
+    pub(super) fn is_absent(&self, address: &S3Address) -> bool {
         let there = self.aws.s3(self.s3).object(&address.bucket, &address.prefix, Some(self.control));
         there.is_err_and(|error| error.kind == AwsErrorKind::NotFound)
     }

@@ -544,7 +544,7 @@ fn path_of(file: &Path) -> ModulePath {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let names = file.strip_prefix(src).unwrap().with_extension("");
     let names = names.iter().map(|name| name.to_string_lossy().into_owned());
-    names.filter(|name| name != "mod" && name != "lib").collect()
+    names.filter(|name| !["mod", "lib", "core"].contains(&name.as_str())).collect()
 }
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {

@@ -175,7 +175,7 @@ impl<'t> Targets<'t> {
 }
 
 /// A name in normalized form, for inexact comparison.
-pub(crate) fn spelling(name: &str) -> String {
+pub(super) fn spelling(name: &str) -> String {
     let letter = |letter: char| if matches!(letter, '_' | '-') { ' ' } else { letter };
     let spaced: String = super::composed(name).chars().map(letter).collect();
     spaced.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()

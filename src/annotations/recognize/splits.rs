@@ -14,7 +14,7 @@ const BY_DEFAULT: [&str; 3] = ["val", "test", "train"];
 
 impl Look<'_> {
     /// The files of the given split, or of the default one; `None` if `data` names no splits.
-    pub(crate) fn split(
+    pub(super) fn split(
         &self,
         yaml: &FileEntry,
         data: &DataYaml,

@@ -3,7 +3,7 @@
 use super::{AwsError, AwsErrorKind, Caller, Operation, Response, denied, not_s3, server_message, timeout};
 
 /// The error of a rejected call, and what to do about it.
-pub(crate) fn refused(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> AwsError {
+pub(super) fn refused(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     use AwsErrorKind as Kind;
     let server = caller.server();
     let said = server_message(response, caller);

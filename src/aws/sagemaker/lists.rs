@@ -37,7 +37,7 @@ struct Listed<T> {
 
 impl SageMaker {
     /// A page of resources in the account and region, newest first. `A` is AWS's form of an item.
-    pub(crate) fn list<S: Serialize + Copy, A: DeserializeOwned, T: From<A>>(
+    pub fn list<S: Serialize + Copy, A: DeserializeOwned, T: From<A>>(
         &self,
         call: &Call,
         query: &ListQuery<S>,

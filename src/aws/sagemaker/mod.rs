@@ -34,7 +34,7 @@ pub use transform::create_transform_job_request;
 pub struct SageMaker(Arc<Connection>);
 
 impl SageMaker {
-    pub(crate) fn new(connection: Arc<Connection>) -> Self {
+    pub fn new(connection: Arc<Connection>) -> Self {
         Self(connection)
     }
 

@@ -13,12 +13,12 @@ const OF_AWS: &str = "aws:";
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(crate) struct Tag<'a> {
+pub(super) struct Tag<'a> {
     key: &'a str,
     value: &'a str,
 }
 
-pub(crate) fn tags(tags: &BTreeMap<String, String>) -> Vec<Tag<'_>> {
+pub(super) fn tags(tags: &BTreeMap<String, String>) -> Vec<Tag<'_>> {
     tags.iter().map(|(key, value)| Tag { key, value }).collect()
 }
 

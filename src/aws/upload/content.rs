@@ -11,7 +11,7 @@ use crate::image::source::SourceError;
 use crate::tasks::{Cancelled, TaskControl};
 
 /// The size from which a file is sent in parts.
-pub(crate) const LARGE: u64 = 16 * MIB;
+pub(super) const LARGE: u64 = 16 * MIB;
 /// The size of a part, unless that makes too many parts.
 const PART: u64 = 8 * MIB;
 /// S3's limit.
@@ -21,7 +21,7 @@ const MIB: u64 = 1024 * 1024;
 const BLOCK: usize = 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ContentError {
+pub(super) enum ContentError {
     #[error("{0}")]
     Read(#[from] SourceError),
     #[error("the file changed during the upload and was not uploaded; try again when no program is writing to it")]
@@ -43,7 +43,7 @@ impl From<Cancelled> for ContentError {
 }
 
 /// The whole content of a small file, and its checksum.
-pub(crate) fn read_small(path: &Path) -> Result<(Vec<u8>, Sha256Digest), ContentError> {
+pub(super) fn read_small(path: &Path) -> Result<(Vec<u8>, Sha256Digest), ContentError> {
     let mut file = File::open(path)?;
     let before = file.metadata()?;
     let mut bytes = Vec::new();
@@ -58,7 +58,7 @@ pub(crate) fn read_small(path: &Path) -> Result<(Vec<u8>, Sha256Digest), Content
 }
 
 /// The checksum of a file of any size.
-pub(crate) fn sha256_of(path: &Path, control: &TaskControl) -> Result<Sha256Digest, ContentError> {
+pub(super) fn sha256_of(path: &Path, control: &TaskControl) -> Result<Sha256Digest, ContentError> {
     if path.metadata()?.len() < LARGE {
         return Ok(read_small(path)?.1);
     }
@@ -66,16 +66,16 @@ pub(crate) fn sha256_of(path: &Path, control: &TaskControl) -> Result<Sha256Dige
 }
 
 /// A large file: read once for its checksums, and again part by part for sending.
-pub(crate) struct Large {
+pub(super) struct Large {
     file: File,
     seen: Metadata,
-    pub(crate) sha256: Sha256Digest,
-    pub(crate) part_bytes: u64,
+    pub sha256: Sha256Digest,
+    pub part_bytes: u64,
     parts_crc32: Vec<u32>,
 }
 
 impl Large {
-    pub(crate) fn open(path: &Path, control: &TaskControl) -> Result<Self, ContentError> {
+    pub(super) fn open(path: &Path, control: &TaskControl) -> Result<Self, ContentError> {
         let mut file = File::open(path)?;
         let seen = file.metadata()?;
         let part_bytes = part_bytes(seen.len());
@@ -106,22 +106,22 @@ impl Large {
         Ok(large)
     }
 
-    pub(crate) fn part_count(&self) -> u32 {
+    pub(super) fn part_count(&self) -> u32 {
         self.parts_crc32.len() as u32
     }
 
     /// `number` counts from 1.
-    pub(crate) fn part_len(&self, number: u32) -> u64 {
+    pub(super) fn part_len(&self, number: u32) -> u64 {
         let start = u64::from(number - 1) * self.part_bytes;
         self.part_bytes.min(self.seen.len() - start)
     }
 
-    pub(crate) fn crc32_of(&self, number: u32) -> u32 {
+    pub(super) fn crc32_of(&self, number: u32) -> u32 {
         self.parts_crc32[number as usize - 1]
     }
 
     /// Reads a part and checks that it is unchanged.
-    pub(crate) fn read_part(&self, path: &Path, number: u32) -> Result<Vec<u8>, ContentError> {
+    pub(super) fn read_part(&self, path: &Path, number: u32) -> Result<Vec<u8>, ContentError> {
         // Parts are read concurrently, but a file handle has only one position.
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(u64::from(number - 1) * self.part_bytes))?;
@@ -133,7 +133,7 @@ impl Large {
         Ok(bytes)
     }
 
-    pub(crate) fn must_be_unchanged(&self) -> Result<(), ContentError> {
+    pub(super) fn must_be_unchanged(&self) -> Result<(), ContentError> {
         if is_unchanged(&self.seen, &self.file.metadata()?) { Ok(()) } else { Err(ContentError::Changed) }
     }
 }

@@ -11,14 +11,14 @@ use crate::aws::{AwsError, AwsErrorKind, Content, S3, SentPart, UnfinishedUpload
 use crate::tasks::TaskControl;
 
 /// The shared state of all uploads of a transfer.
-pub(crate) struct Sender<'a> {
-    pub(crate) s3: &'a S3,
-    pub(crate) journal: Journal<'a>,
-    pub(crate) control: &'a TaskControl,
+pub(super) struct Sender<'a> {
+    pub s3: &'a S3,
+    pub journal: Journal<'a>,
+    pub control: &'a TaskControl,
 }
 
 /// A large file whose parts are being sent.
-pub(crate) struct LargeUpload<'a> {
+pub(super) struct LargeUpload<'a> {
     job: Job<'a>,
     content: Large,
     upload: UnfinishedUpload,
@@ -36,7 +36,7 @@ struct State {
 
 impl<'a> LargeUpload<'a> {
     /// Reads the file for its checksums, and begins the upload or resumes an earlier one.
-    pub(crate) fn begin(job: Job<'a>, sender: &Sender<'_>) -> Result<Self, SendError> {
+    pub(super) fn begin(job: Job<'a>, sender: &Sender<'_>) -> Result<Self, SendError> {
         let content = Large::open(job.path, sender.control)?;
         let unfinished = match sender.begun_before(&job, &content)? {
             Some(unfinished) => unfinished,
@@ -55,14 +55,14 @@ impl<'a> LargeUpload<'a> {
     }
 
     /// Takes a part that no thread has taken yet; the caller sends it.
-    pub(crate) fn take_part(&self) -> Option<u32> {
+    pub(super) fn take_part(&self) -> Option<u32> {
         let mut state = self.state.lock();
         let number = state.waiting.pop_front()?;
         state.in_flight += 1;
         Some(number)
     }
 
-    pub(crate) fn send_part(&self, number: u32, sender: &Sender<'_>) {
+    pub(super) fn send_part(&self, number: u32, sender: &Sender<'_>) {
         let sent = self.try_send_part(number, sender);
         let mut state = self.state.lock();
         state.in_flight -= 1;
@@ -95,7 +95,7 @@ impl<'a> LargeUpload<'a> {
 
     /// Waits for the parts that others send, and creates the object. If that fails, the parts are deleted, or kept if a
     /// later attempt can resume with them.
-    pub(crate) fn finish(&self, sender: &Sender<'_>) -> Result<Sent, SendError> {
+    pub(super) fn finish(&self, sender: &Sender<'_>) -> Result<Sent, SendError> {
         let mut state = self.state.lock();
         self.part_ended.wait_while(&mut state, |state| state.in_flight > 0);
         let finished = match state.failure.take() {

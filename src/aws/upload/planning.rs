@@ -206,7 +206,7 @@ fn other_size(object: &ObjectInfo) -> PlannedState {
 }
 
 /// Why a stored object is not known to be the same.
-pub(crate) fn why_not_same(stored: &StoredObject) -> &'static str {
+pub(super) fn why_not_same(stored: &StoredObject) -> &'static str {
     if stored.sha256.is_some() {
         "an object with different content exists"
     } else {

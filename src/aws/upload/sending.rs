@@ -12,22 +12,22 @@ use crate::tasks::TaskControl;
 const MAX_TRIES: usize = 3;
 
 /// A file and its target.
-pub(crate) struct Job<'a> {
-    pub(crate) path: &'a Path,
-    pub(crate) size_bytes: u64,
-    pub(crate) address: S3Address,
+pub(super) struct Job<'a> {
+    pub path: &'a Path,
+    pub size_bytes: u64,
+    pub address: S3Address,
     /// The version of the object that may be replaced; `None` if none may be.
-    pub(crate) replaces: Option<Replaces>,
+    pub replaces: Option<Replaces>,
 }
 
 /// An object that the user agreed to replace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Replaces {
-    pub(crate) etag: Option<String>,
+pub(super) struct Replaces {
+    pub etag: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub(super) enum Sent {
     Sent,
     /// Another program wrote the same content in the meantime.
     Same,
@@ -35,7 +35,7 @@ pub(crate) enum Sent {
 
 /// Why a file was not sent.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SendError {
+pub(super) enum SendError {
     #[error("{0}")]
     Content(ContentError),
     #[error("{0}")]
@@ -66,7 +66,7 @@ impl From<AwsError> for SendError {
 }
 
 impl Job<'_> {
-    pub(crate) fn object<'j>(&'j self, sha256: &'j Sha256Digest) -> NewObject<'j> {
+    pub(super) fn object<'j>(&'j self, sha256: &'j Sha256Digest) -> NewObject<'j> {
         NewObject {
             bucket: &self.address.bucket,
             key: &self.address.prefix,
@@ -83,14 +83,14 @@ impl Job<'_> {
         }
     }
 
-    pub(crate) fn send_small(&self, s3: &S3, control: &TaskControl) -> Result<Sent, SendError> {
+    pub(super) fn send_small(&self, s3: &S3, control: &TaskControl) -> Result<Sent, SendError> {
         let (bytes, sha256) = read_small(self.path)?;
         let content = Content::from(bytes);
         self.write(s3, &sha256, control, |condition| s3.put(&self.object(&sha256), &content, condition, Some(control)))
     }
 
     /// Lets `write` write the object, provided that no existing object must be kept.
-    pub(crate) fn write(
+    pub(super) fn write(
         &self,
         s3: &S3,
         sha256: &Sha256Digest,
@@ -137,7 +137,7 @@ impl Job<'_> {
     }
 
     /// The current object at the key.
-    pub(crate) fn existing(
+    pub(super) fn existing(
         &self,
         s3: &S3,
         sha256: &Sha256Digest,
@@ -165,7 +165,7 @@ impl Job<'_> {
 }
 
 /// The existing object at a file's key.
-pub(crate) enum ExistingObject {
+pub(super) enum ExistingObject {
     Nothing,
     Same,
     Other { etag: Option<String>, why: String },

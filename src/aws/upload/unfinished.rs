@@ -14,20 +14,20 @@ use crate::domain::S3Place;
 
 /// An unfinished upload, in its own file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Unfinished {
+pub(super) struct Unfinished {
     /// The server, if it is not AWS.
     endpoint: Option<String>,
     bucket: String,
     key: String,
     upload_id: String,
     sha256: Sha256Digest,
-    pub(crate) part_bytes: u64,
+    pub part_bytes: u64,
     /// The `ETag`, with quotes, of each part that has arrived; from 1.
-    pub(crate) parts: BTreeMap<u32, String>,
+    pub parts: BTreeMap<u32, String>,
 }
 
 impl Unfinished {
-    pub(crate) fn new(target: &S3Place, upload: &UnfinishedUpload, sha256: Sha256Digest, part_bytes: u64) -> Self {
+    pub(super) fn new(target: &S3Place, upload: &UnfinishedUpload, sha256: Sha256Digest, part_bytes: u64) -> Self {
         Self {
             endpoint: target.access.endpoint.clone(),
             bucket: upload.bucket.clone(),
@@ -39,32 +39,32 @@ impl Unfinished {
         }
     }
 
-    pub(crate) fn upload(&self) -> UnfinishedUpload {
+    pub(super) fn upload(&self) -> UnfinishedUpload {
         UnfinishedUpload { bucket: self.bucket.clone(), key: self.key.clone(), id: self.upload_id.clone() }
     }
 
     /// Whether it is for this content and part size.
-    pub(crate) fn is_of(&self, sha256: &Sha256Digest, part_bytes: u64) -> bool {
+    pub(super) fn is_of(&self, sha256: &Sha256Digest, part_bytes: u64) -> bool {
         self.sha256 == *sha256 && self.part_bytes == part_bytes
     }
 }
 
 /// The folder of the records.
-pub(crate) struct Journal<'f> {
+pub(super) struct Journal<'f> {
     folder: &'f Path,
     target: &'f S3Place,
 }
 
 impl<'f> Journal<'f> {
-    pub(crate) fn new(folder: &'f Path, target: &'f S3Place) -> Self {
+    pub(super) fn new(folder: &'f Path, target: &'f S3Place) -> Self {
         Self { folder, target }
     }
 
-    pub(crate) fn target(&self) -> &'f S3Place {
+    pub(super) fn target(&self) -> &'f S3Place {
         self.target
     }
 
-    pub(crate) fn find(&self, key: &str) -> Option<Unfinished> {
+    pub(super) fn find(&self, key: &str) -> Option<Unfinished> {
         let path = self.path_of(key);
         let text = std::fs::read_to_string(&path).ok()?;
         match serde_json::from_str::<Unfinished>(&text) {
@@ -77,7 +77,7 @@ impl<'f> Journal<'f> {
         }
     }
 
-    pub(crate) fn write(&self, unfinished: &Unfinished) -> std::io::Result<()> {
+    pub(super) fn write(&self, unfinished: &Unfinished) -> std::io::Result<()> {
         std::fs::create_dir_all(self.folder)?;
         let file = tempfile::NamedTempFile::new_in(self.folder)?;
         serde_json::to_writer(&file, unfinished)?;
@@ -85,7 +85,7 @@ impl<'f> Journal<'f> {
         Ok(())
     }
 
-    pub(crate) fn remove(&self, key: &str) {
+    pub(super) fn remove(&self, key: &str) {
         let path = self.path_of(key);
         if let Err(error) = std::fs::remove_file(&path)
             && error.kind() != std::io::ErrorKind::NotFound
@@ -95,7 +95,7 @@ impl<'f> Journal<'f> {
     }
 
     /// The number of unfinished uploads to this bucket.
-    pub(crate) fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         let Ok(entries) = std::fs::read_dir(self.folder) else {
             return 0;
         };

@@ -16,7 +16,7 @@ const SAME_TO_A_PIXEL: f64 = 2e-3;
 const CLOSE_TO_TIDECV: f64 = 1e-3;
 
 fn fixtures() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/evaluation");
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/evaluation");
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let fixtures: Vec<PathBuf> = entries.filter(|path| path.join("results.json").is_file()).collect();
     assert!(fixtures.len() >= 4);

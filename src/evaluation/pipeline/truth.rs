@@ -158,7 +158,7 @@ fn verdicts(
 }
 
 /// The detected format of annotations, and other notes.
-pub(crate) fn notes_of(name: &str, found: &Found) -> Vec<String> {
+pub(super) fn notes_of(name: &str, found: &Found) -> Vec<String> {
     let annotations = &found.annotations;
     let mut notes = vec![format!(
         "{name}: {}, {}, {}.",

@@ -29,7 +29,7 @@ pub fn encode_jpeg(image: &RgbImage, quality: u8) -> Result<Vec<u8>, EncodeError
 }
 
 /// A JPEG file as small as possible without visible loss in a thumbnail.
-pub(crate) fn encode_thumbnail(image: &RgbImage) -> Result<Vec<u8>, EncodeError> {
+pub(super) fn encode_thumbnail(image: &RgbImage) -> Result<Vec<u8>, EncodeError> {
     compress(image, 88, Subsamp::Sub2x2)
 }
 

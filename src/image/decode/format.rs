@@ -54,7 +54,7 @@ impl Format {
         })
     }
 
-    pub(crate) fn of_image_crate(self) -> image::ImageFormat {
+    pub fn of_image_crate(self) -> image::ImageFormat {
         match self {
             Self::Jpeg => image::ImageFormat::Jpeg,
             Self::Png => image::ImageFormat::Png,

@@ -38,7 +38,7 @@ const QUICK_PIXELS: usize = 16_000_000;
 /// The longer side of a coarse image that is shown until a large one is decoded.
 const FIRST_SIDE: u32 = 1024;
 
-pub(crate) fn decode(bytes: &[u8], limits: &DecodeLimits, scale: Scale) -> Result<Decoded, DecodeError> {
+pub(super) fn decode(bytes: &[u8], limits: &DecodeLimits, scale: Scale) -> Result<Decoded, DecodeError> {
     let bytes = with_plain_header(bytes);
     let header = read_header(&bytes)?;
     check_header(&header, bytes.len(), limits)?;
@@ -69,7 +69,7 @@ pub(crate) fn decode(bytes: &[u8], limits: &DecodeLimits, scale: Scale) -> Resul
 }
 
 /// Width, height and kind from the header only.
-pub(crate) fn read_header(bytes: &[u8]) -> Result<DecompressHeader, DecodeError> {
+pub(super) fn read_header(bytes: &[u8]) -> Result<DecompressHeader, DecodeError> {
     let header = Decompressor::new().and_then(|mut decompressor| decompressor.read_header(bytes));
     header.map_err(|error| {
         // If the file ends before a frame header, libjpeg has no size to report.

@@ -22,7 +22,7 @@ impl Default for DecodeLimits {
 }
 
 impl DecodeLimits {
-    pub(crate) fn check(&self, width: u64, height: u64) -> Result<(), DecodeError> {
+    pub fn check(&self, width: u64, height: u64) -> Result<(), DecodeError> {
         if width == 0 || height == 0 {
             return Err(DecodeError::NoPixels);
         }
@@ -36,7 +36,7 @@ impl DecodeLimits {
     ///
     /// # Errors
     /// The decode alone would take more than the largest allowed image, and more than the default budget.
-    pub(crate) fn reserve(&self, bytes: u64) -> Result<Reservation, DecodeError> {
+    pub fn reserve(&self, bytes: u64) -> Result<Reservation, DecodeError> {
         let largest_image = self.max_megapixels.saturating_mul(3_000_000);
         let max_bytes = largest_image.max(MemoryBudget::DEFAULT_CAPACITY);
         if bytes > max_bytes {
@@ -213,7 +213,7 @@ impl Drop for Reservation {
 }
 
 /// A zeroed buffer, or an error if the system refuses the memory, instead of aborting.
-pub(crate) fn zeroed(bytes: u64) -> Result<Vec<u8>, DecodeError> {
+pub(super) fn zeroed(bytes: u64) -> Result<Vec<u8>, DecodeError> {
     let error = DecodeError::OutOfMemory { bytes };
     let length = usize::try_from(bytes).map_err(|_| error.clone())?;
     let mut buffer = Vec::new();

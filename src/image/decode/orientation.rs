@@ -63,7 +63,7 @@ impl Orientation {
     }
 
     /// Turns stored pixels upright and returns width, height and pixels. `rgb` is `[height, width, 3]`.
-    pub(crate) fn upright(self, width: u32, height: u32, rgb: Vec<u8>) -> (u32, u32, Vec<u8>) {
+    pub fn upright(self, width: u32, height: u32, rgb: Vec<u8>) -> (u32, u32, Vec<u8>) {
         if self == Self::Upright {
             return (width, height, rgb);
         }
@@ -75,7 +75,7 @@ impl Orientation {
     }
 
     /// The stored position of the upright pixel (0, 0), and the offsets of one step to the right and one down.
-    pub(crate) fn walk(self, width: usize, height: usize) -> Walk {
+    pub fn walk(self, width: usize, height: usize) -> Walk {
         let row = width as isize;
         let (right, bottom) = (row - 1, (height as isize - 1) * row);
         let (start, per_column, per_row) = match self {
@@ -93,7 +93,7 @@ impl Orientation {
 }
 
 /// Steps through stored pixels, in pixels.
-pub(crate) struct Walk {
+pub struct Walk {
     start: isize,
     per_column: isize,
     per_row: isize,
@@ -101,7 +101,7 @@ pub(crate) struct Walk {
 
 impl Walk {
     /// The stored position of the upright pixel at column `x` and row `y`, in pixels.
-    pub(crate) fn stored(&self, x: usize, y: usize) -> usize {
+    pub fn stored(&self, x: usize, y: usize) -> usize {
         (self.start + x as isize * self.per_column + y as isize * self.per_row) as usize
     }
 }
@@ -123,7 +123,7 @@ fn copy_pixels(stored: &[u8], upright: &mut [u8], width: usize, walk: &Walk) {
 }
 
 /// The EXIF block, as far as it can be read; `None` if there is none. Invalid metadata never spoils an image.
-pub(crate) fn exif(bytes: &[u8], format: Format) -> Option<exif::Exif> {
+pub(super) fn exif(bytes: &[u8], format: Format) -> Option<exif::Exif> {
     if !matches!(format, Format::Jpeg | Format::Png | Format::WebP | Format::Tiff) {
         return None;
     }
@@ -134,11 +134,11 @@ pub(crate) fn exif(bytes: &[u8], format: Format) -> Option<exif::Exif> {
     reader.read_from_container(&mut Cursor::new(bytes)).or_else(|error| error.distill_partial_result(|_| ())).ok()
 }
 
-pub(crate) fn orientation(bytes: &[u8], format: Format) -> Orientation {
+pub(super) fn orientation(bytes: &[u8], format: Format) -> Orientation {
     exif(bytes, format).map_or_else(Orientation::default, |exif| orientation_of(&exif))
 }
 
-pub(crate) fn orientation_of(exif: &exif::Exif) -> Orientation {
+pub(super) fn orientation_of(exif: &exif::Exif) -> Orientation {
     exif.get_field(exif::Tag::Orientation, exif::In::PRIMARY)
         .and_then(|field| field.value.get_uint(0))
         .map_or_else(Orientation::default, Orientation::from_exif)

@@ -10,7 +10,7 @@ use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Orientation, orien
 
 /// Decodes the first frame. Gray becomes three equal channels, 16-bit values are divided by 257, alpha is blended onto
 /// white.
-pub(crate) fn decode(bytes: &[u8], format: Format, limits: &DecodeLimits) -> Result<Decoded, DecodeError> {
+pub(super) fn decode(bytes: &[u8], format: Format, limits: &DecodeLimits) -> Result<Decoded, DecodeError> {
     let mut decoder = open(bytes, format)?;
     let (width, height) = decoder.dimensions();
     limits.check(u64::from(width), u64::from(height))?;
@@ -69,7 +69,7 @@ fn estimated_bytes(format: Format, stored: u64, rgb: u64, orientation: Orientati
 }
 
 /// Reads the header.
-pub(crate) fn open(bytes: &[u8], format: Format) -> Result<impl ImageDecoder + '_, DecodeError> {
+pub(super) fn open(bytes: &[u8], format: Format) -> Result<impl ImageDecoder + '_, DecodeError> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format.of_image_crate());
     let mut limits = Limits::no_limits();
     // For headers, palettes and color profiles; pixels get their own limit once their number is known.
@@ -78,7 +78,7 @@ pub(crate) fn open(bytes: &[u8], format: Format) -> Result<impl ImageDecoder + '
     reader.into_decoder().map_err(|error| explain(&error, format))
 }
 
-pub(crate) fn orientation_of_tiff(decoder: &mut impl ImageDecoder) -> Orientation {
+pub(super) fn orientation_of_tiff(decoder: &mut impl ImageDecoder) -> Orientation {
     decoder
         .orientation()
         .map_or_else(|_| Orientation::default(), |known| Orientation::from_exif(u32::from(known.to_exif())))

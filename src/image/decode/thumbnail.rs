@@ -37,7 +37,7 @@ thread_local! {
 }
 
 /// `source` is width, height and RGB.
-pub(crate) fn resize(source: (u32, u32, &[u8]), width: u32, height: u32) -> Result<Vec<u8>, String> {
+pub(super) fn resize(source: (u32, u32, &[u8]), width: u32, height: u32) -> Result<Vec<u8>, String> {
     let (source_width, source_height, rgb) = source;
     let source = ImageRef::new(source_width, source_height, rgb, PixelType::U8x3).map_err(|error| error.to_string())?;
     let mut target = Image::new(width, height, PixelType::U8x3);

@@ -78,7 +78,7 @@ impl FileEntry {
     }
 
     #[cfg(test)]
-    pub(crate) fn from_key(key: &str) -> Self {
+    pub fn from_key(key: &str) -> Self {
         let [name, key] = [key; 2].map(str::to_owned);
         Self { name, key, size_bytes: 1, etag: None, modified_ns: None, path: PathBuf::new() }
     }

@@ -3,9 +3,9 @@
 use crate::domain::LabelSet;
 
 /// A card in the repository's `models/`; its weights are next to it or can be downloaded.
-pub(crate) struct BuiltInCard {
-    pub(crate) id: &'static str,
-    pub(crate) text: &'static str,
+pub(super) struct BuiltInCard {
+    pub id: &'static str,
+    pub text: &'static str,
 }
 
 macro_rules! built_in {
@@ -18,7 +18,7 @@ macro_rules! built_in {
 }
 
 /// The cards in display order. The first one of a task whose weights are present is that task's default.
-pub(crate) const CARDS: &[BuiltInCard] = built_in![
+pub(super) const CARDS: &[BuiltInCard] = built_in![
     "resnet50-v2",
     "resnet50-v1",
     "resnet50-v1-int8",
@@ -29,7 +29,7 @@ pub(crate) const CARDS: &[BuiltInCard] = built_in![
 ];
 
 /// The label sets that a card's `labels` can name without a file.
-pub(crate) const LABEL_SETS: &[(&str, &str)] = &[
+pub(super) const LABEL_SETS: &[(&str, &str)] = &[
     ("imagenet", include_str!("../../../models/labels/imagenet.txt")),
     ("coco-80", include_str!("../../../models/labels/coco-80.txt")),
     ("coco-91", include_str!("../../../models/labels/coco-91.txt")),
@@ -46,13 +46,13 @@ pub fn imagenet_class(wordnet_id: &str) -> Option<u32> {
     class.parse().ok()
 }
 
-pub(crate) fn label_set(name: &str) -> Option<&'static str> {
+pub(super) fn label_set(name: &str) -> Option<&'static str> {
     let found = LABEL_SETS.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| *text)
 }
 
 /// “`imagenet`, `coco-80`, …”, for messages.
-pub(crate) fn known_label_sets() -> String {
+pub(super) fn known_label_sets() -> String {
     let names = LABEL_SETS.iter().map(|(name, _)| format!("`{name}`"));
     names.collect::<Vec<_>>().join(", ")
 }

@@ -13,7 +13,7 @@ use crate::domain::{
     Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
 };
 
-pub(crate) const CARD_FILE: &str = "model.toml";
+pub(super) const CARD_FILE: &str = "model.toml";
 
 /// No real graph has a larger batch.
 const MAX_FIXED_BATCH: u32 = 1024;
@@ -47,7 +47,7 @@ pub fn parse_card(text: &str, path: &Path) -> Result<ModelCard, CardError> {
 }
 
 /// Parses TOML, then checks it. `path` is only named in errors.
-pub(crate) fn parse_checked<T: DeserializeOwned>(
+pub(super) fn parse_checked<T: DeserializeOwned>(
     text: &str,
     path: &Path,
     check: impl FnOnce(&T) -> Result<(), FieldError>,
@@ -100,7 +100,7 @@ pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
     }
 }
 
-pub(crate) fn check_id(id: &str) -> Result<(), FieldError> {
+pub(super) fn check_id(id: &str) -> Result<(), FieldError> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
     let fits = (1..=64).contains(&id.len()) && id.chars().all(allowed) && !id.starts_with('.');
     require(fits, "id", "must be 1 to 64 lower-case letters, digits, `-`, `_` or `.`, and not begin with `.`")
@@ -242,12 +242,12 @@ fn require(holds: bool, field: &'static str, reason: &str) -> Result<(), FieldEr
 }
 
 /// Whether `name` stays in its folder on every operating system.
-pub(crate) fn is_plain_file_name(name: &str) -> bool {
+pub(super) fn is_plain_file_name(name: &str) -> bool {
     !name.trim().is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', ':', '\0'])
 }
 
 /// The range of a field in the text, or of the closest table around it if the field has its default.
-pub(crate) fn field_span(text: &str, field: &str) -> Range<usize> {
+pub(super) fn field_span(text: &str, field: &str) -> Range<usize> {
     let Ok(document) = DeTable::parse(text) else {
         return 0..0;
     };
@@ -269,7 +269,7 @@ pub(crate) fn field_span(text: &str, field: &str) -> Range<usize> {
 }
 
 /// The line and column of a byte offset, both from 1, the column in characters.
-pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
+pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(offset)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)

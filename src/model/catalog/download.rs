@@ -78,7 +78,7 @@ fn lines(failures: &[MirrorFailure]) -> String {
 }
 
 /// Downloads the weights of `card` to `target`, replacing an existing file. Progress is in bytes.
-pub(crate) fn download(
+pub(super) fn download(
     card: &ModelCard,
     target: &Path,
     policy: &DownloadPolicy,
@@ -132,7 +132,7 @@ fn from_mirrors(
 }
 
 /// Copies the weights of `card` from a file of the user.
-pub(crate) fn import_file(
+pub(super) fn import_file(
     card: &ModelCard,
     from: &Path,
     target: &Path,
@@ -159,7 +159,7 @@ pub(crate) fn import_file(
 }
 
 /// Whether the content of a file matches its card.
-pub(crate) fn check_file(path: &Path, file: &ModelFile, control: &TaskControl) -> Result<bool, FetchError> {
+pub(super) fn check_file(path: &Path, file: &ModelFile, control: &TaskControl) -> Result<bool, FetchError> {
     control.set_total(Some(file.bytes));
     let checked = stoppable(control, |on_chunk| has_sha256(path, &file.sha256, on_chunk))?;
     Ok(checked.map_err(LibraryError::io("read the weights", path))?)

@@ -73,7 +73,7 @@ pub enum LibraryError {
 
 impl LibraryError {
     /// Returns an error of a failed file operation, for `map_err`, with what was attempted.
-    pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { what, path, source }
     }

@@ -114,7 +114,7 @@ impl Library {
     }
 
     /// The folder of the user's own models, with one folder per model.
-    pub(crate) fn own_folder(&self) -> &Path {
+    pub fn own_folder(&self) -> &Path {
         &self.0.own_folder
     }
 

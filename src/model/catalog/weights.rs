@@ -12,17 +12,17 @@ use sha2::{Digest, Sha256};
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Called with the size of each chunk; an error stops the work and is passed on.
-pub(crate) type OnChunk<'a> = &'a mut dyn FnMut(u64) -> io::Result<()>;
+pub(super) type OnChunk<'a> = &'a mut dyn FnMut(u64) -> io::Result<()>;
 
 /// The result of a copy.
-pub(crate) struct Hashed {
-    pub(crate) bytes: u64,
+pub(super) struct Hashed {
+    pub bytes: u64,
     /// In lowercase hexadecimal.
-    pub(crate) sha256: String,
+    pub sha256: String,
 }
 
 /// Copies a file, hashing on the way; replaces an existing file. Synced to disk.
-pub(crate) fn copy_hashed(from: &Path, to: &Path, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
+pub(super) fn copy_hashed(from: &Path, to: &Path, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
     let mut source = File::open(from)?;
     let mut target = File::create(to)?;
     let hashed = pump(&mut source, &mut target, on_chunk)?;
@@ -31,13 +31,13 @@ pub(crate) fn copy_hashed(from: &Path, to: &Path, on_chunk: OnChunk<'_>) -> io::
 }
 
 /// Whether the content of a file is the one named in a card.
-pub(crate) fn has_sha256(path: &Path, sha256: &str, on_chunk: OnChunk<'_>) -> io::Result<bool> {
+pub(super) fn has_sha256(path: &Path, sha256: &str, on_chunk: OnChunk<'_>) -> io::Result<bool> {
     let hashed = pump(&mut File::open(path)?, &mut io::sink(), on_chunk)?;
     Ok(hashed.sha256 == sha256)
 }
 
 /// Reads to the end.
-pub(crate) fn pump(source: &mut impl Read, target: &mut impl Write, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
+pub(super) fn pump(source: &mut impl Read, target: &mut impl Write, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
     let mut hasher = Sha256::new();
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut bytes = 0;
@@ -56,17 +56,17 @@ pub(crate) fn pump(source: &mut impl Read, target: &mut impl Write, on_chunk: On
     Ok(Hashed { bytes, sha256: hexadecimal(&hasher.finalize()) })
 }
 
-pub(crate) fn part_path(target: &Path) -> PathBuf {
+pub(super) fn part_path(target: &Path) -> PathBuf {
     with_suffix(target, ".part")
 }
 
 /// The path of the state of an unfinished download of `target`.
-pub(crate) fn part_state_path(target: &Path) -> PathBuf {
+pub(super) fn part_state_path(target: &Path) -> PathBuf {
     with_suffix(target, ".part.json")
 }
 
 /// Whether another program is downloading `target`.
-pub(crate) fn part_is_locked(target: &Path) -> bool {
+pub(super) fn part_is_locked(target: &Path) -> bool {
     let part = fs::OpenOptions::new().write(true).open(part_path(target));
     part.is_ok_and(|part| matches!(part.try_lock(), Err(TryLockError::WouldBlock)))
 }

@@ -29,11 +29,11 @@ const TINY_INPUT_SHAPE: [usize; 4] = [1, 3, 32, 32];
 
 /// A device that works, and the devices that were tried before it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Selected<T> {
-    pub(crate) value: T,
-    pub(crate) device: Device,
-    pub(crate) reason: String,
-    pub(crate) refused: Vec<RefusedDevice>,
+pub(super) struct Selected<T> {
+    pub value: T,
+    pub device: Device,
+    pub reason: String,
+    pub refused: Vec<RefusedDevice>,
 }
 
 /// What `auto` selects here, and what it skips.
@@ -51,7 +51,7 @@ const FASTER: &[Device] =
 
 /// Tries devices until one works. A device that was named explicitly is the only one tried. Cancellation ends the
 /// search; if the CPU also fails, the model is to blame.
-pub(crate) fn select<T>(
+pub(super) fn select<T>(
     choice: DeviceChoice,
     mut try_device: impl FnMut(Device) -> Result<T, InferenceError>,
 ) -> Result<Selected<T>, InferenceError> {
@@ -99,15 +99,15 @@ pub fn survey(runtime: &Loaded) -> Result<DeviceSurvey, InferenceError> {
 }
 
 /// A device that can create sessions, once its libraries are loaded.
-pub(crate) struct PreparedDevice<'r> {
+pub(super) struct PreparedDevice<'r> {
     runtime: &'r Loaded,
     device: Device,
     /// The GPU, if ONNX Runtime knows it.
-    pub(crate) adapter: Option<String>,
+    pub adapter: Option<String>,
 }
 
 /// Loads the libraries of a device.
-pub(crate) fn prepare(
+pub(super) fn prepare(
     runtime: &Loaded,
     device: Device,
     choice: DeviceChoice,
@@ -129,7 +129,7 @@ pub(crate) fn prepare(
 
 impl PreparedDevice<'_> {
     /// Makes the sessions of `builder` run on this device, or fail.
-    pub(crate) fn configure(&self, builder: SessionBuilder) -> ort::Result<SessionBuilder> {
+    pub(super) fn configure(&self, builder: SessionBuilder) -> ort::Result<SessionBuilder> {
         // ort's default policy could add devices that were not requested.
         let alone = |builder: SessionBuilder| -> ort::Result<SessionBuilder> {
             Ok(builder.with_auto_device(AutoDevicePolicy::PreferCPU)?)

@@ -24,9 +24,9 @@ const MAX_NEIGHBOR_BYTES: u64 = 16_000_000;
 
 /// A loaded graph without a card.
 pub struct Inspection {
-    pub(crate) session: OnnxSession,
+    pub session: OnnxSession,
     signature: GraphSignature,
-    pub(crate) weights: PathBuf,
+    pub weights: PathBuf,
 }
 
 /// Why an ONNX file cannot be used without a card.
@@ -106,7 +106,7 @@ impl Inspection {
     }
 }
 
-pub(crate) fn request<'m>(
+pub(super) fn request<'m>(
     weights: &Path,
     graph: &'m GraphSignature,
     labels: Option<&LabelSet>,
@@ -172,7 +172,7 @@ fn read_text(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-pub(crate) fn refused(path: &Path, reason: impl Into<RecognizeError>) -> InspectError {
+pub(super) fn refused(path: &Path, reason: impl Into<RecognizeError>) -> InspectError {
     InspectError::Refused { path: path.to_owned(), reason: reason.into() }
 }
 

@@ -171,7 +171,7 @@ impl OnnxPredictor {
 }
 
 /// The outputs to read; empty if the graph has only one.
-pub(crate) fn used_outputs(card: &ModelCard) -> Vec<&str> {
+pub(super) fn used_outputs(card: &ModelCard) -> Vec<&str> {
     match &card.output {
         OutputConvention::Classification(output) => output.name.as_deref().into_iter().collect(),
         OutputConvention::Detection(output) => output.output_names(),
@@ -234,7 +234,7 @@ impl OnnxPredictor {
 
 /// The image and auxiliary inputs of a call with `images` images, each joined along the batch dimension. If `batch` has
 /// fewer, its last image is repeated.
-pub(crate) fn join(batch: &[Prepared], images: usize) -> Result<Vec<Cow<'_, Tensor>>, PredictError> {
+pub(super) fn join(batch: &[Prepared], images: usize) -> Result<Vec<Cow<'_, Tensor>>, PredictError> {
     let (Some(first), Some(last)) = (batch.first(), batch.last()) else {
         return Err(PredictError::Failed("an empty batch".to_owned()));
     };

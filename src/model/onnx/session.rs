@@ -39,7 +39,7 @@ impl OnnxSession {
     }
 
     /// As [`Self::load`], for a graph in memory.
-    pub(crate) fn from_bytes(
+    pub fn from_bytes(
         environment: &Environment,
         graph: &[u8],
         configure: impl FnOnce(SessionBuilder) -> ort::Result<SessionBuilder>,
@@ -222,7 +222,7 @@ fn predict_error(error: &ort::Error, control: &TaskControl) -> PredictError {
 }
 
 /// ONNX Runtime's message, to follow a colon.
-pub(crate) fn in_one_line(message: &str) -> String {
+pub(super) fn in_one_line(message: &str) -> String {
     let words: Vec<&str> = message.split_whitespace().collect();
     words.join(" ").trim_end_matches([' ', '.']).to_owned()
 }
@@ -271,7 +271,7 @@ fn classify(message: &str) -> PredictError {
     }
 }
 
-pub(crate) fn port(outlet: &Outlet) -> Port {
+pub(super) fn port(outlet: &Outlet) -> Port {
     let (element, dims) = match outlet.dtype() {
         ValueType::Tensor { ty, shape, dimension_symbols } => {
             let dimension = |(position, &side): (usize, &i64)| match u64::try_from(side) {

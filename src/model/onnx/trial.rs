@@ -65,7 +65,7 @@ impl Inspection {
     }
 
     /// The prediction for each image of a call, and the outputs.
-    pub(crate) fn run_card(
+    pub fn run_card(
         &mut self,
         card: &ModelCard,
         labels: &LabelSet,

@@ -22,7 +22,7 @@ const MAX_SCORE: f32 = 1.001;
 
 /// Every box of image `index` in the call with a score of at least `min_score`, best first; ties keep the graph's
 /// order. A score of 0 is padding, whatever `min_score` is.
-pub(crate) fn detect(
+pub(super) fn detect(
     convention: &DetectionOutput,
     labels: &LabelSet,
     min_score: f32,

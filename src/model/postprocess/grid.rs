@@ -4,7 +4,7 @@ use super::sigmoid;
 use crate::domain::{CellPoint, Grid, GridCoding};
 
 /// The cells of every level, for inputs of one size.
-pub(crate) struct Cells {
+pub(super) struct Cells {
     levels: Vec<Level>,
 }
 
@@ -26,7 +26,7 @@ impl Level {
 
 impl Cells {
     /// `canvas_size` are width and height of the input, in pixels.
-    pub(crate) fn new(grid: &Grid, canvas_size: [u32; 2]) -> Self {
+    pub(super) fn new(grid: &Grid, canvas_size: [u32; 2]) -> Self {
         let anchors = match &grid.coding {
             GridCoding::Anchors { sizes } | GridCoding::Priors { sizes } => sizes.len() / grid.strides.len().max(1),
             GridCoding::Distances { anchors, .. } => *anchors as usize,
@@ -44,13 +44,13 @@ impl Cells {
     }
 
     /// The number of candidates on all levels.
-    pub(crate) fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.levels.last().map_or(0, Level::end)
     }
 
     /// The box of a row, which must be below [`Self::rows`], in pixels of the input: as center and size, or as corners
     /// for distances. `numbers` returns those of the graph.
-    pub(crate) fn decoded(&self, grid: &Grid, row: usize, numbers: impl Fn(usize) -> f64) -> [f64; 4] {
+    pub(super) fn decoded(&self, grid: &Grid, row: usize, numbers: impl Fn(usize) -> f64) -> [f64; 4] {
         let number = self.levels.partition_point(|level| level.first_row <= row).saturating_sub(1);
         let level = self.levels[number];
         let place = row - level.first_row;

@@ -8,7 +8,7 @@ use crate::domain::{AuxiliaryInput, AuxiliaryValue};
 ///
 /// # Errors
 /// An input that is neither a size nor a mask.
-pub(crate) fn recognize(others: &[&Port], findings: &mut Findings) -> Result<Vec<AuxiliaryInput>, Refusal> {
+pub(super) fn recognize(others: &[&Port], findings: &mut Findings) -> Result<Vec<AuxiliaryInput>, Refusal> {
     let sizes = others.iter().filter(|port| is_pair(port) && !is_integer(port)).count();
     let mut found = Vec::new();
     for port in others {

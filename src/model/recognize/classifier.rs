@@ -47,7 +47,7 @@ enum Values {
     Real,
 }
 
-pub(crate) fn recognize(
+pub(super) fn recognize(
     model: &RecognitionRequest<'_>,
     prober: &mut Prober<'_, '_>,
     findings: &mut Findings,

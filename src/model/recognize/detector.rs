@@ -26,7 +26,7 @@ use crate::model::raw_candidates;
 ///
 /// # Errors
 /// A detector whose boxes cannot be read, or whose outputs cannot be distinguished.
-pub(crate) fn recognize(
+pub(super) fn recognize(
     model: &RecognitionRequest<'_>,
     prober: &mut Prober<'_, '_>,
     findings: &mut Findings,

@@ -6,7 +6,7 @@ use super::probe::Prober;
 use super::{RecognitionRequest, RecognizeError};
 
 /// Replaces the reason of a refusal if the outputs are those of such a family.
-pub(crate) fn explain(
+pub(super) fn explain(
     error: RecognizeError,
     model: &RecognitionRequest<'_>,
     prober: &Prober<'_, '_>,
@@ -110,7 +110,7 @@ const YOLOV7: Nearest =
     Nearest { exporter: "YOLOv7 --end2end", outputs: "[n, 7]: image, corners, class and score of each box" };
 
 /// Based on the output shapes of a call with one image.
-pub(crate) fn nearest(shapes: &[&[usize]]) -> Option<Nearest> {
+pub(super) fn nearest(shapes: &[&[usize]]) -> Option<Nearest> {
     let maps: Vec<&&[usize]> = shapes.iter().filter(|shape| shape.len() >= 4).collect();
     // Channels first and channels last.
     let same_size = |sides: std::ops::Range<usize>| maps.iter().all(|map| map[sides.clone()] == maps[0][sides.clone()]);

@@ -40,7 +40,7 @@ const MAX_LOGIT: f64 = 100.0;
 
 /// What a row of numbers is, if not class scores.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Features {
+pub(super) struct Features {
     purpose: Purpose,
     /// A clause to follow “because”.
     because: String,
@@ -52,7 +52,7 @@ impl Features {
     }
 
     /// Based on the name of the output.
-    pub(crate) fn by_name(name: &str) -> Option<Self> {
+    pub(super) fn by_name(name: &str) -> Option<Self> {
         let name = name.to_lowercase();
         let mut words = name.split(|character: char| !character.is_alphanumeric());
         if FEATURE_NAMES.iter().any(|part| name.contains(part)) {
@@ -65,7 +65,7 @@ impl Features {
     }
 
     /// Based on the results for the test images: rows of at least two numbers, without a softmax.
-    pub(crate) fn by_values(rows: &[Vec<f64>]) -> Option<Self> {
+    pub(super) fn by_values(rows: &[Vec<f64>]) -> Option<Self> {
         use Purpose::{Embedding, Regression};
         let count = rows.first()?.len();
         let values = || rows.iter().flatten().copied();
@@ -97,7 +97,7 @@ impl Features {
     }
 
     /// The message for a graph whose only row of numbers is this one.
-    pub(crate) fn refusal(&self, port: &Port) -> Refusal {
+    pub(super) fn refusal(&self, port: &Port) -> Refusal {
         let Self { purpose, because } = self;
         Refusal::new(format!(
             "the output {port} looks like {}, because {because}. Spotcheck shows classes and boxes. If it contains \
@@ -108,7 +108,7 @@ impl Features {
 }
 
 /// Refuses a model whose `config.json` states that it returns neither classes nor boxes.
-pub(crate) fn check_purpose(model: &RecognitionRequest<'_>) -> Result<(), Refusal> {
+pub(super) fn check_purpose(model: &RecognitionRequest<'_>) -> Result<(), Refusal> {
     match &model.notes.purpose {
         Some(Noted { value: purpose @ (Purpose::Embedding | Purpose::Regression), because })
             if !are_set(model.overrules) && model.labels.is_none() =>
@@ -124,7 +124,7 @@ pub(crate) fn check_purpose(model: &RecognitionRequest<'_>) -> Result<(), Refusa
 }
 
 /// Whether the user set an output of class scores.
-pub(crate) fn are_set(overrules: &Overrules) -> bool {
+pub(super) fn are_set(overrules: &Overrules) -> bool {
     ["name", "values"].iter().any(|field| overrules.text(&format!("output.classification.{field}")).is_some())
 }
 

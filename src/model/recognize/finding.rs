@@ -43,7 +43,7 @@ pub struct Nearest {
 }
 
 impl Refusal {
-    pub(crate) fn new(reason: impl Into<String>) -> Self {
+    pub fn new(reason: impl Into<String>) -> Self {
         Self { reasons: vec![reason.into()], nearest: None }
     }
 
@@ -87,18 +87,18 @@ impl fmt::Display for Basis {
 
 /// Collects findings under one prefix.
 #[derive(Debug, Default)]
-pub(crate) struct Findings(pub(crate) Vec<Finding>);
+pub(super) struct Findings(pub Vec<Finding>);
 
 impl Findings {
-    pub(crate) fn recognized(&mut self, field: &str, value: impl fmt::Display, because: impl Into<String>) {
+    pub(super) fn recognized(&mut self, field: &str, value: impl fmt::Display, because: impl Into<String>) {
         self.add(Basis::Recognized, field, &value, because.into());
     }
 
-    pub(crate) fn assumed(&mut self, field: &str, value: impl fmt::Display, because: impl Into<String>) {
+    pub(super) fn assumed(&mut self, field: &str, value: impl fmt::Display, because: impl Into<String>) {
         self.add(Basis::Assumed, field, &value, because.into());
     }
 
-    pub(crate) fn add(&mut self, basis: Basis, field: &str, value: &dyn fmt::Display, because: String) {
+    pub(super) fn add(&mut self, basis: Basis, field: &str, value: &dyn fmt::Display, because: String) {
         self.0.push(Finding { field: field.to_owned(), value: value.to_string(), basis, because });
     }
 }

@@ -34,32 +34,32 @@ const MAX_FIXED_BATCH: u64 = 64;
 
 /// The image input before the first run.
 #[derive(Debug)]
-pub(crate) struct ImagePort {
-    pub(crate) name: String,
-    pub(crate) dims: Vec<Dimension>,
+pub(super) struct ImagePort {
+    pub name: String,
+    pub dims: Vec<Dimension>,
     /// The batch size, if it is fixed and greater than one.
-    pub(crate) fixed_batch: Option<u32>,
+    pub fixed_batch: Option<u32>,
     /// The inputs other than the image.
-    pub(crate) auxiliary: Vec<AuxiliaryInput>,
-    pub(crate) element_type: ElementType,
+    pub auxiliary: Vec<AuxiliaryInput>,
+    pub element_type: ElementType,
     /// Gray for one channel; the order of three is determined later.
-    pub(crate) channels: ChannelOrder,
+    pub channels: ChannelOrder,
     /// The possible layouts; more than one if the dimensions do not decide.
-    pub(crate) layouts: Vec<Layout>,
-    pub(crate) preferred_size: Option<([u32; 2], String)>,
+    pub layouts: Vec<Layout>,
+    pub preferred_size: Option<([u32; 2], String)>,
 }
 
 /// Width and height that the graph requires, in pixels; `None` if any are accepted.
 #[derive(Debug, Clone)]
-pub(crate) struct Sizes {
-    pub(crate) width: Option<u32>,
-    pub(crate) height: Option<u32>,
+pub(super) struct Sizes {
+    pub width: Option<u32>,
+    pub height: Option<u32>,
     /// Width and height if both are free, and why these were chosen.
-    pub(crate) preferred: Option<([u32; 2], String)>,
+    pub preferred: Option<([u32; 2], String)>,
 }
 
 impl ImagePort {
-    pub(crate) fn sizes(&self, layout: Layout) -> Sizes {
+    pub(super) fn sizes(&self, layout: Layout) -> Sizes {
         let (row, column) = match layout {
             Layout::Nchw => (2, 3),
             Layout::Nhwc | Layout::Chw => (1, 2),
@@ -70,13 +70,13 @@ impl ImagePort {
     }
 
     /// Whether the batch dimension is free.
-    pub(crate) fn batch_is_free(&self) -> bool {
+    pub(super) fn batch_is_free(&self) -> bool {
         self.dims.len() == 4 && self.dims[0].is_free()
     }
 }
 
 /// Finds the image among the inputs.
-pub(crate) fn recognize(model: &RecognitionRequest<'_>, findings: &mut Findings) -> Result<ImagePort, RecognizeError> {
+pub(super) fn recognize(model: &RecognitionRequest<'_>, findings: &mut Findings) -> Result<ImagePort, RecognizeError> {
     let port = find_port(model)?;
     let others: Vec<&Port> = model.graph.inputs.iter().filter(|other| other.name != port.name).collect();
     let auxiliary = auxiliary::recognize(&others, findings)?;
@@ -112,7 +112,7 @@ pub(crate) fn recognize(model: &RecognitionRequest<'_>, findings: &mut Findings)
 }
 
 /// The layout as written in a card.
-pub(crate) fn word(layout: Layout) -> &'static str {
+pub(super) fn word(layout: Layout) -> &'static str {
     match layout {
         Layout::Nchw => "nchw",
         Layout::Nhwc => "nhwc",
@@ -224,7 +224,7 @@ fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
 }
 
 /// Fills in what ONNX does not record, with what is usual for such a model.
-pub(crate) fn complete(
+pub(super) fn complete(
     model: &RecognitionRequest<'_>,
     prediction: &OutputPrediction,
     sizes: &Sizes,
@@ -506,7 +506,7 @@ fn detector_resize(prediction: &OutputPrediction, sizes: &Sizes) -> (ResizeRule,
 }
 
 /// The rule in one line: `short-side-crop {short_side = 256, …}`.
-pub(crate) fn resize_text(rule: &ResizeRule) -> String {
+pub(super) fn resize_text(rule: &ResizeRule) -> String {
     match *rule {
         ResizeRule::Keep {} => "keep".to_owned(),
         ResizeRule::Stretch { width, height, crop: None } => format!("stretch to {width}x{height}"),

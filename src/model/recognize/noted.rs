@@ -7,7 +7,7 @@ use super::signature::MAX_SIDE;
 use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, LabelSet, Position, Rounding, SideRounding, Square};
 
 /// The label file next to the card, with names from the user's file or the metadata.
-pub(crate) const LABEL_FILE: &str = "labels.txt";
+pub(super) const LABEL_FILE: &str = "labels.txt";
 
 /// A fact and its source.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,19 +127,19 @@ pub enum NotedResize {
 }
 
 /// The number of classes of a label set, counting gaps between ids.
-pub(crate) fn label_count(labels: &LabelSet) -> usize {
+pub(super) fn label_count(labels: &LabelSet) -> usize {
     labels.max_id().map_or(0, |id| id as usize + 1)
 }
 
 /// The message for a label set of `count` classes if the model `has` another number.
-pub(crate) fn misfit(has: impl std::fmt::Display, count: usize) -> Refusal {
+pub(super) fn misfit(has: impl std::fmt::Display, count: usize) -> Refusal {
     Refusal::new(format!(
         "the model {has} but the label file has {count} classes: use the label file that the model was trained with"
     ))
 }
 
 /// A word or a number as nonempty text.
-pub(crate) fn text(value: &Value) -> Option<String> {
+pub(super) fn text(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
         Value::Number(number) => number.to_string(),
@@ -149,7 +149,7 @@ pub(crate) fn text(value: &Value) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-pub(crate) fn whole(value: &Value) -> Option<u32> {
+pub(super) fn whole(value: &Value) -> Option<u32> {
     match value {
         // Some versions of YOLOv5 write strides as a list with one tensor.
         Value::Array(values) => values.iter().filter_map(whole).max(),
@@ -158,7 +158,7 @@ pub(crate) fn whole(value: &Value) -> Option<u32> {
 }
 
 /// Python writes `True`, JSON `true`.
-pub(crate) fn truth(value: &Value) -> Option<bool> {
+pub(super) fn truth(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(truth) => Some(*truth),
         Value::String(text) => text.to_lowercase().parse().ok(),
@@ -167,7 +167,7 @@ pub(crate) fn truth(value: &Value) -> Option<bool> {
 }
 
 /// Width and height from `[height, width]` or one side.
-pub(crate) fn size(value: &Value) -> Option<[u32; 2]> {
+pub(super) fn size(value: &Value) -> Option<[u32; 2]> {
     let side = |value: &Value| whole(value).filter(|side| (1..=MAX_SIDE).contains(side));
     match value {
         Value::Array(sides) => match &sides[..] {

@@ -77,7 +77,7 @@ impl Notes {
     }
 
     /// The closest names that fit; the reason lists other names that fit.
-    pub(crate) fn labels_if(&self, fits: impl Fn(&LabelSet) -> bool) -> Option<Noted<LabelSet>> {
+    pub fn labels_if(&self, fits: impl Fn(&LabelSet) -> bool) -> Option<Noted<LabelSet>> {
         let mut fitting = self.labels.iter().filter(|noted| fits(&noted.value));
         let mut nearest = fitting.next()?.clone();
         let others: Vec<&str> =
@@ -368,7 +368,7 @@ fn are_placeholders(labels: &LabelSet) -> bool {
 }
 
 /// Whether the first name stands for the background, as TensorFlow and pytorch-ssd write it.
-pub(crate) fn begin_with_background(labels: &LabelSet) -> bool {
+pub(super) fn begin_with_background(labels: &LabelSet) -> bool {
     let first = labels.get(0).unwrap_or_default().to_lowercase();
     ["background", "__background__", "_background_", "???"].contains(&&*first)
 }

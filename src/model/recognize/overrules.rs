@@ -68,7 +68,7 @@ impl Overrules {
         Self { reading, ..Self::default() }
     }
 
-    pub(crate) fn reading(&self) -> usize {
+    pub fn reading(&self) -> usize {
         self.reading
     }
 
@@ -98,7 +98,7 @@ impl Overrules {
     }
 
     /// Replaces the findings for these fields with the user's values.
-    pub(crate) fn apply_to_findings(&self, findings: &mut Vec<Finding>) {
+    pub fn apply_to_findings(&self, findings: &mut Vec<Finding>) {
         for overrule in &self.fields {
             let field = &overrule.field;
             let choice = CHOICES.iter().find(|choice| is_below(field, choice));

@@ -10,7 +10,7 @@ use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, Position, Roun
 type Resize = (NotedResize, Option<[u32; 2]>);
 
 /// `MMDeploy`'s `pipeline.json` (compared with `csrc/mmdeploy/preprocess` of release 1.3).
-pub(crate) fn read_mmdeploy(notes: &mut Notes, config: &Value, file: &str) {
+pub(super) fn read_mmdeploy(notes: &mut Notes, config: &Value, file: &str) {
     let mut tasks = config["pipeline"]["tasks"].as_array().into_iter().flatten();
     let Some(transforms) = tasks.find_map(|task| task["transforms"].as_array()) else {
         notes.remarks.push(format!("{file} was not used: it has no transforms"));
@@ -73,7 +73,7 @@ fn mmdeploy_resize(resize: &Value, crop: &Value, pad: &Value) -> Option<Resize> 
 }
 
 /// PaddleDetection's `infer_cfg.yml` and `PaddleX`' `inference.yml` (compared with `deploy/python/preprocess.py`).
-pub(crate) fn read_paddle(notes: &mut Notes, steps: &[Value], file: &str) {
+pub(super) fn read_paddle(notes: &mut Notes, steps: &[Value], file: &str) {
     let because = format!("{file} is PaddleDetection's");
     for step in steps {
         match step["type"].as_str().unwrap_or_default() {
@@ -105,7 +105,7 @@ pub(crate) fn read_paddle(notes: &mut Notes, steps: &[Value], file: &str) {
 
 /// `PaddleClas`' `inference.yml` (compared with `ppcls/data/preprocess/ops/operators.py`). Each step has a single key,
 /// its name.
-pub(crate) fn read_paddle_classifier(notes: &mut Notes, steps: &[Value], file: &str) {
+pub(super) fn read_paddle_classifier(notes: &mut Notes, steps: &[Value], file: &str) {
     let because = format!("{file} is PaddleClas'");
     let step = |name: &str| steps.iter().find_map(|step| step.get(name)).unwrap_or(&Value::Null);
     let resize = step("ResizeImage");

@@ -40,7 +40,7 @@ impl PixelNotes {
     }
 
     /// Pixels as `(pixel / divide_by - mean) / std` in any channel order.
-    pub(crate) fn set_range(&mut self, divide_by: f64, mean: [f64; 3], std: [f64; 3], because: &str) {
+    pub fn set_range(&mut self, divide_by: f64, mean: [f64; 3], std: [f64; 3], because: &str) {
         set(&mut self.divide_by, divide_by as f32, because);
         set(&mut self.mean, mean.map(|number| number as f32), because);
         set(&mut self.std, std.map(|number| number as f32), because);
@@ -48,13 +48,13 @@ impl PixelNotes {
 }
 
 /// Keeps an earlier value.
-pub(crate) fn set<T>(place: &mut Option<Noted<T>>, value: T, because: &str) {
+pub(super) fn set<T>(place: &mut Option<Noted<T>>, value: T, because: &str) {
     place.get_or_insert_with(|| Noted { value, because: because.to_owned() });
 }
 
 /// Ultralytics and YOLOv5: a letterbox (OpenCV) or, for classifiers, a center crop (torchvision on Pillow), and a
 /// division by 255.
-pub(crate) fn from_yolo(notes: &mut Notes, exporter: Exporter, version: Option<&str>, because: &str) {
+pub(super) fn from_yolo(notes: &mut Notes, exporter: Exporter, version: Option<&str>, because: &str) {
     notes.pixels.set_levels(255.0, [0.0; 3], [1.0; 3], because);
     let classifies = notes.task.as_ref().is_some_and(|task| task.value == NotedTask::Classify);
     let (resize, interpolation) = match &notes.input_size {
@@ -93,7 +93,7 @@ fn boxes_back(exporter: Exporter, version: Option<&str>) -> BoxesBack {
 }
 
 /// Lobe's sample code: the central square, resized as Pillow does by default.
-pub(crate) fn from_lobe(notes: &mut Notes, file: &str) {
+pub(super) fn from_lobe(notes: &mut Notes, file: &str) {
     let because = format!("{file} is Lobe's");
     notes.pixels.set_levels(255.0, [0.0; 3], [1.0; 3], &because);
     set(&mut notes.pixels.resize, NotedResize::Square(Square::Crop), &because);
@@ -102,7 +102,7 @@ pub(crate) fn from_lobe(notes: &mut Notes, file: &str) {
 
 /// ONNX's metadata for image inputs (Windows ML, Custom Vision):
 /// <https://github.com/onnx/onnx/blob/main/docs/MetadataProps.md>.
-pub(crate) fn read_image_metadata(notes: &mut Notes, metadata: &BTreeMap<String, String>) {
+pub(super) fn read_image_metadata(notes: &mut Notes, metadata: &BTreeMap<String, String>) {
     let value = |key: &str| {
         let value = metadata.get(key)?;
         Some((value, format!("the file metadata sets {key} = {value}")))
@@ -134,7 +134,7 @@ pub(crate) fn read_image_metadata(notes: &mut Notes, metadata: &BTreeMap<String,
 
 /// What the Model API of `OpenVINO` reads from the metadata of ONNX files (OTX, Geti). `otx/core/exporter/base.py` writes
 /// mean and scale in the order of the model, and models trained by OTX take RGB unless `reverse_input_channels` is set.
-pub(crate) fn read_model_info(notes: &mut Notes, metadata: &BTreeMap<String, String>) {
+pub(super) fn read_model_info(notes: &mut Notes, metadata: &BTreeMap<String, String>) {
     let value = |key: &str| metadata.get(&format!("model_info {key}")).map(String::as_str);
     let numbers = |key: &str| {
         let numbers: Vec<f64> = value(key)?.split_whitespace().filter_map(|number| number.parse().ok()).collect();
@@ -158,7 +158,7 @@ pub(crate) fn read_model_info(notes: &mut Notes, metadata: &BTreeMap<String, Str
 }
 
 /// Roboflow stretches images with OpenCV unless `resize` has another format.
-pub(crate) fn read_roboflow(notes: &mut Notes, steps: &Value, file: &str) {
+pub(super) fn read_roboflow(notes: &mut Notes, steps: &Value, file: &str) {
     match steps["resize"]["format"].as_str() {
         Some("Stretch to") => {
             let because = format!("{file} has resize = Stretch to");
@@ -175,7 +175,7 @@ pub(crate) fn read_roboflow(notes: &mut Notes, steps: &Value, file: &str) {
 
 /// timm: `create_transform(**resolve_data_config(pretrained_cfg))`. The keys are in `pretrained_cfg`, or at the top
 /// level in files of earlier versions.
-pub(crate) fn read_timm(notes: &mut Notes, config: &Value, file: &str) {
+pub(super) fn read_timm(notes: &mut Notes, config: &Value, file: &str) {
     let nested = &config["pretrained_cfg"];
     let config = if nested.is_object() { nested } else { config };
     let because = format!("{file} is timm's");
@@ -224,7 +224,7 @@ pub(crate) fn read_timm(notes: &mut Notes, config: &Value, file: &str) {
 }
 
 /// transformers' `preprocessor_config.json`.
-pub(crate) fn read(notes: &mut Notes, config: &Value, file: &str) {
+pub(super) fn read(notes: &mut Notes, config: &Value, file: &str) {
     let kind = text(&config["image_processor_type"]).or_else(|| text(&config["feature_extractor_type"]));
     let Some(kind) = kind else {
         notes.remarks.push(format!("{file} was not used: it has no image_processor_type"));
@@ -362,12 +362,12 @@ fn crop_share(config: &Value, default: f64) -> f64 {
 }
 
 /// A possible length in pixels.
-pub(crate) fn side(value: &Value) -> Option<u32> {
+pub(super) fn side(value: &Value) -> Option<u32> {
     whole(value).filter(|side| (1..=MAX_SIDE).contains(side))
 }
 
 /// Three numbers, or one for all channels.
-pub(crate) fn triple(value: &Value) -> Option<[f64; 3]> {
+pub(super) fn triple(value: &Value) -> Option<[f64; 3]> {
     let numbers = match value {
         Value::Array(values) => {
             let numbers: Vec<f64> = values.iter().filter_map(Value::as_f64).collect();

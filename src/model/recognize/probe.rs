@@ -13,21 +13,21 @@ use crate::model::{Prepared, Tensor, TensorData, preprocess};
 const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
 
 /// The position of a probe's bright patch, as a fraction of the width.
-pub(crate) const PATCH_X: [f64; 2] = [0.25, 0.75];
+pub(super) const PATCH_X: [f64; 2] = [0.25, 0.75];
 
 /// Runs the graph and stores the results.
-pub(crate) struct Prober<'r, 'f> {
+pub(super) struct Prober<'r, 'f> {
     port: ImagePort,
     input: ImageInput,
     size: [u32; 2],
     run: &'r mut RunGraph<'f>,
     /// The outputs for each position of the patch.
-    pub(crate) predictions: Vec<Outputs>,
+    pub predictions: Vec<Outputs>,
 }
 
 impl<'r, 'f> Prober<'r, 'f> {
     /// Runs the first two probes, trying each layout that the dimensions allow, and several sizes if they are free.
-    pub(crate) fn start(
+    pub(super) fn start(
         mut port: ImagePort,
         overrules: &Overrules,
         findings: &mut Findings,
@@ -73,26 +73,26 @@ impl<'r, 'f> Prober<'r, 'f> {
     }
 
     /// Width and height of the probes, in pixels.
-    pub(crate) fn size(&self) -> [u32; 2] {
+    pub(super) fn size(&self) -> [u32; 2] {
         self.size
     }
 
-    pub(crate) fn sizes(&self) -> Sizes {
+    pub(super) fn sizes(&self) -> Sizes {
         self.port.sizes(self.input.layout)
     }
 
-    pub(crate) fn into_input(self) -> ImageInput {
+    pub(super) fn into_input(self) -> ImageInput {
         self.input
     }
 
     /// The values of one output in each of the first two runs.
-    pub(crate) fn values_of<'p>(&'p self, output: &str) -> impl Iterator<Item = &'p Tensor> {
+    pub(super) fn values_of<'p>(&'p self, output: &str) -> impl Iterator<Item = &'p Tensor> {
         self.predictions.iter().filter_map(move |outputs| outputs.get(output))
     }
 
     /// Whether boxes follow the image size in the auxiliary inputs. `extent` returns the largest first and second
     /// number of the boxes. Also determines which number of the size is the width, and corrects the auxiliary inputs.
-    pub(crate) fn told_size(
+    pub(super) fn told_size(
         &mut self,
         extent: impl Fn(&Outputs, [u32; 2]) -> Option<[f64; 2]>,
         findings: &mut Findings,
@@ -144,12 +144,12 @@ impl<'r, 'f> Prober<'r, 'f> {
         }
     }
 
-    pub(crate) fn layout(&self) -> Layout {
+    pub(super) fn layout(&self) -> Layout {
         self.input.layout
     }
 
     /// The inputs other than the image.
-    pub(crate) fn auxiliary(&self) -> &[AuxiliaryInput] {
+    pub(super) fn auxiliary(&self) -> &[AuxiliaryInput] {
         &self.input.auxiliary
     }
 
@@ -159,7 +159,7 @@ impl<'r, 'f> Prober<'r, 'f> {
 
     /// Runs the first probes again with pixels in `0..=255`, for float inputs that found nothing with `0.0..=1.0`.
     /// Returns whether the outputs differ.
-    pub(crate) fn run_unscaled(&mut self) -> bool {
+    pub(super) fn run_unscaled(&mut self) -> bool {
         let unscaled = ImageInput { divide_by: 1.0, ..self.input.clone() };
         if unscaled == self.input {
             return false;
@@ -177,7 +177,7 @@ impl<'r, 'f> Prober<'r, 'f> {
 
     /// Determines whether one call with both probes returns the same numbers for `outputs` as two calls. Does nothing
     /// if the graph's dimensions allow only one image.
-    pub(crate) fn recognize_batches(&mut self, outputs: &[&str], same: Same, findings: &mut Findings) {
+    pub(super) fn recognize_batches(&mut self, outputs: &[&str], same: Same, findings: &mut Findings) {
         match self.takes_batches(outputs, same) {
             Some(Ok(())) => {
                 let because = "a test with two images in one call returned the same results as two calls";
@@ -217,7 +217,7 @@ impl<'r, 'f> Prober<'r, 'f> {
     }
 
     /// The number that both sides must be a multiple of, 1 for any size; `None` if the graph fixes a side.
-    pub(crate) fn side_multiple(&mut self) -> Option<u32> {
+    pub(super) fn side_multiple(&mut self) -> Option<u32> {
         let sizes = self.sizes();
         if sizes.width.is_some() || sizes.height.is_some() || sizes.preferred.is_some() {
             return None;
@@ -237,7 +237,7 @@ impl<'r, 'f> Prober<'r, 'f> {
 
 /// How boxes react to another image size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ToldSize {
+pub(super) enum ToldSize {
     /// The graph gets no size, or boxes stay unchanged.
     Ignored,
     Followed,
@@ -425,7 +425,7 @@ fn stack(tensors: &[Tensor]) -> Option<Tensor> {
 
 /// How precisely one call with two images must match two calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Same {
+pub(super) enum Same {
     /// For class scores, of which only a few matter.
     Nearly,
     /// For rows of boxes: bit for bit, with the images in the first dimension.

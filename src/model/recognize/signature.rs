@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// No real model has a larger side, in pixels; a graph that declares one would only fill the memory.
-pub(crate) const MAX_SIDE: u32 = 16_384;
+pub(super) const MAX_SIDE: u32 = 16_384;
 
 /// The interface of a model's graph, as reported by ONNX Runtime.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl fmt::Display for Port {
 }
 
 /// Dimensions in brackets.
-pub(crate) struct ShapeText<'d>(pub(crate) &'d [Dimension]);
+pub(super) struct ShapeText<'d>(pub &'d [Dimension]);
 
 impl fmt::Display for ShapeText<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

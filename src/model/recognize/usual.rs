@@ -6,7 +6,7 @@ use crate::domain::{
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Usual {
+pub(super) enum Usual {
     /// Ultralytics' YOLO, and `YOLOv6`.
     Yolo,
     Yolov5,
@@ -67,7 +67,7 @@ const IMAGENET: (f32, [f32; 3], [f32; 3]) = (255.0, [0.485, 0.456, 0.406], [0.22
 
 impl Usual {
     /// The exporter with such boxes, if the column layout allows several.
-    pub(crate) fn fitting(self, space: BoxSpace, format: BoxFormat) -> Self {
+    pub(super) fn fitting(self, space: BoxSpace, format: BoxFormat) -> Self {
         match self {
             Self::Yolo if space == BoxSpace::Normalized && format == BoxFormat::Cxcywh => Self::UltralyticsRtDetr,
             other => other,
@@ -114,16 +114,16 @@ impl Usual {
     }
 
     /// Width and height of the input if the graph accepts any, in pixels.
-    pub(crate) fn size(self) -> Option<[u32; 2]> {
+    pub(super) fn size(self) -> Option<[u32; 2]> {
         (self == Self::Yolov3).then_some([416; 2])
     }
 
     /// Whether the exporter's own code leaves the size of an image to a graph that accepts any.
-    pub(crate) fn leaves_size_to_graph(self) -> bool {
+    pub(super) fn leaves_size_to_graph(self) -> bool {
         matches!(self, Self::TensorFlow | Self::RetinaFace)
     }
 
-    pub(crate) fn pixels(self) -> PixelNotes {
+    pub(super) fn pixels(self) -> PixelNotes {
         let because = format!("ONNX does not record this; {} models expect it", self.name());
         let (divide_by, mean, std) = self.levels();
         PixelNotes {

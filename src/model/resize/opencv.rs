@@ -9,7 +9,7 @@ use crate::domain::RgbImage;
 const ONE_WEIGHT: f32 = 2048.0;
 
 /// `INTER_LINEAR`, bit for bit.
-pub(crate) fn linear(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
+pub(super) fn linear(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
     let mut output = vec![0; window.size[0] as usize * window.size[1] as usize * CHANNELS];
     if [image.width(), image.height()] == window.full_size.map(|side| side.saturating_mul(2)) {
         halve(image, window, &mut output);
@@ -22,7 +22,7 @@ pub(crate) fn linear(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
 /// `INTER_CUBIC` as computed by builds for x86-64, in 32-bit floats (Intel IPP): about three in a million levels
 /// differ, by 1. Builds for other CPUs use fixed point, as do all builds for an image with a side below 4 pixels; four
 /// in a hundred levels differ, by 1.
-pub(crate) fn cubic(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
+pub(super) fn cubic(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
     let mut output = vec![0; window.size[0] as usize * window.size[1] as usize * CHANNELS];
     interpolate_cubically(image, window, &mut output);
     output

@@ -21,7 +21,7 @@ const NARROW_BYTES: usize = 16 << 20;
 
 /// How the weight of an input falls with its distance from an output.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Filter {
+pub(super) enum Filter {
     /// `BILINEAR`: a triangle.
     Triangle,
     /// `BICUBIC`: Keys' cubic with `a = -0.5`.
@@ -60,7 +60,7 @@ fn sinc(x: f64) -> f64 {
 }
 
 /// As `Image.resize(full_size, …, box).crop(window)` with the filter; the box is the image without the margin.
-pub(crate) fn resample(image: &RgbImage, window: ResizeWindow, filter: Filter) -> Vec<u8> {
+pub(super) fn resample(image: &RgbImage, window: ResizeWindow, filter: Filter) -> Vec<u8> {
     let [width, height] = window.size.map(|side| side as usize);
     let [columns, rows] =
         [0, 1].map(|axis| AxisFilter::new(filter, [image.width(), image.height()][axis], window, axis));
@@ -241,7 +241,7 @@ fn round_sums_portable(sums: &[i32], target: &mut [u8]) {
 
 /// As `Image.resize(full_size, NEAREST).crop(window)` (Pillow, `src/libImaging/Geometry.c`): positions are accumulated
 /// with their rounding errors, and what ends up outside the image stays black.
-pub(crate) fn nearest(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
+pub(super) fn nearest(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
     let axis = |axis: usize, input_len: u32| {
         let scale = f64::from(input_len) / f64::from(window.full_size[axis]);
         let positions = std::iter::successors(Some(scale * 0.5), move |position| Some(position + scale));

@@ -22,22 +22,22 @@ const MANIFEST: &str = "manifest.json";
 
 /// A record of the installation. Written last, so that a folder with a manifest is complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Manifest {
+pub(super) struct Manifest {
     /// The name in the Python package index.
-    pub(crate) project: String,
-    pub(crate) version: String,
+    pub project: String,
+    pub version: String,
     /// Whether the library is the one in Spotcheck's own list, rather than one provided by the user.
-    pub(crate) pinned: bool,
+    pub pinned: bool,
     /// The file to load.
-    pub(crate) library: String,
-    pub(crate) files: Vec<ManifestFile>,
+    pub library: String,
+    pub files: Vec<ManifestFile>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ManifestFile {
-    pub(crate) name: String,
-    pub(crate) bytes: u64,
-    pub(crate) sha256: String,
+pub(super) struct ManifestFile {
+    pub name: String,
+    pub bytes: u64,
+    pub sha256: String,
 }
 
 /// A package in the app's data folder.
@@ -52,23 +52,23 @@ pub struct InstalledPackage {
     pub bytes: u64,
 }
 
-pub(crate) fn runtime_folder(dirs: &AppDirs) -> PathBuf {
+pub(super) fn runtime_folder(dirs: &AppDirs) -> PathBuf {
     dirs.data.join("runtime")
 }
 
-pub(crate) fn package_folder(dirs: &AppDirs, package: RuntimePackage) -> PathBuf {
+pub(super) fn package_folder(dirs: &AppDirs, package: RuntimePackage) -> PathBuf {
     runtime_folder(dirs).join(package.into_str())
 }
 
 /// The installed package, after checking it; `None` if it is not installed.
-pub(crate) fn find(dirs: &AppDirs, package: RuntimePackage) -> Option<Result<InstalledPackage, RuntimeError>> {
+pub(super) fn find(dirs: &AppDirs, package: RuntimePackage) -> Option<Result<InstalledPackage, RuntimeError>> {
     let folder = package_folder(dirs, package);
     folder.exists().then(|| check(&folder, package))
 }
 
 /// Compares the files with the manifest: the size of each file (the system kills a process that loads a truncated
 /// library) and the contents of the loaded one.
-pub(crate) fn check(folder: &Path, package: RuntimePackage) -> Result<InstalledPackage, RuntimeError> {
+pub(super) fn check(folder: &Path, package: RuntimePackage) -> Result<InstalledPackage, RuntimeError> {
     let damaged = |reason: String| RuntimeError::Damaged { package, path: folder.to_owned(), reason };
     let manifest = std::fs::read(folder.join(MANIFEST))
         .map_err(|error| damaged(format!("could not read its {MANIFEST}: {error}")))?;
@@ -98,14 +98,14 @@ pub(crate) fn check(folder: &Path, package: RuntimePackage) -> Result<InstalledP
     })
 }
 
-pub(crate) fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), RuntimeError> {
+pub(super) fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), RuntimeError> {
     let path = folder.join(MANIFEST);
     let text = serde_json::to_vec_pretty(manifest).map_err(std::io::Error::other);
     text.and_then(|text| std::fs::write(&path, text)).map_err(RuntimeError::io("write", path))
 }
 
 /// In lowercase hexadecimal.
-pub(crate) fn sha256_of(path: &Path) -> std::io::Result<String> {
+pub(super) fn sha256_of(path: &Path) -> std::io::Result<String> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
@@ -117,7 +117,7 @@ pub(crate) fn sha256_of(path: &Path) -> std::io::Result<String> {
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::new(), |mut text, byte| {
         // Writing to a String cannot fail.
@@ -147,7 +147,7 @@ fn sha256_of_library(path: &Path) -> std::io::Result<String> {
 ///
 /// The system's loader maps a library into memory and trusts its headers; in a truncated file it reads past the end,
 /// and the process is killed. The headers are therefore compared with the file length before anything is loaded.
-pub(crate) fn check_library(path: &Path) -> Result<(), String> {
+pub(super) fn check_library(path: &Path) -> Result<(), String> {
     let unreadable = |error| format!("could not read the file ({error})");
     let file = File::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();

@@ -46,7 +46,7 @@ impl RuntimePackage {
     }
 
     /// The folder with the libraries inside the wheel.
-    pub(crate) fn folder_in_wheel(self) -> &'static str {
+    pub fn folder_in_wheel(self) -> &'static str {
         match self {
             Self::Cpu | Self::Cuda => "onnxruntime/capi",
             Self::WebGpu => "onnxruntime_ep_webgpu",
@@ -54,7 +54,7 @@ impl RuntimePackage {
     }
 
     /// Whether a file is the one to load.
-    pub(crate) fn is_main_library(self, file_name: &str) -> bool {
+    pub fn is_main_library(self, file_name: &str) -> bool {
         match self {
             Self::Cpu | Self::Cuda => is_core_library(file_name),
             Self::WebGpu => file_name.contains("onnxruntime_providers_webgpu"),
@@ -62,7 +62,7 @@ impl RuntimePackage {
     }
 
     /// The wheel for this computer; `None` if none is published.
-    pub(crate) fn pin(self) -> Option<&'static Pin> {
+    pub fn pin(self) -> Option<&'static Pin> {
         let here = (std::env::consts::OS, std::env::consts::ARCH);
         PINS.iter().find(|pin| pin.package == self && pin.system == here)
     }
@@ -70,7 +70,7 @@ impl RuntimePackage {
 
 /// Whether a file in a package's folder of the wheel is needed: the libraries, but neither Python's own binding nor the
 /// provider that needs an old `TensorRT`.
-pub(crate) fn is_needed(file_name: &str) -> bool {
+pub(super) fn is_needed(file_name: &str) -> bool {
     let is_library =
         [".so", ".dylib", ".dll"].iter().any(|suffix| file_name.ends_with(suffix) || file_name.contains(".so."));
     is_library && !file_name.contains("pybind11") && !file_name.contains("tensorrt")
@@ -78,7 +78,7 @@ pub(crate) fn is_needed(file_name: &str) -> bool {
 
 /// `libonnxruntime.so.1.32.0`, `libonnxruntime.1.32.0.dylib`, `onnxruntime.dll`, but not
 /// `libonnxruntime_providers_shared.so`.
-pub(crate) fn is_core_library(file_name: &str) -> bool {
+pub(super) fn is_core_library(file_name: &str) -> bool {
     let name = file_name.strip_prefix("lib").unwrap_or(file_name);
     let Some(rest) = name.strip_prefix("onnxruntime.") else {
         return false;
@@ -91,15 +91,15 @@ pub(crate) fn is_core_library(file_name: &str) -> bool {
 }
 
 /// A wheel and the library inside it.
-pub(crate) struct Pin {
-    pub(crate) package: RuntimePackage,
+pub struct Pin {
+    pub package: RuntimePackage,
     /// The operating system and architecture, as in `std::env::consts`.
     system: (&'static str, &'static str),
     /// pip's name for the platform.
-    pub(crate) platform: &'static str,
-    pub(crate) wheel_sha256: &'static str,
-    pub(crate) wheel_bytes: u64,
-    pub(crate) library_sha256: &'static str,
+    pub platform: &'static str,
+    pub wheel_sha256: &'static str,
+    pub wheel_bytes: u64,
+    pub library_sha256: &'static str,
 }
 
 const LINUX_X64: (&str, &str) = ("linux", "x86_64");

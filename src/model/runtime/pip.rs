@@ -18,7 +18,7 @@ const PYTHONS: &[&[&str]] =
 
 /// Downloads the pinned wheel of `package` into `folder`, which is empty, and returns its path. pip itself checks the
 /// hash. Counts bytes in `control`; kills pip on cancellation.
-pub(crate) fn download(
+pub(super) fn download(
     package: RuntimePackage,
     pin: &Pin,
     folder: &Path,

@@ -24,7 +24,7 @@ pub fn annotate(
 
 /// The same for an image that is shown at about half its size, with larger text and lines. A ground-truth object is
 /// dashed.
-pub(crate) fn annotate_thumbnail(
+pub(super) fn annotate_thumbnail(
     image: &RgbImage,
     prediction: &Prediction,
     view: &ViewSettings,
@@ -44,11 +44,11 @@ pub struct TruthMarks {
 
 /// A ground-truth object, in pixels of the image.
 #[derive(Debug, Clone)]
-pub(crate) struct ObjectMark {
-    pub(crate) bounds: BoundingBox,
+pub(super) struct ObjectMark {
+    pub bounds: BoundingBox,
     /// In full, and as short as possible.
-    pub(crate) label: Option<[String; 2]>,
-    pub(crate) is_missed: bool,
+    pub label: Option<[String; 2]>,
+    pub is_missed: bool,
 }
 
 /// Whether ground-truth objects are drawn.

@@ -79,7 +79,7 @@ impl AnnotatedFolder {
 }
 
 /// The export of annotated images: only predicted images, and only what was selected.
-pub(crate) struct AnnotatedWriter<'c> {
+pub(super) struct AnnotatedWriter<'c> {
     /// Dropped before the folder, so that no thread writes into it while it is deleted.
     pool: ImagePool,
     folder: WholeFolder,
@@ -90,7 +90,7 @@ pub(crate) struct AnnotatedWriter<'c> {
 }
 
 impl<'c> AnnotatedWriter<'c> {
-    pub(crate) fn create(
+    pub(super) fn create(
         target: &ExportTarget,
         context: &'c ExportContext,
         options: ExportOptions,

@@ -55,7 +55,7 @@ struct Category<'r> {
 }
 
 /// Images are written as they come; annotations go to a second file that is appended at the end.
-pub(crate) struct CocoWriter {
+pub(super) struct CocoWriter {
     images: JsonEntries<WholeFile>,
     annotations: JsonEntries<BufWriter<File>>,
     /// The model's ids and names, and those that only a prediction has.
@@ -64,7 +64,7 @@ pub(crate) struct CocoWriter {
 }
 
 impl CocoWriter {
-    pub(crate) fn create(target: &ExportTarget, context: &ExportContext) -> Result<Self, ExportError> {
+    pub(super) fn create(target: &ExportTarget, context: &ExportContext) -> Result<Self, ExportError> {
         let mut file = WholeFile::create(target)?;
         let annotations = file.entries()?;
         let info = serde_json::json!({

@@ -10,13 +10,13 @@ use super::{ExportError, Writer};
 use crate::domain::{ClassScore, Verdict};
 
 /// A CSV file that appears under its name when complete.
-pub(crate) struct Table {
+pub(super) struct Table {
     writer: csv::Writer<WholeFile>,
     path: PathBuf,
 }
 
 impl Table {
-    pub(crate) fn create(target: &ExportTarget, columns: &[&str]) -> Result<Self, ExportError> {
+    pub(super) fn create(target: &ExportTarget, columns: &[&str]) -> Result<Self, ExportError> {
         let file = WholeFile::create(target)?;
         let writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(file);
         let mut table = Self { writer, path: target.path.clone() };
@@ -24,11 +24,11 @@ impl Table {
         Ok(table)
     }
 
-    pub(crate) fn row(&mut self, cells: &[impl AsRef<[u8]>]) -> Result<(), ExportError> {
+    pub(super) fn row(&mut self, cells: &[impl AsRef<[u8]>]) -> Result<(), ExportError> {
         self.writer.write_record(cells).map_err(|error| ExportError::write(&self.path)(io_error(error)))
     }
 
-    pub(crate) fn commit(self) -> Result<(), ExportError> {
+    pub(super) fn commit(self) -> Result<(), ExportError> {
         let file = self.writer.into_inner().map_err(|error| ExportError::write(&self.path)(error.into_error()))?;
         file.commit()
     }
@@ -65,13 +65,13 @@ type BoxCells = [String; 10];
 
 /// Text from outside never becomes a formula: if it looks like one, it gets a leading apostrophe, which spreadsheets do
 /// not show (OWASP, “CSV Injection”). Tags are separated by spaces.
-pub(crate) struct CsvWriter {
+pub(super) struct CsvWriter {
     table: Table,
     model: String,
 }
 
 impl CsvWriter {
-    pub(crate) fn create(target: &ExportTarget, model: &str) -> Result<Self, ExportError> {
+    pub(super) fn create(target: &ExportTarget, model: &str) -> Result<Self, ExportError> {
         Ok(Self { table: Table::create(target, &COLUMNS)?, model: escape_formula(model) })
     }
 }
@@ -145,7 +145,7 @@ impl Writer for CsvWriter {
 }
 
 /// Keeps the kind of an I/O error.
-pub(crate) fn io_error(error: csv::Error) -> io::Error {
+pub(super) fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
@@ -153,7 +153,7 @@ pub(crate) fn io_error(error: csv::Error) -> io::Error {
 }
 
 /// The text, with a leading apostrophe if a spreadsheet would evaluate it. Not for numbers.
-pub(crate) fn escape_formula(text: &str) -> String {
+pub(super) fn escape_formula(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) {
         format!("'{text}")
     } else {

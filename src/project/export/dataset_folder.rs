@@ -13,7 +13,7 @@ use crate::image::source::SourceError;
 use crate::project::export::options::ExportOptions;
 
 /// An unfinished folder with a label file, and possibly a copy, of each image.
-pub(crate) struct DatasetFolder<'c> {
+pub(super) struct DatasetFolder<'c> {
     folder: WholeFolder,
     context: &'c ExportContext,
     options: ExportOptions,
@@ -23,23 +23,23 @@ pub(crate) struct DatasetFolder<'c> {
 
 /// The layout of the folder.
 #[derive(Clone, Copy)]
-pub(crate) struct Places {
-    pub(crate) labels: &'static str,
+pub(super) struct Places {
+    pub labels: &'static str,
     /// The extension of the label files.
-    pub(crate) extension: &'static str,
-    pub(crate) images: &'static str,
+    pub extension: &'static str,
+    pub images: &'static str,
 }
 
 /// The names of one image's files, relative to the folders in [`Places`], with `/` between their parts.
-pub(crate) struct ImageNames {
+pub(super) struct ImageNames {
     /// The name of the label file, without folder and extension.
-    pub(crate) label: String,
+    pub label: String,
     /// The name of the image: that of its copy, or its own.
-    pub(crate) image: String,
+    pub image: String,
 }
 
 impl<'c> DatasetFolder<'c> {
-    pub(crate) fn create(
+    pub(super) fn create(
         target: &ExportTarget,
         context: &'c ExportContext,
         options: ExportOptions,
@@ -50,7 +50,7 @@ impl<'c> DatasetFolder<'c> {
 
     /// Unique names. The label's name follows the image's, and the copy's follows the label's, because readers find one
     /// by the other.
-    pub(crate) fn name(&mut self, image: &ChosenImage, tally: &mut Tally) -> ImageNames {
+    pub(super) fn name(&mut self, image: &ChosenImage, tally: &mut Tally) -> ImageNames {
         let name = &image.row.sample.name;
         let (stem, extension) = safe_stem(name);
         let file = self.names.free(&stem, self.places.extension);
@@ -69,7 +69,7 @@ impl<'c> DatasetFolder<'c> {
 
     /// Writes the label file and, if requested, the image's copy. Returns false for an unreadable image, which is
     /// listed and has neither.
-    pub(crate) fn write_image(
+    pub(super) fn write_image(
         &self,
         image: &ChosenImage,
         names: &ImageNames,
@@ -107,16 +107,16 @@ impl<'c> DatasetFolder<'c> {
     }
 
     /// Writes a file of the dataset as a whole.
-    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), ExportError> {
+    pub(super) fn write(&self, name: &str, content: &[u8]) -> Result<(), ExportError> {
         self.folder.write(name, content).map_err(ExportError::write(self.folder.partial()))
     }
 
     /// Creates a file of the dataset as a whole.
-    pub(crate) fn create_file(&self, name: &str) -> Result<std::fs::File, ExportError> {
+    pub(super) fn create_file(&self, name: &str) -> Result<std::fs::File, ExportError> {
         std::fs::File::create(self.folder.partial().join(name)).map_err(ExportError::write(self.folder.partial()))
     }
 
-    pub(crate) fn commit(self, tally: &Tally) -> Result<(), ExportError> {
+    pub(super) fn commit(self, tally: &Tally) -> Result<(), ExportError> {
         let mark = folder_mark(self.context, self.options, tally);
         self.write(FOLDER_MARK, mark.as_bytes())?;
         self.folder.commit()
@@ -138,7 +138,7 @@ impl<'c> DatasetFolder<'c> {
 }
 
 /// A description of the folder's content and origin for people and programs, which also marks it as an export.
-pub(crate) fn folder_mark(context: &ExportContext, options: ExportOptions, tally: &Tally) -> String {
+pub(super) fn folder_mark(context: &ExportContext, options: ExportOptions, tally: &Tally) -> String {
     let mark = serde_json::json!({
         "spotcheck": env!("CARGO_PKG_VERSION"),
         "source": context.source_name,

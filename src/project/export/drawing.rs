@@ -7,7 +7,7 @@ use ab_glyph::{Font, FontRef, Glyph, PxScale, ScaleFont, point};
 use crate::domain::RgbImage;
 
 /// Pixels to draw on. Everything is clipped to the image.
-pub(crate) struct Canvas {
+pub(super) struct Canvas {
     width: u32,
     height: u32,
     rgb: Vec<u8>,
@@ -15,16 +15,16 @@ pub(crate) struct Canvas {
 
 /// In whole pixels: left and top are inside, right and bottom are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Area {
-    pub(crate) left: i64,
-    pub(crate) top: i64,
-    pub(crate) right: i64,
-    pub(crate) bottom: i64,
+pub(super) struct Area {
+    pub left: i64,
+    pub top: i64,
+    pub right: i64,
+    pub bottom: i64,
 }
 
 impl Area {
     /// The area grown by `margin` on each side; a negative margin shrinks it.
-    pub(crate) fn grown(self, margin: i64) -> Self {
+    pub(super) fn grown(self, margin: i64) -> Self {
         Self {
             left: self.left - margin,
             top: self.top - margin,
@@ -36,35 +36,35 @@ impl Area {
 
 /// A color and its opacity, `0.0..=1.0`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Paint {
-    pub(crate) color: [u8; 3],
-    pub(crate) opacity: f32,
+pub(super) struct Paint {
+    pub color: [u8; 3],
+    pub opacity: f32,
 }
 
 impl Paint {
-    pub(crate) fn opaque(color: [u8; 3]) -> Self {
+    pub(super) fn opaque(color: [u8; 3]) -> Self {
         Self { color, opacity: 1.0 }
     }
 }
 
 impl Canvas {
-    pub(crate) fn new(image: &RgbImage) -> Self {
+    pub(super) fn new(image: &RgbImage) -> Self {
         Self { width: image.width(), height: image.height(), rgb: image.rgb().to_vec() }
     }
 
-    pub(crate) fn width(&self) -> i64 {
+    pub(super) fn width(&self) -> i64 {
         i64::from(self.width)
     }
 
-    pub(crate) fn height(&self) -> i64 {
+    pub(super) fn height(&self) -> i64 {
         i64::from(self.height)
     }
 
-    pub(crate) fn into_image(self) -> RgbImage {
+    pub(super) fn into_image(self) -> RgbImage {
         RgbImage::new(self.width, self.height, self.rgb).expect("a canvas keeps the size of the image it was made from")
     }
 
-    pub(crate) fn fill(&mut self, area: Area, paint: Paint) {
+    pub(super) fn fill(&mut self, area: Area, paint: Paint) {
         for y in area.top.max(0)..area.bottom.min(self.height()) {
             for x in area.left.max(0)..area.right.min(self.width()) {
                 self.blend(x, y, paint);
@@ -73,7 +73,7 @@ impl Canvas {
     }
 
     /// As [`Self::frame`], dashed with gaps as long as the dashes.
-    pub(crate) fn dashed_frame(&mut self, area: Area, thickness: i64, dash: i64, paint: Paint) {
+    pub(super) fn dashed_frame(&mut self, area: Area, thickness: i64, dash: i64, paint: Paint) {
         let Area { left, top, right, bottom } = area;
         let dash = dash.max(1);
         for x in (left..right).step_by(2 * dash as usize) {
@@ -89,7 +89,7 @@ impl Canvas {
     }
 
     /// A frame inside `area`; a thick frame of a small area fills it.
-    pub(crate) fn frame(&mut self, area: Area, thickness: i64, paint: Paint) {
+    pub(super) fn frame(&mut self, area: Area, thickness: i64, paint: Paint) {
         let Area { left, top, right, bottom } = area;
         let upper_end = (top + thickness).min(bottom);
         let lower_start = (bottom - thickness).max(upper_end);
@@ -103,7 +103,7 @@ impl Canvas {
     }
 
     /// Draws one line whose baseline starts at (`x`, `baseline`).
-    pub(crate) fn text(&mut self, text: &str, x: f32, baseline: f32, size: TextSize, paint: Paint) {
+    pub(super) fn text(&mut self, text: &str, x: f32, baseline: f32, size: TextSize, paint: Paint) {
         for glyph in size.glyphs(text, x, baseline) {
             let Some(outline) = FONT.outline_glyph(glyph) else {
                 continue;
@@ -137,16 +137,16 @@ static FONT: LazyLock<FontRef<'static>> = LazyLock::new(|| {
 
 /// The line height of text, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct TextSize(pub(crate) f32);
+pub(super) struct TextSize(pub f32);
 
 impl TextSize {
     /// For text in SVG and HTML, whose size is that of an em.
-    pub(crate) fn from_em(pixels: f32) -> Self {
+    pub(super) fn from_em(pixels: f32) -> Self {
         let em = FONT.units_per_em().unwrap_or(1000.0);
         Self(pixels * FONT.height_unscaled() / em)
     }
 
-    pub(crate) fn width_of(self, text: &str) -> f32 {
+    pub(super) fn width_of(self, text: &str) -> f32 {
         let font = FONT.as_scaled(PxScale::from(self.0));
         let mut width = 0.0;
         let mut previous = None;
@@ -162,12 +162,12 @@ impl TextSize {
     }
 
     /// The height from the baseline to the top of the tallest letters.
-    pub(crate) fn ascent(self) -> f32 {
+    pub(super) fn ascent(self) -> f32 {
         FONT.as_scaled(PxScale::from(self.0)).ascent()
     }
 
     /// The text, or its beginning with “…” if it is wider than `max_width`; `None` if not even that fits.
-    pub(crate) fn fitted(self, text: &str, max_width: f32) -> Option<String> {
+    pub(super) fn fitted(self, text: &str, max_width: f32) -> Option<String> {
         if self.width_of(text) <= max_width {
             return Some(text.to_owned());
         }

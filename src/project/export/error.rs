@@ -64,7 +64,7 @@ impl ExportError {
 }
 
 /// Whether the next file will fail for the same reason.
-pub(crate) fn is_fatal(error: &io::Error) -> bool {
+pub(super) fn is_fatal(error: &io::Error) -> bool {
     use io::ErrorKind::{NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem | PermissionDenied | NotFound)
 }

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Gives each image a unique name in the exported folder; subfolders are kept. Eight bytes per image.
 #[derive(Debug, Default)]
-pub(crate) struct FileNames {
+pub(super) struct FileNames {
     /// Hashes of the names used so far. A hash collision only adds a number to one of the names.
     taken: HashSet<u64>,
 }
@@ -15,7 +15,7 @@ const MAX_PART_BYTES: usize = 230;
 
 impl FileNames {
     /// `stem.extension`, unique on any file system: with a number after the stem if it is taken.
-    pub(crate) fn free(&mut self, stem: &str, extension: &str) -> String {
+    pub(super) fn free(&mut self, stem: &str, extension: &str) -> String {
         let mut name = format!("{stem}.{extension}");
         // Names that differ only in case are equal on Windows and macOS.
         for number in 2u64.. {
@@ -28,7 +28,7 @@ impl FileNames {
     }
 
     /// False if the name was taken before.
-    pub(crate) fn take(&mut self, name: &str) -> bool {
+    pub(super) fn take(&mut self, name: &str) -> bool {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
         self.taken.insert(hasher.finish())
@@ -37,7 +37,7 @@ impl FileNames {
 
 /// The stem (with its folders) and extension (empty if there is none) of an image's name, safe to join to a folder: it
 /// never leads outside, and contains nothing that a file system rejects.
-pub(crate) fn safe_stem(name: &str) -> (String, String) {
+pub(super) fn safe_stem(name: &str) -> (String, String) {
     let parts: Vec<&str> = name.split('/').filter(|part| !["", ".", ".."].contains(part)).collect();
     let Some((file, folders)) = parts.split_last() else {
         return ("image".to_owned(), String::new());

@@ -17,21 +17,21 @@ use crate::image::decode::{DecodeLimits, EncodeError, decode, encode_jpeg, encod
 use crate::image::source::{Source, SourceError};
 
 /// If it is dropped before it is finished, it discards queued images and waits for those being written.
-pub(crate) struct ImagePool {
+pub(super) struct ImagePool {
     jobs: Option<Sender<Job>>,
     workers: Vec<JoinHandle<()>>,
     shared: Arc<Shared>,
 }
 
-pub(crate) struct Job {
-    pub(crate) uri: SampleUri,
-    pub(crate) target: PathBuf,
-    pub(crate) prediction: Prediction,
-    pub(crate) marks: TruthMarks,
+pub(super) struct Job {
+    pub uri: SampleUri,
+    pub target: PathBuf,
+    pub prediction: Prediction,
+    pub marks: TruthMarks,
 }
 
 /// A reason to stop.
-pub(crate) enum PoolError {
+pub(super) enum PoolError {
     Disk(io::Error),
     /// No image can be read any more, and why.
     Source(String),
@@ -39,7 +39,7 @@ pub(crate) enum PoolError {
 
 impl PoolError {
     /// The error of an export to `path`.
-    pub(crate) fn into_error(self, path: &Path) -> ExportError {
+    pub(super) fn into_error(self, path: &Path) -> ExportError {
         match self {
             Self::Disk(error) => ExportError::write(path)(error),
             Self::Source(reason) => ExportError::SourceUnreachable(reason),
@@ -58,7 +58,7 @@ struct Shared {
 }
 
 impl ImagePool {
-    pub(crate) fn start(source: &Arc<dyn Source>, limits: &DecodeLimits, view: &ViewSettings) -> Self {
+    pub(super) fn start(source: &Arc<dyn Source>, limits: &DecodeLimits, view: &ViewSettings) -> Self {
         let worker_count = std::thread::available_parallelism().map_or(1, usize::from);
         let (jobs, queue) = bounded::<Job>(worker_count * 2);
         let shared = Arc::new(Shared {
@@ -77,7 +77,7 @@ impl ImagePool {
     }
 
     /// Queues one image; waits if the queue is full.
-    pub(crate) fn add(&self, job: Job) {
+    pub(super) fn add(&self, job: Job) {
         if let Some(jobs) = &self.jobs {
             // Fails only once every worker has panicked, which `finish` reports.
             let _ = jobs.send(job);
@@ -85,12 +85,12 @@ impl ImagePool {
     }
 
     /// Returned only once.
-    pub(crate) fn take_error(&self) -> Option<PoolError> {
+    pub(super) fn take_error(&self) -> Option<PoolError> {
         self.shared.halt.lock().take()
     }
 
     /// Waits for the last image. Returns those that could not be written, and the reason to stop.
-    pub(crate) fn finish(mut self) -> (Vec<Problem>, Option<PoolError>) {
+    pub(super) fn finish(mut self) -> (Vec<Problem>, Option<PoolError>) {
         let mut problems = self.join();
         problems.append(&mut self.shared.problems.lock());
         (problems, self.take_error())

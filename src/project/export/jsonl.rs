@@ -148,13 +148,13 @@ pub fn jsonl_line(uri: &SampleUri, model: &ModelCard, result: &Result<Prediction
 }
 
 /// Writes one line per image, including those without a prediction.
-pub(crate) struct JsonlWriter<'c> {
+pub(super) struct JsonlWriter<'c> {
     file: WholeFile,
     model: &'c ModelCard,
 }
 
 impl<'c> JsonlWriter<'c> {
-    pub(crate) fn create(target: &ExportTarget, model: &'c ModelCard) -> Result<Self, ExportError> {
+    pub(super) fn create(target: &ExportTarget, model: &'c ModelCard) -> Result<Self, ExportError> {
         Ok(Self { file: WholeFile::create(target)?, model })
     }
 }

@@ -41,7 +41,7 @@ pub use report::EvaluatedImages;
 pub use row::{EvaluatedBoxes, ExportContext, ExportRow, project_rows};
 pub use selection::{follow_listing, known_samples, matching_samples, stored_sample};
 pub use tally::ExportReport;
-pub(crate) use target::partial_file;
+pub use target::partial_file;
 pub use target::{Existing, ExportTarget, WholeFile};
 
 use self::annotated_folder::AnnotatedWriter;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use self::evaluation::EvaluatedImages;
-pub(crate) use self::evaluation::page as evaluation_page;
+pub(super) use self::evaluation::page as evaluation_page;
 use self::examples::{Example, Examples, Thumbnail};
 use self::summary::Summary;
 use super::row::{ChosenImage, ExportContext};
@@ -21,7 +21,7 @@ use crate::project::export::options::ExportOptions;
 use crate::tasks::TaskControl;
 
 /// Counts while the images come, keeps the few that become examples, and reads their images at the end.
-pub(crate) struct ReportWriter<'c> {
+pub(super) struct ReportWriter<'c> {
     file: WholeFile,
     context: &'c ExportContext,
     options: ExportOptions,
@@ -33,7 +33,7 @@ pub(crate) struct ReportWriter<'c> {
 }
 
 impl<'c> ReportWriter<'c> {
-    pub(crate) fn create(
+    pub(super) fn create(
         target: &ExportTarget,
         context: &'c ExportContext,
         options: ExportOptions,

@@ -57,7 +57,7 @@ impl ExportRow {
     }
 
     /// Problems of an image that was predicted anyway.
-    pub(crate) fn warnings(&self) -> &[String] {
+    pub fn warnings(&self) -> &[String] {
         match &self.result {
             Some(Ok(prediction)) => &prediction.warnings,
             _ => &[],
@@ -142,27 +142,27 @@ fn judge(row: &mut ExportRow, judged: &JudgedSample, run: RunId) {
 }
 
 /// The exported part of a row.
-pub(crate) struct ChosenImage<'r> {
-    pub(crate) row: &'r ExportRow,
-    pub(crate) prediction: Result<ChosenPrediction<'r>, Unpredicted<'r>>,
+pub(super) struct ChosenImage<'r> {
+    pub row: &'r ExportRow,
+    pub prediction: Result<ChosenPrediction<'r>, Unpredicted<'r>>,
 }
 
 /// Why an image has no prediction to export.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Unpredicted<'r> {
+pub(super) enum Unpredicted<'r> {
     NotYet,
     /// The prediction is of an older version of the file.
     Outdated,
     Failed(&'r str),
 }
 
-pub(crate) struct ChosenPrediction<'r> {
+pub(super) struct ChosenPrediction<'r> {
     /// Width and height of the image in pixels.
-    pub(crate) size: [u32; 2],
-    pub(crate) content: ChosenContent<'r>,
+    pub size: [u32; 2],
+    pub content: ChosenContent<'r>,
 }
 
-pub(crate) enum ChosenContent<'r> {
+pub(super) enum ChosenContent<'r> {
     /// In stored order: highest score first.
     Boxes(Vec<ChosenBox<'r>>),
     /// Best first.
@@ -170,14 +170,14 @@ pub(crate) enum ChosenContent<'r> {
 }
 
 /// The part of a box inside its image.
-pub(crate) struct InsideBox<'i, 'r> {
-    pub(crate) chosen: &'i ChosenBox<'r>,
-    pub(crate) bounds: BoundingBox,
+pub(super) struct InsideBox<'i, 'r> {
+    pub chosen: &'i ChosenBox<'r>,
+    pub bounds: BoundingBox,
 }
 
 impl<'r> ChosenImage<'r> {
     /// The exported boxes; empty for a classifier.
-    pub(crate) fn boxes(&self) -> &[ChosenBox<'r>] {
+    pub(super) fn boxes(&self) -> &[ChosenBox<'r>] {
         match &self.prediction {
             Ok(ChosenPrediction { content: ChosenContent::Boxes(boxes), .. }) => boxes,
             _ => &[],
@@ -185,7 +185,7 @@ impl<'r> ChosenImage<'r> {
     }
 
     /// The prediction, for formats that require one; otherwise the tally records why there is none.
-    pub(crate) fn predicted(&self, tally: &mut Tally) -> Option<&ChosenPrediction<'r>> {
+    pub(super) fn predicted(&self, tally: &mut Tally) -> Option<&ChosenPrediction<'r>> {
         match &self.prediction {
             Ok(prediction) => return Some(prediction),
             Err(Unpredicted::NotYet) => tally.unpredicted += 1,
@@ -198,7 +198,7 @@ impl<'r> ChosenImage<'r> {
 
     /// The image size and the boxes inside the image, for dataset formats. The tally counts the others, and corrected
     /// classes.
-    pub(crate) fn inside_boxes(&self, tally: &mut Tally) -> Option<([u32; 2], Vec<InsideBox<'_, 'r>>)> {
+    pub(super) fn inside_boxes(&self, tally: &mut Tally) -> Option<([u32; 2], Vec<InsideBox<'_, 'r>>)> {
         let size = self.predicted(tally)?.size;
         let boxes = self.boxes();
         let inside = boxes.iter().filter_map(|chosen| Some(InsideBox { chosen, bounds: chosen.clipped? }));
@@ -211,7 +211,7 @@ impl<'r> ChosenImage<'r> {
 
 impl Unpredicted<'_> {
     /// The status in JSON Lines and CSV.
-    pub(crate) fn status(self) -> &'static str {
+    pub(super) fn status(self) -> &'static str {
         match self {
             Self::NotYet => "unasked",
             Self::Outdated => "outdated",
@@ -219,7 +219,7 @@ impl Unpredicted<'_> {
         }
     }
 
-    pub(crate) fn reason(&self) -> Option<&str> {
+    pub(super) fn reason(&self) -> Option<&str> {
         match self {
             Self::Failed(reason) => Some(reason),
             Self::NotYet | Self::Outdated => None,
@@ -229,7 +229,7 @@ impl Unpredicted<'_> {
 
 impl ChosenPrediction<'_> {
     /// The number of boxes or classes.
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match &self.content {
             ChosenContent::Boxes(boxes) => boxes.len(),
             ChosenContent::Classes(classes) => classes.len(),
@@ -237,7 +237,7 @@ impl ChosenPrediction<'_> {
     }
 
     /// The exported part as a prediction, for drawing.
-    pub(crate) fn to_prediction(&self) -> Prediction {
+    pub(super) fn to_prediction(&self) -> Prediction {
         let [width, height] = self.size;
         let content = match &self.content {
             ChosenContent::Boxes(boxes) => {
@@ -249,27 +249,27 @@ impl ChosenPrediction<'_> {
     }
 }
 
-pub(crate) struct ChosenBox<'r> {
+pub(super) struct ChosenBox<'r> {
     /// Index into the stored detections.
-    pub(crate) index: usize,
+    pub index: usize,
     /// The box as the model returned it.
-    pub(crate) detection: &'r Detection,
+    pub detection: &'r Detection,
     /// The part inside the image; `None` if it has no area.
-    pub(crate) clipped: Option<BoundingBox>,
+    pub clipped: Option<BoundingBox>,
     /// The class in datasets: the judged one if requested, otherwise the model's.
-    pub(crate) class_id: u32,
-    pub(crate) label: &'r str,
-    pub(crate) verdict: Option<&'r Verdict>,
+    pub class_id: u32,
+    pub label: &'r str,
+    pub verdict: Option<&'r Verdict>,
 }
 
 impl ChosenBox<'_> {
-    pub(crate) fn is_relabeled(&self) -> bool {
+    pub(super) fn is_relabeled(&self) -> bool {
         self.class_id != self.detection.class_id
     }
 }
 
 /// The name of the right class, if the verdict has one.
-pub(crate) fn right_class(verdict: Option<&Verdict>) -> Option<&str> {
+pub(super) fn right_class(verdict: Option<&Verdict>) -> Option<&str> {
     match verdict {
         Some(Verdict::WrongClass(right)) => Some(right),
         _ => None,
@@ -277,7 +277,7 @@ pub(crate) fn right_class(verdict: Option<&Verdict>) -> Option<&str> {
 }
 
 /// Decides what is exported.
-pub(crate) struct Chooser<'c> {
+pub(super) struct Chooser<'c> {
     context: &'c ExportContext,
     options: ExportOptions,
 }
@@ -285,7 +285,7 @@ pub(crate) struct Chooser<'c> {
 impl<'c> Chooser<'c> {
     /// # Errors
     /// The format supports only boxes and the run has none.
-    pub(crate) fn new(context: &'c ExportContext, options: ExportOptions) -> Result<Self, ExportError> {
+    pub(super) fn new(context: &'c ExportContext, options: ExportOptions) -> Result<Self, ExportError> {
         if !options.format.takes(context.task()) {
             return Err(ExportError::NeedsBoxes { format: options.format });
         }
@@ -293,7 +293,7 @@ impl<'c> Chooser<'c> {
     }
 
     /// `None` if the image is skipped.
-    pub(crate) fn choose<'r>(&'r self, row: &'r ExportRow, tally: &mut Tally) -> Option<ChosenImage<'r>> {
+    pub(super) fn choose<'r>(&'r self, row: &'r ExportRow, tally: &mut Tally) -> Option<ChosenImage<'r>> {
         tally.outdated += u64::from(row.is_outdated);
         let prediction = match &row.result {
             None if row.is_outdated => Err(Unpredicted::Outdated),

@@ -16,9 +16,9 @@ use crate::image::source::MemorySource;
 use crate::project::export::options::{ExportFormat, ExportOptions};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-pub(crate) const LABELS: &str = "1\tcat\n2\tdog\n7\tmouse: \"gray\"\n";
+pub(super) const LABELS: &str = "1\tcat\n2\tdog\n7\tmouse: \"gray\"\n";
 
-pub(crate) fn run() -> RunInfo {
+pub(super) fn run() -> RunInfo {
     let card: ModelCard = serde_json::from_value(serde_json::json!({
         "id": "test-detector",
         "name": "Test <detector> & co",
@@ -51,7 +51,7 @@ pub(crate) fn run() -> RunInfo {
 }
 
 /// An image of 100 x 80 pixels with boxes: class, score, xyxy.
-pub(crate) fn row(name: &str, boxes: &[(u32, f32, [f32; 4])]) -> ExportRow {
+pub(super) fn row(name: &str, boxes: &[(u32, f32, [f32; 4])]) -> ExportRow {
     let run = run();
     let detections = boxes.iter().map(|&(class_id, score, bounds)| Detection {
         bounds: bounds.into(),
@@ -75,7 +75,7 @@ pub(crate) fn row(name: &str, boxes: &[(u32, f32, [f32; 4])]) -> ExportRow {
     ExportRow { result: Some(Ok(prediction)), ..ExportRow::new(sample) }
 }
 
-pub(crate) fn context() -> ExportContext {
+pub(super) fn context() -> ExportContext {
     ExportContext {
         run: run(),
         view: ViewSettings::default(),
@@ -88,20 +88,20 @@ pub(crate) fn context() -> ExportContext {
 }
 
 /// An export to its own folder.
-pub(crate) struct Sampled {
+pub(super) struct Sampled {
     _folder: tempfile::TempDir,
-    pub(crate) path: PathBuf,
-    pub(crate) report: ExportReport,
+    pub path: PathBuf,
+    pub report: ExportReport,
     /// The content of the file; empty if a folder was written.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl Sampled {
-    pub(crate) fn new(format: ExportFormat, rows: Vec<ExportRow>) -> Self {
+    pub(super) fn new(format: ExportFormat, rows: Vec<ExportRow>) -> Self {
         Self::with(ExportOptions::for_format(format), &context(), rows).unwrap()
     }
 
-    pub(crate) fn with(
+    pub(super) fn with(
         options: ExportOptions,
         context: &ExportContext,
         rows: Vec<ExportRow>,
@@ -118,7 +118,7 @@ impl Sampled {
     }
 
     /// The text of a file in an exported folder.
-    pub(crate) fn file(&self, name: &str) -> String {
+    pub(super) fn file(&self, name: &str) -> String {
         std::fs::read_to_string(self.path.join(name)).unwrap()
     }
 }

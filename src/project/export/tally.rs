@@ -34,36 +34,36 @@ impl std::fmt::Display for ExportReport {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) images: u64,
-    pub(crate) boxes: u64,
-    pub(crate) left_out_by_verdict: u64,
+pub(super) struct Tally {
+    pub images: u64,
+    pub boxes: u64,
+    pub left_out_by_verdict: u64,
     /// Images that datasets and annotated images cannot contain, because they have no prediction.
-    pub(crate) unpredicted: u64,
-    pub(crate) failed: u64,
+    pub unpredicted: u64,
+    pub failed: u64,
     /// Images whose prediction is of an older version of the file.
-    pub(crate) outdated: u64,
+    pub outdated: u64,
     /// Boxes that are entirely outside the image.
-    pub(crate) outside: u64,
-    pub(crate) relabeled: u64,
+    pub outside: u64,
+    pub relabeled: u64,
     /// Boxes judged to be of a class that the model does not have.
-    pub(crate) foreign_classes: u64,
+    pub foreign_classes: u64,
     /// The first of these classes.
-    pub(crate) foreign_class: Option<String>,
+    pub foreign_class: Option<String>,
     /// Files that could not have the name of their image.
-    pub(crate) renamed: u64,
+    pub renamed: u64,
     /// The first of them: image and file.
-    pub(crate) first_renamed: Option<(String, String)>,
-    pub(crate) problems: Vec<Problem>,
+    pub first_renamed: Option<(String, String)>,
+    pub problems: Vec<Problem>,
 }
 
 impl Tally {
-    pub(crate) fn rename(&mut self, image: &str, file: &str) {
+    pub(super) fn rename(&mut self, image: &str, file: &str) {
         self.renamed += 1;
         self.first_renamed.get_or_insert_with(|| (image.to_owned(), file.to_owned()));
     }
 
-    pub(crate) fn notes(&self, format: ExportFormat) -> Vec<String> {
+    pub(super) fn notes(&self, format: ExportFormat) -> Vec<String> {
         let mut notes = Vec::new();
         let mut note = |amount: u64, one: &str, many: &str, text: &str| {
             if amount > 0 {

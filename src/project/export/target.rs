@@ -34,14 +34,14 @@ impl Existing {
 }
 
 /// The file in every exported folder that contains a summary and marks the folder as an export.
-pub(crate) const FOLDER_MARK: &str = "spotcheck-export.json";
+pub(super) const FOLDER_MARK: &str = "spotcheck-export.json";
 
 /// The first bytes of a database, and so of a project (sqlite.org/fileformat.html, 1.3.1).
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// An unfinished file, in the folder of the final one. It has the permissions of any new file, according to the umask.
 /// Errors do not name it, because the user did not choose it.
-pub(crate) fn partial_file(folder: &Path, prefix: &OsStr) -> io::Result<tempfile::NamedTempFile> {
+pub fn partial_file(folder: &Path, prefix: &OsStr) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix);
     #[cfg(unix)]
@@ -99,14 +99,14 @@ impl WholeFile {
     }
 
     /// JSON values that follow what is being written now: they wait in an unnamed file on the same disk.
-    pub(crate) fn entries(&self) -> Result<JsonEntries<BufWriter<File>>, ExportError> {
+    pub fn entries(&self) -> Result<JsonEntries<BufWriter<File>>, ExportError> {
         let folder = folder_of(&self.path)?;
         let file = tempfile::tempfile_in(folder).map_err(|error| ExportError::write(&self.path)(nameless(&error)))?;
         Ok(JsonEntries { file: BufWriter::new(file), len: 0 })
     }
 
     /// Writes the rest of the content; the file appears under its name.
-    pub(crate) fn commit_with(mut self, content: &[u8]) -> Result<(), ExportError> {
+    pub fn commit_with(mut self, content: &[u8]) -> Result<(), ExportError> {
         self.write_all(content).map_err(ExportError::write(&self.path))?;
         self.commit()
     }
@@ -141,13 +141,13 @@ impl Write for WholeFile {
 }
 
 /// The elements of a JSON list, one per line, so that the file is readable.
-pub(crate) struct JsonEntries<F> {
-    pub(crate) file: F,
-    pub(crate) len: u64,
+pub struct JsonEntries<F> {
+    pub file: F,
+    pub len: u64,
 }
 
 impl<F: Write> JsonEntries<F> {
-    pub(crate) fn push(&mut self, entry: &impl Serialize) -> io::Result<()> {
+    pub fn push(&mut self, entry: &impl Serialize) -> io::Result<()> {
         self.file.write_all(if self.len == 0 { b"\n" } else { b",\n" })?;
         self.len += 1;
         Ok(serde_json::to_writer(&mut self.file, entry)?)
@@ -155,7 +155,7 @@ impl<F: Write> JsonEntries<F> {
 }
 
 impl JsonEntries<BufWriter<File>> {
-    pub(crate) fn append_to(mut self, file: &mut impl Write) -> io::Result<()> {
+    pub fn append_to(mut self, file: &mut impl Write) -> io::Result<()> {
         self.file.flush()?;
         let entries = self.file.get_mut();
         entries.rewind()?;
@@ -165,14 +165,14 @@ impl JsonEntries<BufWriter<File>> {
 }
 
 /// An unfinished folder: `NAME.partial` next to its target. Deleted with its content unless it is committed.
-pub(crate) struct WholeFolder {
+pub(super) struct WholeFolder {
     partial: PathBuf,
     path: PathBuf,
     committed: bool,
 }
 
 impl WholeFolder {
-    pub(crate) fn create(target: &ExportTarget) -> Result<Self, ExportError> {
+    pub(super) fn create(target: &ExportTarget) -> Result<Self, ExportError> {
         let path = absolute(&target.path)?;
         folder_of(&path)?;
         if path.symlink_metadata().is_ok() {
@@ -189,12 +189,12 @@ impl WholeFolder {
     }
 
     /// The path to write to until the export is committed.
-    pub(crate) fn partial(&self) -> &Path {
+    pub(super) fn partial(&self) -> &Path {
         &self.partial
     }
 
     /// Creates the folders above `name` (relative, with `/`) and the file in it, which must not exist yet.
-    pub(crate) fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
+    pub(super) fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let path = self.partial.join(name);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -203,7 +203,7 @@ impl WholeFolder {
     }
 
     /// The folder appears under its name; only then is the replaced one deleted.
-    pub(crate) fn commit(mut self) -> Result<(), ExportError> {
+    pub(super) fn commit(mut self) -> Result<(), ExportError> {
         let replaced = path_if_there(&self.path)
             .map(|old| -> io::Result<PathBuf> {
                 let aside = make_numbered(old, "replaced")?;

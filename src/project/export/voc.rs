@@ -21,14 +21,14 @@ use super::{ExportError, Writer};
 use crate::domain::Verdict;
 use crate::project::export::options::ExportOptions;
 
-pub(crate) struct VocWriter<'c> {
+pub(super) struct VocWriter<'c> {
     folder: DatasetFolder<'c>,
     context: &'c ExportContext,
     target: ExportTarget,
 }
 
 impl<'c> VocWriter<'c> {
-    pub(crate) fn create(
+    pub(super) fn create(
         target: &ExportTarget,
         context: &'c ExportContext,
         options: ExportOptions,

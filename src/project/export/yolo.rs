@@ -21,7 +21,7 @@ use super::{ExportError, Writer};
 use crate::domain::BoundingBox;
 use crate::project::export::options::ExportOptions;
 
-pub(crate) struct YoloWriter<'c> {
+pub(super) struct YoloWriter<'c> {
     folder: DatasetFolder<'c>,
     with_scores: bool,
     classes: Classes,
@@ -81,7 +81,7 @@ impl Classes {
 }
 
 impl<'c> YoloWriter<'c> {
-    pub(crate) fn create(
+    pub(super) fn create(
         target: &ExportTarget,
         context: &'c ExportContext,
         options: ExportOptions,

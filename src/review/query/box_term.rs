@@ -12,23 +12,23 @@ use crate::review::outcomes::{MissedObject, OutcomeClass, OutcomeKind, ShownBox,
 
 /// Boxes and missed objects that meet any of these conditions. Displays as the text that searches for them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct BoxQuery(pub(crate) Vec<BoxTerm>);
+pub struct BoxQuery(pub Vec<BoxTerm>);
 
 /// Conditions that one box, or one missed object, has to meet together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BoxTerm {
     /// A class of the model; for a missed object, the matching class.
-    pub(crate) class: Option<ClassName>,
+    pub class: Option<ClassName>,
     /// The class of the ground-truth object.
-    pub(crate) truth: Option<ClassName>,
-    pub(crate) outcome: Option<OutcomeWord>,
+    pub truth: Option<ClassName>,
+    pub outcome: Option<OutcomeWord>,
     /// With the object.
-    pub(crate) iou: Option<Span>,
+    pub iou: Option<Span>,
     /// Tests the best score of the class rather than a visible box; with a condition on ground truth, the score of the
     /// box.
-    pub(crate) score: Option<Span>,
+    pub score: Option<Span>,
     /// The number of such visible boxes.
-    pub(crate) boxes: Option<Span>,
+    pub boxes: Option<Span>,
 }
 
 /// A search word about ground truth.
@@ -50,7 +50,7 @@ pub enum OutcomeWord {
 
 /// A class as typed.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ClassName {
+pub struct ClassName {
     /// The name in lowercase, with `*` as a wildcard; or a number after `#`.
     pattern: String,
     /// The classes that match the pattern; empty before the lookup.
@@ -58,18 +58,18 @@ pub(crate) struct ClassName {
 }
 
 impl ClassName {
-    pub(crate) fn new(pattern: &str) -> Self {
+    pub fn new(pattern: &str) -> Self {
         Self { pattern: pattern.to_lowercase(), is_meant: ByClass::new(false) }
     }
 
     /// Finds only this class: by its name, or by its number if other classes match the name.
-    pub(crate) fn exact(labels: &LabelSet, class: u32) -> Self {
+    pub fn exact(labels: &LabelSet, class: u32) -> Self {
         let others = labels.iter().filter(|(id, _)| *id != class).map(|(_, name)| name);
         Self::unambiguous(&labels.name(class), others, class)
     }
 
     /// As [`Self::exact`], for the ground-truth class at this index.
-    pub(crate) fn exact_truth(truth: &[OutcomeClass], index: u32) -> Option<Self> {
+    pub fn exact_truth(truth: &[OutcomeClass], index: u32) -> Option<Self> {
         let class = truth.get(index as usize)?;
         let others = truth.iter().enumerate().filter(|(at, _)| *at != index as usize).map(|(_, other)| &*other.name);
         Some(Self::unambiguous(&class.name, others, class.number))
@@ -100,7 +100,7 @@ impl ClassName {
     }
 
     /// The indices of the matching ground-truth classes.
-    pub(crate) fn places(&self, truth: &[OutcomeClass]) -> Vec<u32> {
+    pub fn places(&self, truth: &[OutcomeClass]) -> Vec<u32> {
         let number = self.number();
         let is_meant = |class: &OutcomeClass| match number {
             Some(number) => class.number == number,
@@ -110,7 +110,7 @@ impl ClassName {
     }
 
     /// The ids of the matching classes.
-    pub(crate) fn ids(&self, labels: &LabelSet) -> Vec<u32> {
+    pub fn ids(&self, labels: &LabelSet) -> Vec<u32> {
         if let Some(number) = self.number() {
             return u32::try_from(number).into_iter().collect();
         }
@@ -186,11 +186,11 @@ impl BoxTerm {
     }
 
     /// Whether it finds nothing without ground truth.
-    pub(crate) fn needs_truth(&self) -> bool {
+    pub fn needs_truth(&self) -> bool {
         self.truth.is_some() || self.outcome.is_some() || self.iou.is_some()
     }
 
-    pub(crate) fn prepare(&mut self, labels: &LabelSet, truth: &[OutcomeClass]) {
+    pub fn prepare(&mut self, labels: &LabelSet, truth: &[OutcomeClass]) {
         if let Some(class) = &mut self.class {
             class.prepare(class.ids(labels));
         }
@@ -199,7 +199,7 @@ impl BoxTerm {
         }
     }
 
-    pub(crate) fn warnings(&self, task: ModelTask, labels: &LabelSet, truth: &[OutcomeClass]) -> Option<String> {
+    pub fn warnings(&self, task: ModelTask, labels: &LabelSet, truth: &[OutcomeClass]) -> Option<String> {
         if let Some(class) = &self.class {
             if self.boxes.is_some() && task == ModelTask::Classification {
                 return Some("This model predicts classes, not boxes; remove “boxes”".to_owned());
@@ -214,7 +214,7 @@ impl BoxTerm {
         class.places(truth).is_empty().then(|| class.warning("The ground truth", "truth", &names))
     }
 
-    pub(crate) fn passes(&self, image: &Candidate<'_>) -> bool {
+    pub fn passes(&self, image: &Candidate<'_>) -> bool {
         if self.needs_truth() {
             return image.outcomes.is_some_and(|shown| self.passes_outcomes(shown));
         }
@@ -245,7 +245,7 @@ impl BoxTerm {
     }
 
     /// The visible boxes that match.
-    pub(crate) fn boxes_of<'a>(&'a self, shown: ShownOutcomes<'a>) -> impl Iterator<Item = ShownBox> + 'a {
+    pub fn boxes_of<'a>(&'a self, shown: ShownOutcomes<'a>) -> impl Iterator<Item = ShownBox> + 'a {
         let are_meant = !matches!(self.outcome, Some(OutcomeWord::NotFound | OutcomeWord::Missed));
         let boxes = are_meant.then(|| shown.boxes()).into_iter().flatten();
         boxes.filter(move |found| self.means_box(shown, found))
@@ -269,7 +269,7 @@ impl BoxTerm {
     }
 
     /// The matching objects that no visible box detects.
-    pub(crate) fn objects_of<'a>(&'a self, shown: ShownOutcomes<'a>) -> impl Iterator<Item = MissedObject> + 'a {
+    pub fn objects_of<'a>(&'a self, shown: ShownOutcomes<'a>) -> impl Iterator<Item = MissedObject> + 'a {
         let without_others = self.outcome == Some(OutcomeWord::Missed);
         // An undetected object has no score and no IoU.
         let are_meant = (without_others || self.outcome == Some(OutcomeWord::NotFound) || self.is_truth_alone())

@@ -10,21 +10,21 @@ use crate::review::candidate::Candidate;
 use crate::review::outcomes::OutcomeClass;
 
 #[derive(Debug)]
-pub(crate) struct Key {
+pub struct Key {
     /// The word to type, then alternative spellings.
-    pub(crate) words: &'static [&'static str],
+    pub words: &'static [&'static str],
     /// A valid use, for messages. While typing, its key and operator complete the word.
-    pub(crate) example: &'static str,
+    pub example: &'static str,
     /// The explanation next to the completion; a key without one is not suggested.
-    pub(crate) meaning: &'static str,
+    pub meaning: &'static str,
     /// Examples and what they find.
-    pub(crate) help: &'static [(&'static str, &'static str)],
-    pub(crate) takes: Takes,
+    pub help: &'static [(&'static str, &'static str)],
+    pub takes: Takes,
     test: fn(&Candidate<'_>, &Value) -> bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Takes {
+pub enum Takes {
     /// Text; without a value, whether there is any.
     OptionalText,
     OptionalVerdict,
@@ -47,20 +47,20 @@ pub(crate) enum Takes {
 
 impl Takes {
     /// Whether it is a number from 0 to 1.
-    pub(crate) fn is_share(self) -> bool {
+    pub fn is_share(self) -> bool {
         matches!(self, Self::Score | Self::Iou)
     }
 }
 
 /// A condition on an image.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Term {
-    pub(crate) key: &'static Key,
-    pub(crate) value: Value,
+pub struct Term {
+    pub key: &'static Key,
+    pub value: Value,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
+pub enum Value {
     /// The key without a value.
     Any,
     /// Lowercase text.
@@ -74,7 +74,7 @@ pub(crate) enum Value {
 
 /// In the order of the help. The first key applies to words without a key, the second to all conditions on boxes.
 #[rustfmt::skip]
-pub(crate) static KEYS: [Key; 21] = [
+pub(super) static KEYS: [Key; 21] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, ignoring case"),
         ("\"two words\"", "Both words, including the space, in the name"),
@@ -152,26 +152,26 @@ pub(crate) static KEYS: [Key; 21] = [
 ];
 
 impl Key {
-    pub(crate) fn find(word: &str) -> Option<&'static Self> {
+    pub fn find(word: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.words.iter().any(|known| known.eq_ignore_ascii_case(word)))
     }
 
-    pub(crate) fn word(&self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         self.words[0]
     }
 
     /// The key with its operator, as in the example.
-    pub(crate) fn completion(&self) -> &'static str {
+    pub fn completion(&self) -> &'static str {
         let end = self.example.find([':', '<', '>']);
         end.map_or(self.example, |end| &self.example[..=end])
     }
 
-    pub(crate) fn takes_number(&self) -> bool {
+    pub fn takes_number(&self) -> bool {
         matches!(self.takes, Takes::Score | Takes::Iou | Takes::OptionalCount)
     }
 
     /// The meaning of the key without a value; `None` if it requires one.
-    pub(crate) fn alone(&'static self) -> Option<Term> {
+    pub fn alone(&'static self) -> Option<Term> {
         let value = match self.takes {
             Takes::OptionalText | Takes::OptionalVerdict | Takes::Nothing => Value::Any,
             Takes::OptionalCount => Value::Number(Span { low: 1.0, ..Span::ANY }),
@@ -195,17 +195,17 @@ impl PartialEq for Key {
 }
 
 impl Term {
-    pub(crate) fn name(part: &str) -> Self {
+    pub fn name(part: &str) -> Self {
         let value = Value::Text(part.to_lowercase());
         Self { key: &KEYS[0], value }
     }
 
-    pub(crate) fn from_boxes(boxes: BoxTerm) -> Self {
+    pub fn from_boxes(boxes: BoxTerm) -> Self {
         Self { key: &KEYS[1], value: Value::Boxes(boxes) }
     }
 
     /// Looks up the classes and the change named by the value.
-    pub(crate) fn prepare(&mut self, labels: &LabelSet, truth: &[OutcomeClass], changes: &ClassChanges) {
+    pub fn prepare(&mut self, labels: &LabelSet, truth: &[OutcomeClass], changes: &ClassChanges) {
         match &mut self.value {
             Value::Boxes(boxes) => boxes.prepare(labels, truth),
             Value::Change(change, ids) => *ids = changes.get(change).cloned().unwrap_or_default(),
@@ -213,7 +213,7 @@ impl Term {
         }
     }
 
-    pub(crate) fn passes(&self, image: &Candidate<'_>) -> bool {
+    pub fn passes(&self, image: &Candidate<'_>) -> bool {
         (self.key.test)(image, &self.value)
     }
 }

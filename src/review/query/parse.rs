@@ -12,7 +12,7 @@ use crate::review::outcomes::OutcomeKind;
 /// Maximum nesting of `(` and `!`: every function that walks a query recurses as deep.
 const MAX_DEPTH: usize = 64;
 
-pub(crate) fn parse(text: &str) -> Result<Query, QueryError> {
+pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
     let most = Query::MAX_LETTERS;
     if let Some((end, _)) = text.char_indices().nth(most) {
         let message = format!("This search is too long ({} characters at most)", grouped(most));
@@ -302,7 +302,7 @@ impl Parser<'_> {
 }
 
 /// Whether the first word is the operator “or”.
-pub(crate) fn starts_with_or(text: &str) -> bool {
+pub(super) fn starts_with_or(text: &str) -> bool {
     let ends = |letter: char| letter.is_whitespace() || "()!\"".contains(letter);
     text.split_at_checked(2)
         .is_some_and(|(word, rest)| word.eq_ignore_ascii_case("or") && rest.chars().next().is_none_or(ends))
@@ -310,7 +310,7 @@ pub(crate) fn starts_with_or(text: &str) -> bool {
 
 /// The text up to the closing quote, and where it ends; `None` if it is never closed. `text` starts after the opening
 /// quote. `\"` is a quote and `\\` a backslash; before anything else, a backslash stands for itself.
-pub(crate) fn unquoted(text: &str) -> (String, Option<usize>) {
+pub(super) fn unquoted(text: &str) -> (String, Option<usize>) {
     let mut inside = String::new();
     let mut letters = text.char_indices();
     while let Some((at, letter)) = letters.next() {
@@ -367,7 +367,7 @@ fn join_box_terms(mut nodes: Vec<Node>) -> Vec<Node> {
     nodes
 }
 
-pub(crate) fn one_or(mut nodes: Vec<Node>, many: impl Fn(Vec<Node>) -> Node) -> Node {
+pub(super) fn one_or(mut nodes: Vec<Node>, many: impl Fn(Vec<Node>) -> Node) -> Node {
     match (nodes.pop(), nodes.is_empty()) {
         (Some(only), true) => only,
         (last, _) => {
@@ -378,7 +378,7 @@ pub(crate) fn one_or(mut nodes: Vec<Node>, many: impl Fn(Vec<Node>) -> Node) -> 
 }
 
 /// The kinds of errors as typed.
-pub(crate) const ERRORS: [(&str, OutcomeWord); 7] = [
+pub(super) const ERRORS: [(&str, OutcomeWord); 7] = [
     ("class", OutcomeWord::Error(OutcomeKind::Class)),
     ("location", OutcomeWord::Error(OutcomeKind::Location)),
     ("both", OutcomeWord::Error(OutcomeKind::Both)),

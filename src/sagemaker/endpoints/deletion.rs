@@ -71,7 +71,7 @@ impl Deletion {
 
     /// Deletes only what the record lists: other resources with these names are not ours. `status` is that of the
     /// endpoint, if it exists.
-    pub(crate) fn plan_from_record(aws: &Aws, record: &EndpointRecord, status: Option<EndpointStatus>) -> Self {
+    pub fn plan_from_record(aws: &Aws, record: &EndpointRecord, status: Option<EndpointStatus>) -> Self {
         let config = &record.config;
         Self {
             sagemaker: aws.sagemaker(&record.sagemaker),

@@ -70,11 +70,11 @@ impl From<Cancelled> for JobError {
 }
 
 impl JobError {
-    pub(crate) fn local(what: &'static str, path: impl Into<PathBuf>, why: impl std::fmt::Display) -> Self {
+    pub fn local(what: &'static str, path: impl Into<PathBuf>, why: impl std::fmt::Display) -> Self {
         Self::Local { what, why: why.to_string(), path: path.into() }
     }
 
-    pub(crate) fn from_source(what: &'static str, path: impl Into<PathBuf>, error: &SourceError) -> Self {
+    pub fn from_source(what: &'static str, path: impl Into<PathBuf>, error: &SourceError) -> Self {
         match error {
             SourceError::Cancelled => Self::Cancelled,
             error => Self::local(what, path, error),

@@ -12,24 +12,24 @@ use crate::tasks::TaskControl;
 const MAX_MANIFEST_BYTES: u64 = 512 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Inputs {
+pub(super) struct Inputs {
     /// The prefix, or the folder of the manifest.
-    pub(crate) place: S3Address,
+    pub place: S3Address,
     /// The objects by key, in byte order.
-    pub(crate) objects: Vec<InputObject>,
+    pub objects: Vec<InputObject>,
     /// Keys of folder markers, which are not images. Jobs may or may not write outputs for them, so these are neither
     /// missing nor unexpected.
-    pub(crate) markers: Vec<String>,
+    pub markers: Vec<String>,
     /// Keys in the manifest that do not exist.
-    pub(crate) missing: KeySample,
+    pub missing: KeySample,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct InputObject {
-    pub(crate) key: String,
-    pub(crate) size_bytes: u64,
+pub(super) struct InputObject {
+    pub key: String,
+    pub size_bytes: u64,
     /// The modification time in milliseconds since 1970-01-01 UTC, if S3 reports it.
-    pub(crate) modified_ms: Option<i64>,
+    pub modified_ms: Option<i64>,
 }
 
 impl From<ObjectInfo> for InputObject {
@@ -44,15 +44,15 @@ impl From<ObjectInfo> for InputObject {
 
 /// The outputs of a job so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Outputs {
+pub(super) struct Outputs {
     /// Full keys, in byte order.
-    pub(crate) keys: Vec<String>,
+    pub keys: Vec<String>,
     /// The modification time of each, in milliseconds since 1970-01-01 UTC, if S3 reports it.
-    pub(crate) written_ms: Vec<Option<i64>>,
+    pub written_ms: Vec<Option<i64>>,
 }
 
 impl Inputs {
-    pub(crate) fn none_of(place: &S3Address) -> Self {
+    pub(super) fn none_of(place: &S3Address) -> Self {
         Self { place: place.clone(), objects: Vec::new(), markers: Vec::new(), missing: KeySample::default() }
     }
 
@@ -65,7 +65,7 @@ impl Inputs {
     }
 
     /// Lists what a job reads.
-    pub(crate) fn list(s3: &S3, objects: &InputObjects, control: &TaskControl) -> Result<Self, JobError> {
+    pub(super) fn list(s3: &S3, objects: &InputObjects, control: &TaskControl) -> Result<Self, JobError> {
         match objects {
             InputObjects::Prefix(address) => {
                 let mut inputs = Self::none_of(address);
@@ -77,7 +77,7 @@ impl Inputs {
     }
 
     /// Finds the objects of a manifest.
-    pub(crate) fn from_manifest(s3: &S3, manifest: &ManifestPlan, control: &TaskControl) -> Result<Self, JobError> {
+    pub(super) fn from_manifest(s3: &S3, manifest: &ManifestPlan, control: &TaskControl) -> Result<Self, JobError> {
         let folder = &manifest.folder;
         let key_of = |name: &String| format!("{}{name}", folder.prefix);
         let mut wanted: Vec<String> = manifest.names.iter().map(key_of).collect();
@@ -99,24 +99,24 @@ impl Inputs {
     }
 
     /// The rule from their keys to those of outputs, derived from existing outputs.
-    pub(crate) fn output_keys(&self, output: &S3Address, outputs: &Outputs) -> OutputKeys {
+    pub(super) fn output_keys(&self, output: &S3Address, outputs: &Outputs) -> OutputKeys {
         let keys: Vec<&str> = self.objects.iter().map(|object| object.key.as_str()).collect();
         let written = outputs.keys.iter().map(String::as_str);
         OutputKeys::confirmed(&self.place.prefix, &keys, output, written)
     }
 
     /// Whether an object is an input.
-    pub(crate) fn contains(&self, key: &str) -> bool {
+    pub(super) fn contains(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
 
     /// The size of an object; 0 if it is not an input.
-    pub(crate) fn size_of(&self, key: &str) -> u64 {
+    pub(super) fn size_of(&self, key: &str) -> u64 {
         self.find(key).map_or(0, |object| object.size_bytes)
     }
 
     /// The modification time of an object in milliseconds since 1970-01-01 UTC, if S3 reports it.
-    pub(crate) fn modified_ms(&self, key: &str) -> Option<i64> {
+    pub(super) fn modified_ms(&self, key: &str) -> Option<i64> {
         self.find(key)?.modified_ms
     }
 
@@ -127,12 +127,12 @@ impl Inputs {
 }
 
 impl Outputs {
-    pub(crate) fn contains(&self, key: &str) -> bool {
+    pub(super) fn contains(&self, key: &str) -> bool {
         self.keys.binary_search_by(|known| known.as_str().cmp(key)).is_ok()
     }
 
     /// Lists what a job has written, skipping keys without the suffix of outputs.
-    pub(crate) fn list(s3: &S3, folder: &S3Address, control: &TaskControl) -> Result<Self, JobError> {
+    pub(super) fn list(s3: &S3, folder: &S3Address, control: &TaskControl) -> Result<Self, JobError> {
         let mut outputs = Self::default();
         each_object(s3, &folder.as_folder(), control, |object| {
             if !object.key.ends_with(super::OUT) {
@@ -147,7 +147,7 @@ impl Outputs {
 }
 
 /// The manifest that a job reads.
-pub(crate) fn manifest_at(s3: &S3, address: &S3Address, control: &TaskControl) -> Result<ManifestPlan, JobError> {
+pub(super) fn manifest_at(s3: &S3, address: &S3Address, control: &TaskControl) -> Result<ManifestPlan, JobError> {
     let object = s3.object(&address.bucket, &address.prefix, Some(control))?;
     if object.size_bytes > MAX_MANIFEST_BYTES {
         return Err(JobError::Manifest(format!(
@@ -160,7 +160,7 @@ pub(crate) fn manifest_at(s3: &S3, address: &S3Address, control: &TaskControl) -
 }
 
 /// All objects whose keys begin with the prefix, in byte order.
-pub(crate) fn each_object(
+pub(super) fn each_object(
     s3: &S3,
     address: &S3Address,
     control: &TaskControl,

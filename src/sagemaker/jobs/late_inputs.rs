@@ -6,7 +6,7 @@ use crate::sagemaker::spec::transform::{InputObjects, JobRecord, KeySample, Tran
 
 /// When a job listed its input, and what is known about that listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct InputListed {
+pub(super) struct InputListed {
     /// Milliseconds since 1970-01-01 UTC. `None` for a manifest: what it lists belongs to the job, whenever it was
     /// written.
     at_ms: Option<i64>,
@@ -15,7 +15,7 @@ pub(crate) struct InputListed {
 }
 
 impl InputListed {
-    pub(crate) fn by(job: &TransformJob, record: Option<&JobRecord>) -> Self {
+    pub(super) fn by(job: &TransformJob, record: Option<&JobRecord>) -> Self {
         let is_prefix = matches!(job.spec.input.objects, InputObjects::Prefix(_));
         let count = record.and_then(|record| record.input_objects);
         Self { at_ms: is_prefix.then_some(job.created_ms), count: count.and_then(|count| usize::try_from(count).ok()) }
@@ -26,7 +26,7 @@ impl InputListed {
     ///
     /// An object that was overwritten looks the same; if the number of objects is unchanged since the start, all of
     /// them were overwritten and none is late.
-    pub(crate) fn late_inputs<'i>(&self, inputs: &'i Inputs, is_known: impl Fn(&str) -> bool) -> LateInputs<'i> {
+    pub(super) fn late_inputs<'i>(&self, inputs: &'i Inputs, is_known: impl Fn(&str) -> bool) -> LateInputs<'i> {
         let Some(at_ms) = self.at_ms else {
             return LateInputs::default();
         };
@@ -42,19 +42,19 @@ impl InputListed {
 
 /// The objects by key, in byte order.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct LateInputs<'i>(Vec<&'i str>);
+pub(super) struct LateInputs<'i>(Vec<&'i str>);
 
 impl LateInputs<'_> {
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(crate) fn contains(&self, key: &str) -> bool {
+    pub(super) fn contains(&self, key: &str) -> bool {
         self.0.binary_search(&key).is_ok()
     }
 
     /// A note for the user; `None` if there are none.
-    pub(crate) fn note(&self) -> Option<String> {
+    pub(super) fn note(&self) -> Option<String> {
         let mut sample = KeySample::default();
         self.0.iter().for_each(|key| sample.add(key));
         let (objects, are) = match sample.count {

@@ -65,7 +65,7 @@ pub fn manifest_of<'u>(
 }
 
 /// The manifest as the content of an object, one entry per line.
-pub(crate) fn write_manifest(plan: &ManifestPlan) -> Vec<u8> {
+pub(super) fn write_manifest(plan: &ManifestPlan) -> Vec<u8> {
     let prefix = Entry::Prefix { prefix: plan.folder.to_string() };
     let names = plan.names.iter().map(|name| Entry::Name(name.into()));
     let mut content = Vec::new();
@@ -78,7 +78,7 @@ pub(crate) fn write_manifest(plan: &ManifestPlan) -> Vec<u8> {
 }
 
 /// Parses a manifest. `address` is only named in errors.
-pub(crate) fn read_manifest(content: &[u8], address: &S3Address) -> Result<ManifestPlan, JobError> {
+pub(super) fn read_manifest(content: &[u8], address: &S3Address) -> Result<ManifestPlan, JobError> {
     let wrong = |why: String| {
         JobError::Manifest(format!(
             "Invalid manifest: {why}; it must be a JSON list, [{{\"prefix\": \"s3://bucket/folder/\"}}, \"a.jpg\", \

@@ -29,7 +29,7 @@ pub use named_from::NamedFrom;
 pub use new_model::{NewArchive, NewModel};
 pub use outcome::{Account, outcome};
 pub use output_keys::{OUT, OutputKeys, folders_around};
-pub(crate) use preflight::check_only_model;
+pub use preflight::check_only_model;
 pub use preflight::{Checked, ModelPlan, has_input, preflight};
 pub use prices::{add_price, change_price, read_prices};
 pub use records::JobRecords;

@@ -92,7 +92,7 @@ impl NewArchive {
 ///
 /// # Errors
 /// The task was canceled.
-pub(crate) fn content_in_s3(
+pub(super) fn content_in_s3(
     s3: &S3,
     address: &S3Address,
     control: &TaskControl,

@@ -35,7 +35,7 @@ impl Record for JobRecord {
 
 impl JobRecords {
     /// The newest record of a completed job with a known speed, for the same model on the same instance type.
-    pub(crate) fn with_speed_of(&self, plan: &TransformPlan) -> Option<JobRecord> {
+    pub fn with_speed_of(&self, plan: &TransformPlan) -> Option<JobRecord> {
         let archive = match &plan.model {
             ModelSource::New { spec, .. } => Some(&spec.archive),
             ModelSource::Existing => None,

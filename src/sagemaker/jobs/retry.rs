@@ -188,7 +188,7 @@ impl Retry<'_> {
 }
 
 /// The model that a retry can use.
-pub(crate) enum RetryModel {
+pub(super) enum RetryModel {
     InSageMaker,
     /// It was deleted, but can be created again from the record, except for the values of its environment variables.
     InRecord(ModelSpec),
@@ -216,7 +216,7 @@ fn lacking_variables(model: &ModelSpec, given: &BTreeMap<String, String>, job: &
 
 impl RetryModel {
     /// Why a retry is not possible, or not without further values.
-    pub(crate) fn obstacle(self, job: &str) -> Option<String> {
+    pub(super) fn obstacle(self, job: &str) -> Option<String> {
         match self {
             Self::InSageMaker => None,
             Self::InRecord(model) => lacking_variables(&model, &BTreeMap::new(), job),
@@ -224,7 +224,7 @@ impl RetryModel {
         }
     }
 
-    pub(crate) fn find(
+    pub(super) fn find(
         aws: &Aws,
         (sagemaker, s3): (&SageMakerAccess, &S3Access),
         spec: &TransformSpec,

@@ -5,10 +5,10 @@ use super::recognize::{JOINED, SUM_SLACK};
 use crate::annotations::rows::{Quotes, split_field};
 
 /// The key of the input's columns next to the response. No line of JSON has it.
-pub(crate) const COLUMNS: &str = "columns of the input";
+pub(super) const COLUMNS: &str = "columns of the input";
 
 /// Whether the lines of a file, or of its output, are CSV.
-pub(crate) fn is_csv(key: &str) -> bool {
+pub(super) fn is_csv(key: &str) -> bool {
     let name = key.strip_suffix(super::OUT).unwrap_or(key);
     name.to_ascii_lowercase().ends_with(".csv")
 }
@@ -18,7 +18,7 @@ pub(crate) fn is_csv(key: &str) -> bool {
 ///
 /// # Errors
 /// The line is not valid CSV.
-pub(crate) fn read_csv_line(line: &[u8]) -> Result<Json, String> {
+pub(super) fn read_csv_line(line: &[u8]) -> Result<Json, String> {
     let line = std::str::from_utf8(line).map_err(|_| "the line is not UTF-8 text".to_owned())?;
     let line = line.trim_end_matches('\r');
     let mut columns: Vec<Json> = Vec::new();

@@ -16,7 +16,7 @@ const LINKS: Links = Links::Skip;
 /// A folder of outputs. Clones share its state.
 #[derive(Clone)]
 pub struct OutputFolder {
-    pub(crate) files: Files,
+    pub files: Files,
     /// Why the folder became unreadable.
     outage: Arc<OnceLock<String>>,
 }
@@ -34,12 +34,12 @@ impl OutputFolder {
     }
 
     /// The prefix of its keys; empty for a local folder.
-    pub(crate) fn address(&self) -> S3Address {
+    pub fn address(&self) -> S3Address {
         self.files.address().cloned().unwrap_or_default()
     }
 
     /// Another folder with the same access; `None` if local.
-    pub(crate) fn at_address(&self, address: &S3Address) -> Option<Self> {
+    pub fn at_address(&self, address: &S3Address) -> Option<Self> {
         let files = self.files.at_address(address.as_folder())?;
         Some(Self { files, outage: Arc::clone(&self.outage) })
     }
@@ -48,7 +48,7 @@ impl OutputFolder {
     ///
     /// # Errors
     /// It could not be checked whether the file exists.
-    pub(crate) fn find(&self, name: &str, control: &TaskControl) -> Result<Option<FileEntry>, String> {
+    pub fn find(&self, name: &str, control: &TaskControl) -> Result<Option<FileEntry>, String> {
         self.files.find(name, LINKS, control).map_err(|error| error.to_string())
     }
 
@@ -66,7 +66,7 @@ impl OutputFolder {
     ///
     /// # Errors
     /// It cannot be read, differs from the listed one, or is implausibly long.
-    pub(crate) fn read(&self, file: &FileEntry, control: &TaskControl) -> Result<Vec<u8>, String> {
+    pub fn read(&self, file: &FileEntry, control: &TaskControl) -> Result<Vec<u8>, String> {
         if file.size_bytes > MAX_RESPONSE_BYTES {
             return Err(too_long(file.size_bytes));
         }
@@ -74,12 +74,7 @@ impl OutputFolder {
     }
 
     /// A range of a file; shorter at its end.
-    pub(crate) fn read_range(
-        &self,
-        file: &FileEntry,
-        range: Range<u64>,
-        control: &TaskControl,
-    ) -> Result<Vec<u8>, String> {
+    pub fn read_range(&self, file: &FileEntry, range: Range<u64>, control: &TaskControl) -> Result<Vec<u8>, String> {
         self.files.read_range(file, range, control).map_err(|error| {
             let is_of_all = concerns_all(&error).unwrap_or_else(|| {
                 // It is unclear, and a listing worked before.
@@ -94,7 +89,7 @@ impl OutputFolder {
     }
 
     /// Why the folder became unreadable.
-    pub(crate) fn outage(&self) -> Option<&str> {
+    pub fn outage(&self) -> Option<&str> {
         self.outage.get().map(String::as_str)
     }
 }

@@ -12,24 +12,24 @@ const LOOKED_AT: usize = 1000;
 
 /// The outputs to read, and the images without one.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Joined {
+pub struct Joined {
     /// The outputs in the order of their images.
-    pub(crate) works: Vec<Work>,
+    pub works: Vec<Work>,
     /// Indices of the images without an output.
-    pub(crate) without_output: Vec<usize>,
+    pub without_output: Vec<usize>,
     /// The reasons by image index, if the job was queried.
-    pub(crate) reasons: BTreeMap<usize, String>,
+    pub reasons: BTreeMap<usize, String>,
     /// Indices of images that the job never received.
-    pub(crate) not_sent: Vec<usize>,
+    pub not_sent: Vec<usize>,
     /// Outputs for none of the images, by index.
-    pub(crate) strays: Vec<usize>,
+    pub strays: Vec<usize>,
     /// Outputs for inputs of the job that are not among the images.
-    pub(crate) unlisted: Vec<usize>,
+    pub unlisted: Vec<usize>,
 }
 
 /// An output (by index) and its images (by index in the listing).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Work {
+pub enum Work {
     One {
         output: usize,
         place: usize,
@@ -47,19 +47,19 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    pub(crate) fn output(&self) -> usize {
+    pub fn output(&self) -> usize {
         match self {
             Self::One { output, .. } | Self::Records { output, .. } | Self::Named { output } => *output,
         }
     }
 
     /// Its images by response, as indices into the listing; none if only its lines name them.
-    pub(crate) fn places(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn places(&self) -> impl Iterator<Item = usize> + '_ {
         self.places_from(0)
     }
 
     /// The images of the response with this number and of later ones.
-    pub(crate) fn places_from(&self, number: u64) -> impl Iterator<Item = usize> + '_ {
+    pub fn places_from(&self, number: u64) -> impl Iterator<Item = usize> + '_ {
         let (one, records) = match self {
             Self::One { place, .. } => ((number == 0).then_some(*place), None),
             Self::Records { places, .. } => (None, Some(places.range(number..).map(|(_, place)| *place))),
@@ -69,7 +69,7 @@ impl Work {
     }
 
     /// The image of the response with this number.
-    pub(crate) fn place(&self, number: u64) -> Option<usize> {
+    pub fn place(&self, number: u64) -> Option<usize> {
         match self {
             Self::One { place, .. } => (number == 0).then_some(*place),
             Self::Records { places, .. } => places.get(&number).copied(),
@@ -92,24 +92,24 @@ impl Work {
 }
 
 /// The images to match with outputs.
-pub(crate) struct Images<'s> {
-    pub(crate) samples: &'s [Sample],
+pub(super) struct Images<'s> {
+    pub samples: &'s [Sample],
     /// The folder or prefix that their names are relative to.
-    pub(crate) root: &'s str,
+    pub root: &'s str,
 }
 
 /// A folder of outputs, and what is known about them.
-pub(crate) struct Written<'w> {
-    pub(crate) outputs: &'w [FileEntry],
+pub(super) struct Written<'w> {
+    pub outputs: &'w [FileEntry],
     /// The index of the first one.
-    pub(crate) first: usize,
-    pub(crate) named_from: Option<&'w NamedFrom>,
-    pub(crate) sent: Option<&'w Sent>,
-    pub(crate) folder: &'w S3Address,
+    pub first: usize,
+    pub named_from: Option<&'w NamedFrom>,
+    pub sent: Option<&'w Sent>,
+    pub folder: &'w S3Address,
 }
 
 /// Joins the outputs of one folder.
-pub(crate) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
+pub(super) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
     let &Written { outputs, first, named_from, .. } = written;
     let samples = images.samples;
     let keys: Vec<String> = samples.iter().map(|sample| key_of(sample.uri.file())).collect();
@@ -270,7 +270,7 @@ impl Joined {
 
     /// Adds the outputs of a later job for the same images. They take precedence, because the later job was started for
     /// missing outputs.
-    pub(crate) fn then(mut self, later: Self) -> Self {
+    pub fn then(mut self, later: Self) -> Self {
         let predicted: HashSet<usize> = later.works.iter().flat_map(Work::places).collect();
         let earlier = std::mem::take(&mut self.works)
             .into_iter()
@@ -290,7 +290,7 @@ impl Joined {
 
     /// Adds the outputs of another job for images that have no output yet. Its lists are skipped: they may be for other
     /// images.
-    pub(crate) fn filled_by(self, other: Self) -> Self {
+    pub fn filled_by(self, other: Self) -> Self {
         let gaps: HashSet<usize> = self.without_output.iter().copied().collect();
         let works = other.works.into_iter().filter(|work| !matches!(work, Work::Named { .. }));
         let works = works.filter_map(|work| work.only(|place| gaps.contains(&place)));
@@ -300,7 +300,7 @@ impl Joined {
 }
 
 /// An S3 key or a path in the form that outputs share: with `/`, starting at the first folder.
-pub(crate) fn key_of(uri: &str) -> String {
+pub(super) fn key_of(uri: &str) -> String {
     if let Some((_, key)) = uri.strip_prefix("s3://").and_then(|rest| rest.split_once('/')) {
         return key.to_owned();
     }
@@ -310,7 +310,7 @@ pub(crate) fn key_of(uri: &str) -> String {
 }
 
 /// Whether the input of this output was a list of images or of their contents.
-pub(crate) fn is_list(key: &str) -> bool {
+pub(super) fn is_list(key: &str) -> bool {
     let input = key.strip_suffix(OUT).unwrap_or(key).to_ascii_lowercase();
     [".jsonl", ".json", ".jsonlines", ".ndjson", ".manifest", ".csv", ".txt"].iter().any(|end| input.ends_with(end))
 }

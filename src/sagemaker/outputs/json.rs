@@ -14,7 +14,7 @@ use crate::sagemaker::spec::output_mapping::{JsonPointer, JsonStep};
 pub const MAX_RESPONSE_BYTES: u64 = 32 << 20;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Json {
+pub enum Json {
     Null,
     Bool(bool),
     Number(f64),
@@ -28,7 +28,7 @@ pub(crate) enum Json {
 
 /// A value without inner lists, other than a list of only numbers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Leaf<'j> {
+pub enum Leaf<'j> {
     Number(f64),
     Numbers(&'j [f64]),
     Text(&'j str),
@@ -39,7 +39,7 @@ pub(crate) enum Leaf<'j> {
 impl Json {
     /// # Errors
     /// What is wrong with it, for the user.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() as u64 > MAX_RESPONSE_BYTES {
             return Err(too_long(bytes.len() as u64));
         }
@@ -49,7 +49,7 @@ impl Json {
         serde_json::from_slice(bytes).map_err(|error| explain(&error, bytes))
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
+    pub fn get(&self, key: &str) -> Option<&Self> {
         let Self::Object(fields) = self else {
             return None;
         };
@@ -57,14 +57,14 @@ impl Json {
         found.map(|(_, value)| value)
     }
 
-    pub(crate) fn text(&self) -> Option<&str> {
+    pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(crate) fn number(&self) -> Option<f64> {
+    pub fn number(&self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(*number),
             _ => None,
@@ -72,7 +72,7 @@ impl Json {
     }
 
     /// The length of a list; `None` for other values.
-    pub(crate) fn list_len(&self) -> Option<usize> {
+    pub fn list_len(&self) -> Option<usize> {
         match self {
             Self::Numbers(numbers) => Some(numbers.len()),
             Self::List(list) => Some(list.len()),
@@ -81,7 +81,7 @@ impl Json {
     }
 
     /// The kind of value, for errors.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "true or false",
@@ -97,7 +97,7 @@ impl Json {
     ///
     /// # Errors
     /// How far the pointer resolves, and what is found there.
-    pub(crate) fn at(&self, pointer: &JsonPointer) -> Result<Vec<Leaf<'_>>, String> {
+    pub fn at(&self, pointer: &JsonPointer) -> Result<Vec<Leaf<'_>>, String> {
         let mut found = Vec::new();
         self.follow(pointer.steps(), &mut found)
             .map_err(|reason| format!("the output has nothing at {pointer}: {reason}"))?;
@@ -134,7 +134,7 @@ impl Json {
     }
 
     /// Adds the value, or the values in a list of any depth.
-    pub(crate) fn add_leaves<'j>(&'j self, leaves: &mut Vec<Leaf<'j>>) {
+    pub fn add_leaves<'j>(&'j self, leaves: &mut Vec<Leaf<'j>>) {
         leaves.push(match self {
             Self::Number(number) => Leaf::Number(*number),
             Self::Numbers(numbers) => Leaf::Numbers(numbers),
@@ -160,7 +160,7 @@ impl Leaf<'_> {
 ///
 /// # Errors
 /// There is something other than numbers.
-pub(crate) fn numbers_in(leaves: &[Leaf<'_>]) -> Result<Vec<f64>, String> {
+pub(super) fn numbers_in(leaves: &[Leaf<'_>]) -> Result<Vec<f64>, String> {
     let mut numbers = Vec::new();
     for leaf in leaves {
         match leaf {
@@ -176,7 +176,7 @@ pub(crate) fn numbers_in(leaves: &[Leaf<'_>]) -> Result<Vec<f64>, String> {
 ///
 /// # Errors
 /// A row of another length, or something other than rows.
-pub(crate) fn rows_in(leaves: &[Leaf<'_>]) -> Result<Vec<[f64; 4]>, String> {
+pub(super) fn rows_in(leaves: &[Leaf<'_>]) -> Result<Vec<[f64; 4]>, String> {
     let mut rows = Vec::new();
     for leaf in leaves {
         match leaf {
@@ -200,7 +200,7 @@ fn index_in(len: usize, key: &str) -> Result<usize, String> {
 }
 
 /// The beginning of a text in an output, for a message: short and without line breaks.
-pub(crate) fn excerpt(text: &str) -> String {
+pub(super) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 120;
     let mut short: String =
         text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(LONGEST).collect();
@@ -210,7 +210,7 @@ pub(crate) fn excerpt(text: &str) -> String {
     short
 }
 
-pub(crate) fn too_long(bytes: u64) -> String {
+pub(super) fn too_long(bytes: u64) -> String {
     format!(
         "the output has {}, more than the limit of {} for one image",
         human_bytes(bytes),

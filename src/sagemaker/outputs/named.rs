@@ -17,12 +17,12 @@ use crate::domain::Sample;
 use crate::image::source::Source;
 
 /// The fields in which a line of a list can name its image; `source-ref` is that of SageMaker's own manifests.
-pub(crate) const IMAGE_FIELDS: [&str; 7] = ["source-ref", "uri", "image", "file_name", "file", "name", "key"];
+pub(super) const IMAGE_FIELDS: [&str; 7] = ["source-ref", "uri", "image", "file_name", "file", "name", "key"];
 /// The number of lines that are used to find the prefix of image names.
 const LOOKED_AT: usize = 1000;
 
 /// Images by their names in lists.
-pub(crate) struct Names<'s> {
+pub(super) struct Names<'s> {
     samples: &'s [Sample],
     by_uri: HashMap<&'s str, usize>,
     /// `None` if several images have this name.
@@ -31,7 +31,7 @@ pub(crate) struct Names<'s> {
 }
 
 impl<'s> Names<'s> {
-    pub(crate) fn new(samples: &'s [Sample]) -> Self {
+    pub(super) fn new(samples: &'s [Sample]) -> Self {
         let mut by_name: HashMap<&str, Option<usize>> = HashMap::new();
         for (place, sample) in samples.iter().enumerate() {
             by_name.entry(sample.name.as_str()).and_modify(|known| *known = None).or_insert(Some(place));
@@ -52,7 +52,7 @@ impl<'s> Names<'s> {
     ///
     /// # Errors
     /// The lines cannot be read.
-    pub(crate) fn base_of(&self, lines: ResponseFile<'_>) -> Result<Option<String>, String> {
+    pub(super) fn base_of(&self, lines: ResponseFile<'_>) -> Result<Option<String>, String> {
         let mut counts = HashMap::new();
         let mut lines = lines.responses();
         for _ in 0..LOOKED_AT {
@@ -83,7 +83,7 @@ impl<'s> Names<'s> {
     ///
     /// # Errors
     /// It names none of these images, or several.
-    pub(crate) fn named_by(&self, line: &Json, base: &str) -> Result<usize, String> {
+    pub(super) fn named_by(&self, line: &Json, base: &str) -> Result<usize, String> {
         let mut unknown = None;
         for text in texts(line) {
             let mut names = [Some(text), text.strip_prefix(base)].into_iter().flatten();
@@ -107,7 +107,7 @@ impl<'s> Names<'s> {
     ///
     /// # Errors
     /// The list cannot be read. Inner errors: why the line has no image.
-    pub(crate) fn of_list(
+    pub(super) fn of_list(
         &self,
         list: ResponseFile<'_>,
         source: &dyn Source,

@@ -28,9 +28,9 @@ pub struct Sent {
     /// The job has ended: what has no output now gets none.
     pub is_final: bool,
     /// Keys of the outputs that the job has not written, and why an image has none if no retry has written one either.
-    pub(crate) without_output: Vec<(String, String)>,
+    pub without_output: Vec<(String, String)>,
     /// Keys of outputs that match none of the job's inputs.
-    pub(crate) unexpected_outputs: BTreeSet<String>,
+    pub unexpected_outputs: BTreeSet<String>,
 }
 
 impl Sent {
@@ -79,7 +79,7 @@ impl OutputsPart {
     }
 
     /// Where the job's input lists may be: below its prefix, or with the images, whose folder or prefix is `root`.
-    pub(crate) fn places_of_lists(&self, root: &str) -> Vec<OutputFolder> {
+    pub fn places_of_lists(&self, root: &str) -> Vec<OutputFolder> {
         let mut addresses = Vec::new();
         if let Some(named_from) = &self.named_from {
             let place = named_from.place();

@@ -26,7 +26,7 @@ const LOOKED_AT: usize = 50;
 /// The part of an unrecognized output that is in the message.
 const RAW_BYTES: u64 = 400;
 /// The number of example names in a message.
-pub(crate) const EXAMPLES: usize = 3;
+pub(super) const EXAMPLES: usize = 3;
 
 #[derive(Debug, Clone, Default)]
 pub struct ReadingChoice {
@@ -40,7 +40,7 @@ pub struct ReadingChoice {
 impl ReadingChoice {
     /// The labels for reading `made` (“outputs”). `card`: the local model that the outputs name, whose labels are used
     /// if they agree with the first output.
-    pub(crate) fn label_source(
+    pub fn label_source(
         &self,
         shape: &OutputShape,
         card: Option<&(ModelCard, LabelSet)>,
@@ -75,9 +75,9 @@ pub struct FoundOutputs {
     /// The first part is the run's, the others are of retries.
     parts: Vec<FoundPart>,
     /// The outputs of all parts.
-    pub(crate) files: Vec<FileEntry>,
-    pub(crate) samples: Arc<[Sample]>,
-    pub(crate) joined: Joined,
+    pub files: Vec<FileEntry>,
+    pub samples: Arc<[Sample]>,
+    pub joined: Joined,
 }
 
 struct FoundPart {
@@ -174,7 +174,7 @@ impl FoundOutputs {
     }
 
     /// Why a folder became unreadable.
-    pub(crate) fn outage(&self) -> Option<&str> {
+    pub fn outage(&self) -> Option<&str> {
         self.parts.iter().find_map(|part| part.folder.outage())
     }
 
@@ -184,7 +184,7 @@ impl FoundOutputs {
     }
 
     /// The responses in an output.
-    pub(crate) fn responses<'f>(&'f self, work: &Work, control: &'f TaskControl) -> ResponseFile<'f> {
+    pub fn responses<'f>(&'f self, work: &Work, control: &'f TaskControl) -> ResponseFile<'f> {
         let format = match work {
             Work::One { .. } => ResponseFormat::One,
             Work::Records { .. } | Work::Named { .. } => ResponseFormat::Several,
@@ -197,7 +197,7 @@ impl FoundOutputs {
     ///
     /// # Errors
     /// The list does not exist or could not be read; the message states where it was expected, and what to do.
-    pub(crate) fn list_of(&self, output: usize, control: &TaskControl) -> Result<(&OutputFolder, FileEntry), String> {
+    pub fn list_of(&self, output: usize, control: &TaskControl) -> Result<(&OutputFolder, FileEntry), String> {
         let part = self.part_of(output);
         let key = self.files[output].key.as_str();
         let below = key.strip_prefix(&part.folder.address().prefix);
@@ -216,11 +216,11 @@ impl FoundOutputs {
     }
 
     /// The display name of an output.
-    pub(crate) fn name_of(&self, output: usize) -> String {
+    pub fn name_of(&self, output: usize) -> String {
         self.part_of(output).folder.files.name_of(&self.files[output])
     }
 
-    pub(crate) fn useful_reads(&self) -> usize {
+    pub fn useful_reads(&self) -> usize {
         let reads = self.parts.iter().map(|part| part.folder.files.useful_reads());
         reads.max().unwrap_or(1)
     }
@@ -283,7 +283,7 @@ impl FoundOutputs {
     }
 
     /// The image as a problem, if [`Self::missing_reason`] has a reason.
-    pub(crate) fn failure(&self, place: usize) -> Option<Problem> {
+    pub fn failure(&self, place: usize) -> Option<Problem> {
         let why = self.missing_reason(place)?;
         Some(Problem::new(self.samples[place].uri.clone(), why))
     }
@@ -296,7 +296,7 @@ impl FoundOutputs {
     }
 
     /// Whether the job has ended with an output for each list that it received.
-    pub(crate) fn all_lists_have_outputs(&self) -> bool {
+    pub fn all_lists_have_outputs(&self) -> bool {
         let first = self.parts.first();
         self.lists() > 0 && first.is_some_and(|part| part.is_final && !part.lacks_lists)
     }
@@ -474,7 +474,7 @@ fn lacks_lists(sent: &Sent) -> bool {
 }
 
 /// “3 images were not sent to the job”
-pub(crate) fn not_sent_text(images: usize) -> Option<String> {
+pub(super) fn not_sent_text(images: usize) -> Option<String> {
     match images {
         0 => None,
         1 => Some("1 image was not sent to the job".to_owned()),

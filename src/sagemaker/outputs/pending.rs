@@ -12,7 +12,7 @@ use crate::predict::SampleResult;
 const IN_MEMORY: usize = 20_000;
 
 /// Pending results by index in the listing.
-pub(crate) struct PendingResults {
+pub(super) struct PendingResults {
     in_memory: BTreeMap<usize, SampleResult>,
     most_in_memory: usize,
     /// `None` until needed.
@@ -26,7 +26,7 @@ pub(crate) struct PendingResults {
 type Written = Result<Prediction, (Option<SampleUri>, String)>;
 
 impl PendingResults {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with_room_for(IN_MEMORY)
     }
 
@@ -34,7 +34,7 @@ impl PendingResults {
         Self { in_memory: BTreeMap::new(), most_in_memory, file: None, in_file: BTreeMap::new(), file_len: 0 }
     }
 
-    pub(crate) fn insert(&mut self, place: usize, result: SampleResult) {
+    pub(super) fn insert(&mut self, place: usize, result: SampleResult) {
         let is_full = self.in_memory.len() >= self.most_in_memory;
         // A full disk costs memory, but no result.
         if !is_full || self.write(place, &result).is_err() {
@@ -43,7 +43,7 @@ impl PendingResults {
     }
 
     /// The result at this index; `None` if there is none.
-    pub(crate) fn remove(&mut self, place: usize) -> Option<SampleResult> {
+    pub(super) fn remove(&mut self, place: usize) -> Option<SampleResult> {
         let in_memory = self.in_memory.remove(&place);
         in_memory.or_else(|| {
             let (at, len) = self.in_file.remove(&place)?;
@@ -52,7 +52,7 @@ impl PendingResults {
     }
 
     /// The result that is closest to the beginning of the listing.
-    pub(crate) fn remove_first(&mut self) -> Option<(usize, SampleResult)> {
+    pub(super) fn remove_first(&mut self) -> Option<(usize, SampleResult)> {
         let in_memory = self.in_memory.keys().next();
         let in_file = self.in_file.keys().next();
         let place = *in_memory.into_iter().chain(in_file).min()?;

@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 16;
 const LISTS_OF_INPUTS: [&str; 3] = ["predictions", "outputs", "instances"];
 
 /// Every value that a mapping can use, in response order.
-pub(crate) fn places_of(response: &Json) -> Vec<JsonPlace> {
+pub(super) fn places_of(response: &Json) -> Vec<JsonPlace> {
     let mut places = Vec::new();
     walk(&[response], &Path::default(), &mut places);
     places

@@ -47,7 +47,7 @@ pub enum LabelSource {
 
 impl LabelSource {
     /// The built-in set that a mapping names; classes by number if it names none.
-    pub(crate) fn from_mapping(mapping: &OutputMapping) -> Self {
+    pub fn from_mapping(mapping: &OutputMapping) -> Self {
         let labels = mapping.labels.as_deref().and_then(built_in_labels);
         Self::Known(labels.unwrap_or_default())
     }
@@ -95,7 +95,7 @@ impl OutputReader {
         self.read_json(&Json::parse(output)?, image_size)
     }
 
-    pub(crate) fn read_json(&self, output: &Json, image_size: Option<[u32; 2]>) -> Result<Prediction, String> {
+    pub fn read_json(&self, output: &Json, image_size: Option<[u32; 2]>) -> Result<Prediction, String> {
         let output = response_within(output);
         match &self.shape {
             OutputShape::Spotcheck { model, task } => {
@@ -109,12 +109,12 @@ impl OutputReader {
 
     /// Reads a response for the properties that all others must share, and returns whether it could be read. With
     /// parallel reading, chance would otherwise choose the first one.
-    pub(crate) fn begin_with(&self, output: &Json) -> bool {
+    pub fn begin_with(&self, output: &Json) -> bool {
         self.read_json(output, Some([1, 1])).is_ok()
     }
 
     /// Whether these labels equal those in an output of our own container.
-    pub(crate) fn agrees_on_labels(&self, output: &Json) -> bool {
+    pub fn agrees_on_labels(&self, output: &Json) -> bool {
         let output = response_within(output);
         let agree = |list: &str, id: &str| match output.get(list) {
             Some(Json::List(entries)) => entries.iter().all(|entry| {
@@ -421,7 +421,7 @@ fn wrong_count(count: usize) -> String {
 }
 
 /// Our own container's reason for an image that it did not predict, directly or in a list of one.
-pub(crate) fn failure_in(response: &Json) -> Option<String> {
+pub(super) fn failure_in(response: &Json) -> Option<String> {
     let output = response_within(response);
     let is_failed = output.get("status").and_then(Json::text) == Some("failed");
     let reason = || excerpt(output.get("error").and_then(Json::text).unwrap_or("no reason reported"));

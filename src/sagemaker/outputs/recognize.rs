@@ -7,10 +7,10 @@ use crate::sagemaker::spec::output_mapping::{
 };
 
 /// The key of a response that SageMaker joins with its input.
-pub(crate) const JOINED: &str = "SageMakerOutput";
+pub(super) const JOINED: &str = "SageMakerOutput";
 
 /// The tolerance for the sum of probabilities: 8-bit models round to 1/255.
-pub(crate) const SUM_SLACK: f64 = 0.05;
+pub(super) const SUM_SLACK: f64 = 0.05;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutputShape {
@@ -77,7 +77,7 @@ impl OutputShape {
 
 impl Unrecognized {
     /// Quotes the beginning of the JSON.
-    pub(crate) fn unknown(output: &[u8]) -> Self {
+    pub fn unknown(output: &[u8]) -> Self {
         let text = String::from_utf8_lossy(&output[..output.len().min(400)]);
         Self::Unknown(excerpt(&text))
     }
@@ -100,7 +100,7 @@ impl Recognition {
         Self::from_json(&json, output)
     }
 
-    pub(crate) fn from_json(json: &Json, output: &[u8]) -> Result<Self, Unrecognized> {
+    pub fn from_json(json: &Json, output: &[u8]) -> Result<Self, Unrecognized> {
         let inner = response_within(json);
         // The reader checks their number.
         let first = own_predictions(inner).and_then(<[Json]>::first);
@@ -125,7 +125,7 @@ impl Recognition {
 
 /// The response for one image: next to its input if SageMaker joined both (`JoinSource: Input`), or inside the list
 /// that our own container returns for `instances`.
-pub(crate) fn response_within(output: &Json) -> &Json {
+pub(super) fn response_within(output: &Json) -> &Json {
     let output = output.get(JOINED).unwrap_or(output);
     match own_predictions(output) {
         Some([only]) => only,
@@ -134,7 +134,7 @@ pub(crate) fn response_within(output: &Json) -> &Json {
 }
 
 /// The format of our own container, which is that of `spotcheck predict`.
-pub(crate) fn own_predictions(output: &Json) -> Option<&[Json]> {
+pub(super) fn own_predictions(output: &Json) -> Option<&[Json]> {
     match output.get("predictions")? {
         Json::List(list) if list.iter().all(|each| each.get("status").is_some()) => Some(list),
         _ => None,

@@ -19,19 +19,19 @@ const WHOLE_BYTES: u64 = 8 << 20;
 const BLOCK_BYTES: u64 = 4 << 20;
 
 /// A response, or why it cannot be read.
-pub(crate) type OneResponse = Result<Json, String>;
+pub(super) type OneResponse = Result<Json, String>;
 
 /// A file of responses.
 #[derive(Clone, Copy)]
-pub(crate) struct ResponseFile<'f> {
-    pub(crate) folder: &'f OutputFolder,
-    pub(crate) file: &'f FileEntry,
-    pub(crate) control: &'f TaskControl,
-    pub(crate) format: ResponseFormat,
+pub struct ResponseFile<'f> {
+    pub folder: &'f OutputFolder,
+    pub file: &'f FileEntry,
+    pub control: &'f TaskControl,
+    pub format: ResponseFormat,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ResponseFormat {
+pub enum ResponseFormat {
     /// The whole file is the response for one image.
     One,
     /// Responses can be separated by line breaks, or concatenated if each begins like the first. One response can be
@@ -40,7 +40,7 @@ pub(crate) enum ResponseFormat {
 }
 
 /// The responses of a file in order, read as needed.
-pub(crate) struct Responses<'f> {
+pub struct Responses<'f> {
     of: ResponseFile<'f>,
     position: u64,
     /// The last line of the block before `position`.
@@ -50,13 +50,13 @@ pub(crate) struct Responses<'f> {
 }
 
 impl<'f> ResponseFile<'f> {
-    pub(crate) fn responses(self) -> Responses<'f> {
+    pub fn responses(self) -> Responses<'f> {
         Responses { of: self, position: 0, line: Line::default(), found: VecDeque::new(), is_over: false }
     }
 
     /// # Errors
     /// The file cannot be read to its end.
-    pub(crate) fn count(self) -> Result<u64, String> {
+    pub fn count(self) -> Result<u64, String> {
         let mut responses = self.responses();
         let mut count = 0;
         while responses.read_next()?.is_some() {
@@ -71,7 +71,7 @@ impl Responses<'_> {
     ///
     /// # Errors
     /// The file cannot be read any further.
-    pub(crate) fn read_next(&mut self) -> Result<Option<OneResponse>, String> {
+    pub fn read_next(&mut self) -> Result<Option<OneResponse>, String> {
         while self.found.is_empty() && !self.is_over {
             let ResponseFile { folder, file, control, format } = self.of;
             if format == ResponseFormat::Several && file.size_bytes > WHOLE_BYTES && !is_csv(&file.key) {

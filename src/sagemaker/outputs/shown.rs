@@ -16,7 +16,7 @@ const LONGEST: usize = 6000;
 const MAX_DEPTH: usize = 16;
 
 /// An excerpt that marks omissions in place, so it is not valid JSON.
-pub(crate) fn shown(response: &Json) -> String {
+pub(super) fn shown(response: &Json) -> String {
     let mut text = String::new();
     write_json(response, 0, &mut text);
     if text.len() > LONGEST {
@@ -27,7 +27,7 @@ pub(crate) fn shown(response: &Json) -> String {
 }
 
 /// The start of an output that is not JSON.
-pub(crate) fn shown_raw(response: &[u8]) -> String {
+pub(super) fn shown_raw(response: &[u8]) -> String {
     let beginning = &response[..response.len().min(LONGEST)];
     let mut text = String::from_utf8_lossy(beginning).into_owned();
     if response.len() > LONGEST {

@@ -21,7 +21,7 @@ const MODIFIED_S: u64 = 315_619_200;
 const COMPRESSION: u32 = 6;
 
 /// Appears under its name only when finished.
-pub(crate) struct ArchiveWriter<'c> {
+pub(super) struct ArchiveWriter<'c> {
     tar: tar::Builder<GzEncoder<Counted>>,
     control: &'c TaskControl,
     files: Vec<(String, u64)>,
@@ -29,19 +29,19 @@ pub(crate) struct ArchiveWriter<'c> {
 
 impl<'c> ArchiveWriter<'c> {
     /// `control` counts the bytes that go in.
-    pub(crate) fn create(target: &ExportTarget, control: &'c TaskControl) -> Result<Self, PackageError> {
+    pub(super) fn create(target: &ExportTarget, control: &'c TaskControl) -> Result<Self, PackageError> {
         let counted = Counted { file: WholeFile::create(target)?, bytes: 0, hash: Sha256::new() };
         let gzip =
             GzBuilder::new().mtime(0).operating_system(UNKNOWN_SYSTEM).write(counted, Compression::new(COMPRESSION));
         Ok(Self { tar: tar::Builder::new(gzip), control, files: Vec::new() })
     }
 
-    pub(crate) fn add_bytes(&mut self, name: &str, content: &[u8]) -> Result<(), PackageError> {
+    pub(super) fn add_bytes(&mut self, name: &str, content: &[u8]) -> Result<(), PackageError> {
         self.append(name, content.len() as u64, content)
     }
 
     /// Adds a file; returns its SHA-256.
-    pub(crate) fn add_file(&mut self, name: &str, path: &Path, what: &'static str) -> Result<String, PackageError> {
+    pub(super) fn add_file(&mut self, name: &str, path: &Path, what: &'static str) -> Result<String, PackageError> {
         let file = File::open(path).map_err(PackageError::read(what, path))?;
         let bytes = file.metadata().map_err(PackageError::read(what, path))?.len();
         let mut source = Source { file, left: bytes, hash: Sha256::new(), control: self.control, error: None };
@@ -71,7 +71,7 @@ impl<'c> ArchiveWriter<'c> {
         Ok(())
     }
 
-    pub(crate) fn finish(mut self) -> Result<Packaged, PackageError> {
+    pub(super) fn finish(mut self) -> Result<Packaged, PackageError> {
         self.tar.finish().map_err(|error| self.write_error(error))?;
         let path = self.tar.get_ref().get_ref().file.path().to_owned();
         let failed = |error| ExportError::write(&path)(error);

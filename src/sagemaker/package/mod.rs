@@ -84,7 +84,7 @@ pub enum PackageError {
 
 impl PackageError {
     /// An adapter for `map_err`.
-    pub(crate) fn read(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub fn read(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Read { what, path, source }
     }

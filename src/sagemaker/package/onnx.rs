@@ -11,9 +11,9 @@ use crate::project::export::ExportTarget;
 use crate::tasks::TaskControl;
 
 /// The card's file. Multi Model Server would mistake `manifest.json` for its own, and crash.
-pub(crate) const CARD_FILE: &str = "spotcheck-model.json";
-pub(crate) const WEIGHTS_FILE: &str = "model.onnx";
-pub(crate) const REQUIREMENTS_FILE: &str = "code/requirements.txt";
+pub(super) const CARD_FILE: &str = "spotcheck-model.json";
+pub(super) const WEIGHTS_FILE: &str = "model.onnx";
+pub(super) const REQUIREMENTS_FILE: &str = "code/requirements.txt";
 
 macro_rules! handler {
     ($($name:literal),* $(,)?) => {
@@ -51,14 +51,14 @@ pub enum Processor {
 
 /// The content of `spotcheck-model.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PackagedCard {
+pub(super) struct PackagedCard {
     /// The version of Spotcheck that packed it.
-    pub(crate) spotcheck: String,
+    pub spotcheck: String,
     /// The card, whose file is [`WEIGHTS_FILE`].
-    pub(crate) card: ModelCard,
+    pub card: ModelCard,
     /// Class names by id; empty if the card has none.
-    pub(crate) labels: BTreeMap<u32, String>,
-    pub(crate) keep: KeepRule,
+    pub labels: BTreeMap<u32, String>,
+    pub keep: KeepRule,
 }
 
 /// Packs a model for the Ray Serve image, the PyTorch image, Multi Model Server or plain Python. Progress is in bytes.

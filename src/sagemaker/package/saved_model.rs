@@ -38,7 +38,7 @@ pub struct SavedModelOptions {
 }
 
 /// Whether a file in an archive is the graph of a version: `1/saved_model.pb`.
-pub(crate) fn is_graph_of_version(name: &Path) -> bool {
+pub(super) fn is_graph_of_version(name: &Path) -> bool {
     let folder = name.parent().and_then(Path::file_name);
     let number = folder.and_then(|folder| folder.to_str()?.parse::<u64>().ok());
     name.ends_with(GRAPH_FILE) && number.is_some()

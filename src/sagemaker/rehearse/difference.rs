@@ -23,7 +23,7 @@ pub struct Difference {
 
 impl Difference {
     /// `min_score` is the cut-off below which both sides dropped boxes: boxes close to it may be missing on one side.
-    pub(crate) fn between(here: &Prediction, there: &Prediction, min_score: f32) -> Self {
+    pub fn between(here: &Prediction, there: &Prediction, min_score: f32) -> Self {
         let same_size = (here.width, here.height) == (there.width, there.height);
         match (&here.content, &there.content) {
             (PredictionContent::Classes(here), PredictionContent::Classes(there)) if same_size => {

@@ -29,7 +29,7 @@ const LOG_LINES: usize = 30;
 /// The largest response; longer ones are cut off.
 const MAX_RESPONSE_BYTES: u64 = 100 << 20;
 
-pub(crate) struct Handler {
+pub(super) struct Handler {
     child: Arc<Mutex<Child>>,
     address: String,
     agent: Agent,
@@ -42,45 +42,45 @@ pub(crate) struct Handler {
 /// The type of a channel that carries no values, only its closing.
 enum Never {}
 
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    pub(crate) body: Vec<u8>,
+pub(super) struct Reply {
+    pub status: u16,
+    pub body: Vec<u8>,
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct HandlerRequest<'a> {
-    pub(crate) body: &'a [u8],
-    pub(crate) content_type: &'a str,
-    pub(crate) transfer: Transfer,
+pub(super) struct HandlerRequest<'a> {
+    pub body: &'a [u8],
+    pub content_type: &'a str,
+    pub transfer: Transfer,
 }
 
 /// The transfer encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Transfer {
+pub(super) enum Transfer {
     /// With a Content-Length header.
     Whole,
     /// Chunked, as SageMaker sends it if `MaxPayloadInMB` is 0.
     Chunked,
 }
 
-pub(crate) type Environment = BTreeMap<String, String>;
+pub(super) type Environment = BTreeMap<String, String>;
 
-pub(crate) struct Launch<'a> {
-    pub(crate) python: &'a Python,
-    pub(crate) script: &'a Path,
+pub(super) struct Launch<'a> {
+    pub python: &'a Python,
+    pub script: &'a Path,
     /// The working folder: the unpacked archive.
-    pub(crate) folder: &'a Path,
+    pub folder: &'a Path,
     /// Its home, where it can write files.
-    pub(crate) home: &'a Path,
+    pub home: &'a Path,
     /// Added to what every process needs: nothing of ours or the user's reaches it.
-    pub(crate) environment: Environment,
+    pub environment: Environment,
     /// The time until it responds to GET /ping.
-    pub(crate) ready_within: Duration,
+    pub ready_within: Duration,
 }
 
 impl Handler {
     /// Returns once it responds to GET /ping, and so has loaded its model.
-    pub(crate) fn start(launch: &Launch<'_>, control: &TaskControl) -> Result<Self, RehearseError> {
+    pub(super) fn start(launch: &Launch<'_>, control: &TaskControl) -> Result<Self, RehearseError> {
         let child = launch.command().spawn();
         let mut child = child.map_err(|error| RehearseError::NoPython {
             python: launch.python.program.display().to_string(),
@@ -174,7 +174,7 @@ impl Handler {
     }
 
     /// The number of parallel requests that the handler reports, as queried by Batch Transform.
-    pub(crate) fn max_concurrent(&self) -> Option<u32> {
+    pub(super) fn max_concurrent(&self) -> Option<u32> {
         let url = format!("{}/execution-parameters", self.address);
         let mut response = self.agent.get(&url).call().ok()?;
         let body = response.body_mut().read_to_vec().ok()?;
@@ -184,7 +184,7 @@ impl Handler {
 
     /// # Errors
     /// There was no response, and why.
-    pub(crate) fn invoke(&self, question: HandlerRequest<'_>) -> Result<Reply, String> {
+    pub(super) fn invoke(&self, question: HandlerRequest<'_>) -> Result<Reply, String> {
         let url = format!("{}/invocations", self.address);
         let request =
             self.agent.post(&url).header("content-type", question.content_type).header("accept", "application/json");

@@ -16,7 +16,7 @@ pub struct RequestLimits {
 
 impl RequestLimits {
     /// The limits of a job with this largest request.
-    pub(crate) fn new(options: &RehearseOptions, largest_bytes: u64) -> Result<Self, RehearseError> {
+    pub fn new(options: &RehearseOptions, largest_bytes: u64) -> Result<Self, RehearseError> {
         let given = (options.max_payload_mb, options.max_concurrent);
         let instance = InstanceType::parse(&options.instance_type);
         let vcpus = instance.and_then(|instance| instance.vcpus());

@@ -10,17 +10,17 @@ const LOOK_FILE: &str = "look_at_python.py";
 const LOOK: &str = include_str!("../../../assets/rehearse/look_at_python.py");
 
 /// The Python behind a name, which can be a pyenv shim, a link or a script.
-pub(crate) struct Python {
-    pub(crate) program: PathBuf,
+pub(super) struct Python {
+    pub program: PathBuf,
     /// The variables for its libraries and packages, which it needs in an otherwise empty environment. No secrets.
-    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub environment: Vec<(OsString, OsString)>,
     /// Notes about packages with other versions than the archive requires.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// # Errors
 /// The Python does not exist, or lacks packages in `requirements`, a file that need not exist.
-pub(crate) fn check_python(python: &str, requirements: &Path, scripts: &Path) -> Result<Python, RehearseError> {
+pub(super) fn check_python(python: &str, requirements: &Path, scripts: &Path) -> Result<Python, RehearseError> {
     let script = scripts.join(LOOK_FILE);
     std::fs::write(&script, LOOK).map_err(RehearseError::Temporary)?;
     let mut command = Command::new(python);

@@ -32,7 +32,7 @@ impl RequestForm {
         }
     }
 
-    pub(crate) fn content_type(self) -> &'static str {
+    pub fn content_type(self) -> &'static str {
         match self {
             Self::Image => IMAGE_CONTENT_TYPE,
             Self::TfRecord => EXAMPLE_CONTENT_TYPE,
@@ -41,7 +41,7 @@ impl RequestForm {
     }
 
     /// The body of the request. An image that is not in a record or line is put into one.
-    pub(crate) fn body(self, source: &dyn Source, sample: &Sample) -> Result<Vec<u8>, SourceError> {
+    pub fn body(self, source: &dyn Source, sample: &Sample) -> Result<Vec<u8>, SourceError> {
         match self {
             Self::Image => source.read(&sample.uri),
             Self::TfRecord => match source.read_example(&sample.uri)? {
@@ -62,7 +62,7 @@ impl RequestForm {
 
 impl RequestForm {
     /// A record as in its file, next to others, which `MultiRecord` sends.
-    pub(crate) fn in_its_file(self, record: &[u8]) -> Vec<u8> {
+    pub fn in_its_file(self, record: &[u8]) -> Vec<u8> {
         match self {
             Self::TfRecord => framed_record(record),
             // A line already has its end.

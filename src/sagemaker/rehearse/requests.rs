@@ -14,23 +14,23 @@ use crate::sagemaker::spec::transform::{BatchStrategy, needed_payload_mb};
 use crate::tasks::TaskControl;
 
 #[derive(Clone)]
-pub(crate) enum HandlerResult {
+pub(super) enum HandlerResult {
     Response(Vec<u8>),
     Refused(String),
     Over(Rehearsed),
 }
 
 /// The handler, its images and limits.
-pub(crate) struct HandlerClient<'a> {
-    pub(crate) handler: &'a Handler,
-    pub(crate) source: &'a dyn Source,
-    pub(crate) options: &'a RehearseOptions,
-    pub(crate) limits: RequestLimits,
+pub(super) struct HandlerClient<'a> {
+    pub handler: &'a Handler,
+    pub source: &'a dyn Source,
+    pub options: &'a RehearseOptions,
+    pub limits: RequestLimits,
 }
 
 impl HandlerClient<'_> {
     /// Predicts all samples with `at_once` parallel requests; results are in sample order.
-    pub(crate) fn predict_all(
+    pub(super) fn predict_all(
         &self,
         samples: &[Sample],
         at_once: u32,
@@ -198,7 +198,7 @@ fn responses_in(body: &[u8], records: usize) -> Vec<HandlerResult> {
 
 impl HandlerResult {
     /// The result if there is no local model.
-    pub(crate) fn without_comparison(self) -> Rehearsed {
+    pub(super) fn without_comparison(self) -> Rehearsed {
         match self {
             Self::Response(body) if serde_json::from_slice::<serde_json::Value>(&body).is_ok() => Rehearsed::Predicted,
             Self::Response(body) => {
@@ -209,7 +209,7 @@ impl HandlerResult {
         }
     }
 
-    pub(crate) fn compared_with(self, here: SampleResult, min_score: f32) -> Rehearsed {
+    pub(super) fn compared_with(self, here: SampleResult, min_score: f32) -> Rehearsed {
         let there = match self {
             Self::Over(rehearsed) => return rehearsed,
             Self::Refused(reason) => Err(reason),

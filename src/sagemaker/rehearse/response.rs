@@ -20,7 +20,7 @@ struct Line {
 ///
 /// # Errors
 /// It is not such a response.
-pub(crate) fn read(body: &[u8]) -> Result<Result<Prediction, String>, String> {
+pub(super) fn read(body: &[u8]) -> Result<Result<Prediction, String>, String> {
     let line: Line = serde_json::from_slice(body)
         .map_err(|error| format!("could not read the response ({error}): {}", beginning(body)))?;
     if line.status != "ok" {
@@ -40,7 +40,7 @@ pub(crate) fn read(body: &[u8]) -> Result<Result<Prediction, String>, String> {
 }
 
 /// The start of a response, for messages.
-pub(crate) fn beginning(body: &[u8]) -> String {
+pub(super) fn beginning(body: &[u8]) -> String {
     const SHOWN: usize = 200;
     let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
     let ellipsis = if body.len() > SHOWN { "…" } else { "" };

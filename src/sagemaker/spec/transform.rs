@@ -25,7 +25,7 @@ pub use limits::{
     DEFAULT_PAYLOAD_MB, FieldProblem, MAX_PAYLOAD_IN_FLIGHT_MB, dated_name, image_problem, in_flight_problem,
     name_problem, role_problem,
 };
-pub(crate) use limits::{MAX_INSTANCES, Problems};
+pub use limits::{MAX_INSTANCES, Problems};
 pub use payload::{PayloadSuggestion, needed_payload_mb};
 pub use plan::{
     ImagesInside, ManifestPlan, ModelSource, TfsBatching, TransformPlan, archive_address, manifest_address,

@@ -104,7 +104,7 @@ impl TfServing {
     }
 
     /// Whether the model currently serves no requests; otherwise, a failure may be the image's.
-    pub(crate) fn is_down(&self, control: &TaskControl) -> bool {
+    pub fn is_down(&self, control: &TaskControl) -> bool {
         let place = self.address.url.trim_end_matches(":predict").to_owned();
         let response = self.on_own_thread(control, move |this| this.read(this.agent.get(&place).call()));
         match response {

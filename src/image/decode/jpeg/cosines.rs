@@ -4,14 +4,14 @@
 use super::huffman::{BLOCK, LANES, Lanes, Selection};
 
 /// The side of a block in the file, in pixels.
-pub(crate) const SIDE: usize = 8;
+pub(super) const SIDE: usize = 8;
 
 /// One sample from each block that is computed in parallel; centered on zero.
-pub(crate) type Samples = [f32; LANES];
+pub(super) type Samples = [f32; LANES];
 
 /// Figure A.6: the position of each coefficient in file order.
 #[rustfmt::skip]
-pub(crate) const ZIGZAG: [u8; BLOCK] = [
+pub(super) const ZIGZAG: [u8; BLOCK] = [
      0,  1,  8, 16,  9,  2,  3, 10, 17, 24, 32, 25, 18, 11,  4,  5,
     12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,  6,  7, 14, 21, 28,
     35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
@@ -19,7 +19,7 @@ pub(crate) const ZIGZAG: [u8; BLOCK] = [
 ];
 
 /// The frequencies that a block of this size can show, and their factors, which are the same for every block.
-pub(crate) fn selection(quantization: &[u8; BLOCK], [width, height]: [usize; 2]) -> (Selection, Vec<f32>) {
+pub(super) fn selection(quantization: &[u8; BLOCK], [width, height]: [usize; 2]) -> (Selection, Vec<f32>) {
     let mut selection = Selection { last: 0, places: [(width * height) as u8; BLOCK] };
     let mut factors = vec![0.0; width * height];
     for (index, place) in selection.places.iter_mut().enumerate() {
@@ -44,9 +44,9 @@ fn share(frequency: usize, size: usize) -> f32 {
 }
 
 /// Turns the selected coefficients of a block, times the factors, into samples, in lines at the given distance.
-pub(crate) type Inverse = fn(&[Lanes], &[f32], &mut [Samples], usize);
+pub(super) type Inverse = fn(&[Lanes], &[f32], &mut [Samples], usize);
 
-pub(crate) fn inverse_for(block: [usize; 2]) -> Option<Inverse> {
+pub(super) fn inverse_for(block: [usize; 2]) -> Option<Inverse> {
     Some(match block {
         [1, 1] => inverse::<1, 1>,
         [1, 2] => inverse::<1, 2>,
@@ -122,7 +122,7 @@ const fn basis<const SIZE: usize>() -> [[f32; SIZE]; SIZE] {
 }
 
 /// Red, green and blue in the lowest three bytes; ITU-T T.871, clause 7.
-pub(crate) fn rgb(luma: &Samples, blue: &Samples, red: &Samples) -> [u32; LANES] {
+pub(super) fn rgb(luma: &Samples, blue: &Samples, red: &Samples) -> [u32; LANES] {
     let mut rgb = [0; LANES];
     for lane in 0..LANES {
         // Overshoot at sharp edges is clipped before the color conversion, as in libjpeg.

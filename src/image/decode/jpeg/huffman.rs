@@ -4,7 +4,7 @@
 use std::io::BufRead as _;
 
 /// Coefficients in a block.
-pub(crate) const BLOCK: usize = 64;
+pub(super) const BLOCK: usize = 64;
 
 /// Codes of up to this many bits are looked up in one step. Few codes in real files are longer.
 const SYMBOL_BITS: u32 = 10;
@@ -17,7 +17,7 @@ const END: usize = 128;
 
 /// What the numbers of a table represent.
 #[derive(Clone, Copy)]
-pub(crate) enum Class {
+pub(super) enum Class {
     /// Differences of mean values.
     Dc,
     /// All other coefficients.
@@ -83,7 +83,7 @@ impl Leap {
 }
 
 /// The symbol of each code.
-pub(crate) struct Table {
+pub(super) struct Table {
     /// The symbols by the next bits.
     symbols: Box<[Symbol; 1 << SYMBOL_BITS]>,
     /// The symbols with longer codes, in order, each with the first 16 bits after its code range.
@@ -92,7 +92,7 @@ pub(crate) struct Table {
 
 impl Table {
     /// `values` in the order of their codes, with `counts` of them for each length from 1 to 16 bits; annex C.
-    pub(crate) fn new(counts: &[u8; 16], values: &[u8], class: Class) -> Option<Self> {
+    pub(super) fn new(counts: &[u8; 16], values: &[u8], class: Class) -> Option<Self> {
         let mut symbols = Box::new([Symbol::NONE; 1 << SYMBOL_BITS]);
         let mut long_symbols = Vec::new();
         let mut values = values.iter();
@@ -132,10 +132,10 @@ impl Table {
 }
 
 /// Several symbols of a table together, by the next bits.
-pub(crate) struct Leaps(Box<[Leap; 1 << LEAP_BITS]>);
+pub(super) struct Leaps(Box<[Leap; 1 << LEAP_BITS]>);
 
 impl Leaps {
-    pub(crate) fn new(table: &Table) -> Self {
+    pub(super) fn new(table: &Table) -> Self {
         let mut leaps = Box::new([Leap::NONE; 1 << LEAP_BITS]);
         for (index, leap) in leaps.iter_mut().enumerate() {
             let all = (index as u64) << (64 - LEAP_BITS);
@@ -158,14 +158,14 @@ impl Leaps {
 
 /// How the coefficients of one component are coded.
 #[derive(Clone, Copy)]
-pub(crate) struct Codes<'a> {
+pub(super) struct Codes<'a> {
     pub dc: &'a Table,
     pub ac: &'a Table,
     pub leaps: &'a Leaps,
 }
 
 /// The coefficients of a block that are used.
-pub(crate) struct Selection {
+pub(super) struct Selection {
     /// The last one, in zigzag order.
     pub last: usize,
     /// The position of each coefficient, in zigzag order. Unselected ones share a spare position.
@@ -173,13 +173,13 @@ pub(crate) struct Selection {
 }
 
 /// The number of blocks that are computed in parallel.
-pub(crate) const LANES: usize = 8;
+pub(super) const LANES: usize = 8;
 
 /// One coefficient from each of these blocks, as coded.
-pub(crate) type Lanes = [i32; LANES];
+pub(super) type Lanes = [i32; LANES];
 
 /// The bits of a scan, one entropy-coded segment after another. The end of a segment is followed by zeros.
-pub(crate) struct Bits<'a> {
+pub(super) struct Bits<'a> {
     /// What follows the segment and its marker.
     rest: &'a [u8],
     /// The bytes of the segment, without the zeros after each 0xff.
@@ -196,14 +196,14 @@ pub(crate) struct Bits<'a> {
 
 impl<'a> Bits<'a> {
     /// A reader before the first segment. `None` if memory is insufficient.
-    pub(crate) fn new(scan: &'a [u8]) -> Option<Self> {
+    pub(super) fn new(scan: &'a [u8]) -> Option<Self> {
         let mut segment = Vec::new();
         segment.try_reserve_exact(scan.len()).ok()?;
         Some(Self { rest: scan, segment, buffer: 0, filled: 0, position: 0, ahead: 0 })
     }
 
     /// Advances to the next segment, and returns the marker that ends it; B.1.1.5. `None` if none does.
-    pub(crate) fn next_segment(&mut self) -> Option<u8> {
+    pub(super) fn next_segment(&mut self) -> Option<u8> {
         self.segment.clear();
         loop {
             self.rest.read_until(0xff, &mut self.segment).ok()?;
@@ -219,7 +219,7 @@ impl<'a> Bits<'a> {
     }
 
     /// The remaining bits of the segment; negative if it had too few.
-    pub(crate) fn left(&self) -> i64 {
+    pub(super) fn left(&self) -> i64 {
         let read = self.position as i64 * 8 - i64::from(self.filled);
         self.segment.len() as i64 * 8 - read
     }
@@ -250,7 +250,7 @@ impl<'a> Bits<'a> {
 
     /// Reads a block up to the last selected coefficient into one lane, and skips the rest; F.2.2. `mean` is that of
     /// the previous block, and becomes that of this one. `None` for an invalid code.
-    pub(crate) fn read_block(
+    pub(super) fn read_block(
         &mut self,
         codes: &Codes<'_>,
         selection: &Selection,

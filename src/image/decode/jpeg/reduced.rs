@@ -12,7 +12,7 @@ use crate::image::decode::jpeg_segments::{Frame, START_OF_SCAN, Segment, segment
 use crate::image::decode::limits::zeroed;
 
 /// RGB pixels, `[height, width, 3]`, scaled by `factor`, if this is an intact JPEG of the common kind.
-pub(crate) fn decode(bytes: &[u8], header: &DecompressHeader, factor: ScalingFactor) -> Option<Vec<u8>> {
+pub(super) fn decode(bytes: &[u8], header: &DecompressHeader, factor: ScalingFactor) -> Option<Vec<u8>> {
     // At one half, so many coefficients are visible that libjpeg-turbo is faster.
     let is_reduced = factor.num() == 1 && matches!(factor.denom(), 4 | 8);
     if !is_reduced || header.is_progressive || header.is_arithmetic || header.is_lossless {
@@ -30,7 +30,7 @@ pub(crate) fn decode(bytes: &[u8], header: &DecompressHeader, factor: ScalingFac
 }
 
 /// The approximate memory that [`decode`] uses besides the pixels: the scan without its markers.
-pub(crate) fn working_bytes(bytes: &[u8]) -> u64 {
+pub(super) fn working_bytes(bytes: &[u8]) -> u64 {
     bytes.len() as u64
 }
 

@@ -27,7 +27,7 @@ const RECORDS_QUIET: Duration = Duration::from_secs(2);
 /// Maximum number of paths that wait for a check; beyond it, everything is listed again.
 const MAX_WAITING: usize = 8192;
 /// Watches the folders; `None` if the system cannot watch at all, after `report` received the reason.
-pub(crate) fn watch(roots: &[PathBuf], report: &Report) -> Option<FolderWatch> {
+pub(super) fn watch(roots: &[PathBuf], report: &Report) -> Option<FolderWatch> {
     let (sender, events) = sync_channel(MAX_WAITING);
     let missed = Arc::new(AtomicBool::new(false));
     let handler = handler(sender, Arc::clone(&missed));

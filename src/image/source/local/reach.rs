@@ -12,14 +12,14 @@ use crate::image::source::SourceError;
 
 /// The folders of a source, each with the file system that it was on when opened. Clones share the same data.
 #[derive(Clone, Default)]
-pub(crate) struct Reach(Arc<Mutex<HashMap<PathBuf, FileSystem>>>);
+pub(super) struct Reach(Arc<Mutex<HashMap<PathBuf, FileSystem>>>);
 
 /// `None` if the operating system does not number file systems.
 type FileSystem = Option<u64>;
 
 impl Reach {
     /// `root`: a folder, or a file, which stands for the folder that contains it.
-    pub(crate) fn remember(&self, root: &Path) {
+    pub(super) fn remember(&self, root: &Path) {
         let folder = if root.is_dir() { root } else { root.parent().unwrap_or(root) };
         let mut folders = self.0.lock();
         if !folders.contains_key(folder)
@@ -30,7 +30,7 @@ impl Reach {
     }
 
     /// What `error`, from reading a file, means for the rest of the source.
-    pub(crate) fn judge(&self, uri: &SampleUri, error: io::Error) -> SourceError {
+    pub(super) fn judge(&self, uri: &SampleUri, error: io::Error) -> SourceError {
         let path = Path::new(uri.as_str());
         let folders = self.0.lock();
         let root = path.ancestors().skip(1).find_map(|folder| {

@@ -16,7 +16,7 @@ const FIRST_SORTED: usize = 256;
 
 /// Walks a folder depth first, each folder in natural order, without recursion. Never follows a symbolic link back into
 /// an enclosing folder.
-pub(crate) struct Walk {
+pub(super) struct Walk {
     root: PathBuf,
     /// The start of the walk: the root, or a folder below it that has just appeared.
     start: Option<PathBuf>,
@@ -47,12 +47,12 @@ enum Kind {
 }
 
 impl Walk {
-    pub(crate) fn new(root: PathBuf, watch: Option<FolderWatch>, left_out: Arc<LeftOutCount>) -> Self {
+    pub(super) fn new(root: PathBuf, watch: Option<FolderWatch>, left_out: Arc<LeftOutCount>) -> Self {
         Self { left_out, ..Self::from(root.clone(), root, watch) }
     }
 
     /// A walk of `start` and everything below it, with names relative to `root`.
-    pub(crate) fn from(root: PathBuf, start: PathBuf, watch: Option<FolderWatch>) -> Self {
+    pub(super) fn from(root: PathBuf, start: PathBuf, watch: Option<FolderWatch>) -> Self {
         Self { root, start: Some(start), folders: Vec::new(), watch, left_out: Arc::default() }
     }
 
@@ -148,7 +148,7 @@ fn kind(file_type: FileType) -> Option<Kind> {
     }
 }
 
-pub(crate) fn is_hidden(name: &OsStr) -> bool {
+pub(super) fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
@@ -195,7 +195,7 @@ fn compare_names(left: &Found, right: &Found) -> std::cmp::Ordering {
 }
 
 /// Whether a part of `path` below `root` is hidden.
-pub(crate) fn is_hidden_below(root: &Path, path: &Path) -> bool {
+pub(super) fn is_hidden_below(root: &Path, path: &Path) -> bool {
     let below = path.strip_prefix(root).unwrap_or(path);
     below.iter().any(is_hidden)
 }

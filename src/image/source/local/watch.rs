@@ -14,13 +14,13 @@ use crate::domain::ListingChange;
 const MODE: RecursiveMode =
     if cfg!(target_os = "linux") { RecursiveMode::NonRecursive } else { RecursiveMode::Recursive };
 
-pub(crate) type Report = Arc<dyn Fn(ListingChange) + Send + Sync>;
+pub(super) type Report = Arc<dyn Fn(ListingChange) + Send + Sync>;
 
 /// Clones share one watch, which ends with the last of them.
 #[derive(Clone)]
-pub(crate) struct FolderWatch(pub(crate) Arc<Shared>);
+pub(super) struct FolderWatch(pub Arc<Shared>);
 
-pub(crate) struct Shared {
+pub(super) struct Shared {
     watcher: Mutex<RecommendedWatcher>,
     report: Report,
     roots: Vec<PathBuf>,
@@ -29,7 +29,7 @@ pub(crate) struct Shared {
 }
 
 impl FolderWatch {
-    pub(crate) fn new(watcher: RecommendedWatcher, roots: &[PathBuf], report: &Report) -> Self {
+    pub(super) fn new(watcher: RecommendedWatcher, roots: &[PathBuf], report: &Report) -> Self {
         Self(Arc::new(Shared {
             watcher: Mutex::new(watcher),
             report: Arc::clone(report),
@@ -38,7 +38,7 @@ impl FolderWatch {
         }))
     }
 
-    pub(crate) fn add(&self, folder: &Path) {
+    pub(super) fn add(&self, folder: &Path) {
         let is_root = self.0.roots.iter().any(|root| root == folder);
         if MODE == RecursiveMode::NonRecursive || is_root {
             self.add_with(folder, MODE);
@@ -47,7 +47,7 @@ impl FolderWatch {
 
     /// Watches the folder of a single file, because programs often replace the file when saving, which only the folder
     /// reports.
-    pub(crate) fn add_folder_of(&self, file: &Path) {
+    pub(super) fn add_folder_of(&self, file: &Path) {
         if let Some(folder) = file.parent() {
             self.add_with(folder, RecursiveMode::NonRecursive);
         }
@@ -67,7 +67,7 @@ impl FolderWatch {
     }
 }
 
-pub(crate) fn reason(error: &notify::Error) -> String {
+pub(super) fn reason(error: &notify::Error) -> String {
     match &error.kind {
         ErrorKind::MaxFilesWatch => {
             "the limit on watched folders was reached; raise fs.inotify.max_user_watches, or reopen the folder to \

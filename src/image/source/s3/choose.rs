@@ -5,7 +5,7 @@ use crate::image::source::is_listed;
 
 /// Decides by name only: asking about each object would cost a request each.
 #[derive(Debug, Default)]
-pub(crate) struct Choice {
+pub(super) struct Choice {
     /// Whether keys without an extension count as images; `None` before the first keys.
     takes_bare_names: Option<bool>,
     hidden: SkippedFiles,
@@ -32,14 +32,14 @@ pub fn is_hidden_name(name: &str) -> bool {
 
 impl Choice {
     /// Looks at the names of the next keys before they are requested one by one.
-    pub(crate) fn see<'n>(&mut self, mut names: impl Iterator<Item = &'n str>) {
+    pub(super) fn see<'n>(&mut self, mut names: impl Iterator<Item = &'n str>) {
         if self.takes_bare_names.is_none() {
             self.takes_bare_names = Some(!names.any(is_listed));
         }
     }
 
     /// Whether the key is an image. `name` is the key after the folder's prefix.
-    pub(crate) fn takes(&mut self, name: &str, size_bytes: u64) -> bool {
+    pub(super) fn takes(&mut self, name: &str, size_bytes: u64) -> bool {
         if is_folder_marker(name, size_bytes) {
             return false;
         }
@@ -58,7 +58,7 @@ impl Choice {
     }
 
     /// What was skipped.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub(super) fn notes(&self) -> Vec<String> {
         let because = [
             (&self.others, "its name has no image extension", "their names have no image extension"),
             (

@@ -18,7 +18,7 @@ use crate::tasks::TaskControl;
 type ReportChange = Box<dyn Fn(ListingChange) + Send + Sync>;
 type ReportError = Box<dyn Fn(&CacheError) + Send + Sync>;
 
-pub(crate) struct ObjectCache {
+pub(super) struct ObjectCache {
     cache: Arc<DiskCache>,
     /// Empty for AWS.
     server: String,
@@ -30,7 +30,7 @@ pub(crate) struct ObjectCache {
 }
 
 impl ObjectCache {
-    pub(crate) fn new(cache: Arc<DiskCache>, server: String, report_error: ReportError) -> Self {
+    pub(super) fn new(cache: Arc<DiskCache>, server: String, report_error: ReportError) -> Self {
         Self {
             cache,
             server,
@@ -41,17 +41,17 @@ impl ObjectCache {
         }
     }
 
-    pub(crate) fn max_entry_bytes(&self) -> u64 {
+    pub(super) fn max_entry_bytes(&self) -> u64 {
         self.cache.max_entry_bytes()
     }
 
     /// Reports changes to the first caller.
-    pub(crate) fn report_changes_to(&self, report: ReportChange) {
+    pub(super) fn report_changes_to(&self, report: ReportChange) {
         self.report_change.get_or_init(|| report);
     }
 
     /// Stores the `ETag`s of listed objects.
-    pub(crate) fn listed(&self, samples: &[Sample]) {
+    pub(super) fn listed(&self, samples: &[Sample]) {
         let mut etags = self.etags.lock();
         for sample in samples {
             match &sample.etag {
@@ -62,12 +62,12 @@ impl ObjectCache {
     }
 
     /// The `ETag` that the object must still have for cached content to be valid.
-    pub(crate) fn etag(&self, uri: &SampleUri) -> Option<Arc<str>> {
+    pub(super) fn etag(&self, uri: &SampleUri) -> Option<Arc<str>> {
         self.etags.lock().get(uri).cloned()
     }
 
     /// Records the new version of an object and reports it; false if it did not change.
-    pub(crate) fn changed(&self, sample: Sample) -> bool {
+    pub(super) fn changed(&self, sample: Sample) -> bool {
         if self.etags.lock().get(&sample.uri) == sample.etag.as_ref() {
             return false;
         }
@@ -80,7 +80,7 @@ impl ObjectCache {
 
     /// The cached content, or else the result of `fetch`, which receives the required `ETag` and the control that ends
     /// its waits. Concurrent callers for the same object share the response.
-    pub(crate) fn read(
+    pub(super) fn read(
         self: &Arc<Self>,
         uri: &SampleUri,
         range: Option<&Range<u64>>,

@@ -35,7 +35,7 @@ impl About {
 
 impl Inner {
     /// An object or a part of it, bypassing the cache.
-    pub(crate) fn fetch(
+    pub(super) fn fetch(
         &self,
         key: &str,
         part: Option<Range<u64>>,
@@ -51,7 +51,7 @@ impl Inner {
         Ok(read)
     }
 
-    pub(crate) fn remember_listed(&self, samples: &[Sample]) {
+    pub(super) fn remember_listed(&self, samples: &[Sample]) {
         let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
             return;
         };
@@ -102,7 +102,7 @@ impl Inner {
 
 impl S3Source {
     /// What `error`, from reading the object `key`, means for the rest of the source.
-    pub(crate) fn judge(&self, key: &str, error: AwsError) -> SourceError {
+    pub fn judge(&self, key: &str, error: AwsError) -> SourceError {
         let is_about_all = match About::from_kind(error.kind) {
             About::Object => false,
             About::All => true,

@@ -14,7 +14,7 @@ const INTERNAL_ERROR: &str = "an internal error in Spotcheck stopped the read; p
 
 /// Requests in flight. Clones share the same data.
 #[derive(Clone, Default)]
-pub(crate) struct SingleFlight(Arc<Mutex<HashMap<CacheKey, Arc<InFlightRequest>>>>);
+pub(super) struct SingleFlight(Arc<Mutex<HashMap<CacheKey, Arc<InFlightRequest>>>>);
 
 /// One request for all callers of the same object, on its own thread, so that each caller can stop waiting. It is
 /// canceled once no caller waits for it.
@@ -32,7 +32,7 @@ struct Progress {
 impl SingleFlight {
     /// Waits for `fetch`, or for a request in flight for the same object. `fetch` should stop when its control is
     /// canceled.
-    pub(crate) fn join(
+    pub(super) fn join(
         &self,
         key: CacheKey,
         control: Option<&TaskControl>,

@@ -7,13 +7,13 @@ use super::super::{Source, SourceError};
 use crate::domain::SampleUri;
 
 /// Bytes that may be far apart.
-pub(crate) trait Bytes {
+pub(super) trait Bytes {
     /// Reads all bytes of `range`, which is short.
     fn at(&mut self, range: Range<u64>) -> Result<&[u8], ReadError>;
 }
 
 #[derive(Debug)]
-pub(crate) enum ReadError {
+pub(super) enum ReadError {
     /// The data ends before the range does.
     End,
     Source(SourceError),
@@ -43,7 +43,7 @@ const FILE: Rule = Rule { first: 16 << 10, largest: 1 << 20, jump_from: 128 << 1
 const OBJECT: Rule = Rule { first: 64 << 10, largest: 4 << 20, jump_from: 1 << 20 };
 
 /// A file of which only small parts are read, from beginning to end.
-pub(crate) struct Blocks {
+pub(super) struct Blocks {
     source: Arc<dyn Source>,
     file: SampleUri,
     /// The length of the file, if known.
@@ -55,17 +55,17 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    pub(crate) fn new(source: Arc<dyn Source>, file: SampleUri, len: Option<u64>) -> Self {
+    pub(super) fn new(source: Arc<dyn Source>, file: SampleUri, len: Option<u64>) -> Self {
         let rule = if file.as_str().contains("://") { OBJECT } else { FILE };
         Self { source, file, len, rule, next_block: rule.first, start: 0, block: Vec::new() }
     }
 
-    pub(crate) fn len(&self) -> Option<u64> {
+    pub(super) fn len(&self) -> Option<u64> {
         self.len
     }
 
     /// Announces that records are about this long.
-    pub(crate) fn expect_records_of(&mut self, len: u64) {
+    pub(super) fn expect_records_of(&mut self, len: u64) {
         if len >= self.rule.jump_from {
             self.next_block = self.rule.first;
         }

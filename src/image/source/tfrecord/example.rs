@@ -28,14 +28,14 @@ const MAX_VALUES: usize = 10_000;
 const MAX_KEYS_SHOWN: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(super) enum Part {
     ImageAndName,
     Truth,
 }
 
 /// The parts of an Example. Ranges are relative to the bytes that it was read from.
 #[derive(Debug, Default)]
-pub(crate) struct Example {
+pub(super) struct Example {
     /// Images by [`IMAGE_KEYS`].
     images: [Option<Range<u64>>; IMAGE_KEYS.len()],
     names: [Option<String>; NAME_KEYS.len()],
@@ -74,7 +74,7 @@ impl<T> List<T> {
 }
 
 impl Example {
-    pub(crate) fn read(bytes: &mut impl Bytes, record: Range<u64>, part: Part) -> Result<Self, WireError> {
+    pub(super) fn read(bytes: &mut impl Bytes, record: Range<u64>, part: Part) -> Result<Self, WireError> {
         let mut example = Self::default();
         let mut fields = Fields::new(record);
         while let Some(field) = fields.next(bytes)? {
@@ -91,17 +91,17 @@ impl Example {
         Ok(example)
     }
 
-    pub(crate) fn image(&self) -> Option<Range<u64>> {
+    pub(super) fn image(&self) -> Option<Range<u64>> {
         self.images.iter().flatten().next().cloned()
     }
 
-    pub(crate) fn name(&self) -> Option<&str> {
+    pub(super) fn name(&self) -> Option<&str> {
         let mut names = self.names.iter().flatten();
         names.next().map(String::as_str)
     }
 
     /// Why there is no image.
-    pub(crate) fn without_image(&self) -> String {
+    pub(super) fn without_image(&self) -> String {
         if self.keys.is_empty() {
             return "contains no image: it is not a tf.Example, or has no features".to_owned();
         }
@@ -110,7 +110,7 @@ impl Example {
         format!("contains no image: the feature image/encoded has no bytes; its features are {keys}{more}")
     }
 
-    pub(crate) fn truth(self) -> Truth {
+    pub(super) fn truth(self) -> Truth {
         let mut truth = Truth::default();
         let cut = self.sides.iter().any(|side| side.is_cut) || self.labels.iter().any(|labels| labels.is_cut);
         if cut {

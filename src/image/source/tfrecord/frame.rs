@@ -2,12 +2,12 @@
 //! Checksums are masked CRC32C, as in TensorFlow's `tensorflow/core/lib/io/record_writer.h` and `lib/hash/crc32c.h`.
 
 /// Bytes before the data of a record.
-pub(crate) const HEADER: u64 = 12;
+pub(super) const HEADER: u64 = 12;
 /// Bytes after the data.
-pub(crate) const FOOTER: u64 = 4;
+pub(super) const FOOTER: u64 = 4;
 
 /// The length of the data; `None` if the checksum shows that this is not a header.
-pub(crate) fn data_len(header: &[u8]) -> Option<u64> {
+pub(super) fn data_len(header: &[u8]) -> Option<u64> {
     let (len, crc) = header.split_at_checked(8)?;
     let is_whole = masked_crc(len).to_le_bytes() == crc;
     is_whole.then_some(u64::from_le_bytes(len.try_into().ok()?))
@@ -15,14 +15,14 @@ pub(crate) fn data_len(header: &[u8]) -> Option<u64> {
 
 /// Why a whole record, with header and footer, cannot be used.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum BadFrame {
+pub(super) enum BadFrame {
     /// The header is damaged: no record here has this length.
     Header,
     Data,
 }
 
 /// The range of the data in a whole record.
-pub(crate) fn check(record: &[u8]) -> Result<std::ops::Range<usize>, BadFrame> {
+pub(super) fn check(record: &[u8]) -> Result<std::ops::Range<usize>, BadFrame> {
     let (header, footer) = (HEADER as usize, FOOTER as usize);
     let data = header..record.len().checked_sub(footer).filter(|end| *end >= header).ok_or(BadFrame::Header)?;
     if data_len(&record[..header]) != Some(data.len() as u64) {

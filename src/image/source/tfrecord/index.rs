@@ -10,14 +10,14 @@ use super::frame::{FOOTER, HEADER, data_len};
 
 /// Filled by the listing, or by reading a record that is not listed yet.
 #[derive(Debug, Default)]
-pub(crate) struct FileIndex {
+pub(super) struct FileIndex {
     /// The ends of the records; the first record starts at 0.
     ends: Mutex<Vec<u64>>,
 }
 
 /// What is found where a record should start.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(super) enum Next {
     /// Header, data and footer.
     Record(Range<u64>),
     End,
@@ -26,7 +26,7 @@ pub(crate) enum Next {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Broken {
+pub(super) enum Broken {
     /// The length has a wrong checksum.
     Length,
     /// The file ends inside the record, which needs this many more bytes.
@@ -43,7 +43,7 @@ impl FileIndex {
     }
 
     /// The record's range, found by following the lengths if it is not known yet.
-    pub(crate) fn range_of(&self, number: u64, blocks: impl FnOnce() -> Blocks) -> Result<Range<u64>, SourceError> {
+    pub(super) fn range_of(&self, number: u64, blocks: impl FnOnce() -> Blocks) -> Result<Range<u64>, SourceError> {
         let mut ends = self.ends.lock();
         if let Some(range) = Self::find(&ends, number) {
             return Ok(range);
@@ -65,7 +65,7 @@ impl FileIndex {
     ///
     /// # Errors
     /// The file cannot be read to its end, or is damaged.
-    pub(crate) fn count(&self, blocks: impl FnOnce() -> Blocks) -> Result<u64, SourceError> {
+    pub(super) fn count(&self, blocks: impl FnOnce() -> Blocks) -> Result<u64, SourceError> {
         let mut ends = self.ends.lock();
         let mut blocks = blocks();
         loop {
@@ -90,7 +90,7 @@ impl FileIndex {
         }
     }
 
-    pub(crate) fn learn(&self, number: u64, end: u64) {
+    pub(super) fn learn(&self, number: u64, end: u64) {
         let mut ends = self.ends.lock();
         if ends.len() as u64 == number {
             ends.push(end);
@@ -106,14 +106,14 @@ fn cut_behind(records: usize) -> SourceError {
 }
 
 /// Only a record from an earlier version of the file is read without being listed.
-pub(crate) fn not_there(number: u64) -> SourceError {
+pub(super) fn not_there(number: u64) -> SourceError {
     SourceError::Damaged(format!(
         "record {number} no longer exists: the file changed since it was listed; open it again"
     ))
 }
 
 /// Reads the header of the record at `start`.
-pub(crate) fn next_record(blocks: &mut Blocks, start: u64) -> Result<Next, SourceError> {
+pub(super) fn next_record(blocks: &mut Blocks, start: u64) -> Result<Next, SourceError> {
     if blocks.len() == Some(start) {
         return Ok(Next::End);
     }

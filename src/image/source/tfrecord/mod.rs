@@ -14,7 +14,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-pub(crate) use tests::record_of;
+pub(super) use tests::record_of;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Range;
@@ -35,7 +35,7 @@ use crate::tasks::TaskControl;
 
 pub use self::frame::framed as framed_record;
 pub use self::names::RECORD_EXTENSIONS;
-pub(crate) use self::names::{is_shard_name, is_tfrecord_name};
+pub(super) use self::names::{is_shard_name, is_tfrecord_name};
 
 /// The number of records in the first page of a file, so that it arrives soon; later pages are larger.
 const FIRST_PAGE_LEN: usize = 32;

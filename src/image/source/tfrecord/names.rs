@@ -19,7 +19,7 @@ pub(crate) fn is_shard_name(name: &str) -> bool {
 
 /// A record's name for its image, as a path below the file; `None` if nothing is left of it. The name can be anything:
 /// a path on another computer, or one made to escape from a folder.
-pub(crate) fn clean_name(name: &str) -> Option<String> {
+pub(super) fn clean_name(name: &str) -> Option<String> {
     let is_named = |part: &&str| !["", ".", ".."].contains(part) && !part.ends_with(':');
     let parts: Vec<&str> = name.split(['/', '\\']).map(str::trim).filter(is_named).collect();
     let visible = |letter: char| {

@@ -17,12 +17,12 @@ use crate::domain::{Problem, Sample, SampleUri, human_bytes};
 /// one.
 const MAX_PROBLEMS: u64 = 20;
 /// Protocol buffers are limited to 2 GiB.
-pub(crate) const LONGEST_RECORD: u64 = 2 << 30;
+pub(super) const LONGEST_RECORD: u64 = 2 << 30;
 
-pub(crate) type Entry = Result<Sample, Problem>;
+pub(super) type Entry = Result<Sample, Problem>;
 
 /// The records of a file, in order. Damage is reported as a problem, and the listing continues where possible.
-pub(crate) struct FileScan {
+pub(super) struct FileScan {
     file: Sample,
     blocks: Blocks,
     index: Arc<FileIndex>,
@@ -38,7 +38,7 @@ pub(crate) struct FileScan {
 }
 
 impl FileScan {
-    pub(crate) fn new(file: Sample, blocks: Blocks, index: Arc<FileIndex>, only: Option<BTreeSet<u64>>) -> Self {
+    pub(super) fn new(file: Sample, blocks: Blocks, index: Arc<FileIndex>, only: Option<BTreeSet<u64>>) -> Self {
         Self { file, blocks, index, only, start: 0, number: 0, without_image: 0, ending: None }
     }
 

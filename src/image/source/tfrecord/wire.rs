@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::blocks::{Bytes, ReadError};
 
 #[derive(Debug)]
-pub(crate) enum WireError {
+pub(super) enum WireError {
     /// The bytes are not a protocol buffer, and why.
     Garbage(&'static str),
     Read(ReadError),
@@ -21,7 +21,7 @@ impl From<ReadError> for WireError {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(super) enum Value {
     Number(u64),
     /// The range of a message, a text, bytes, a packed list or a number of fixed size.
     Span(Range<u64>),
@@ -29,7 +29,7 @@ pub(crate) enum Value {
 
 /// The fields of one message, in written order.
 #[derive(Debug)]
-pub(crate) struct Fields {
+pub(super) struct Fields {
     at: u64,
     end: u64,
 }
@@ -37,12 +37,12 @@ pub(crate) struct Fields {
 const LONGEST_VARINT: u64 = 10;
 
 impl Fields {
-    pub(crate) fn new(message: Range<u64>) -> Self {
+    pub(super) fn new(message: Range<u64>) -> Self {
         Self { at: message.start, end: message.end }
     }
 
     /// The number and value of the next field; `None` at the end of the message.
-    pub(crate) fn next(&mut self, bytes: &mut impl Bytes) -> Result<Option<(u64, Value)>, WireError> {
+    pub(super) fn next(&mut self, bytes: &mut impl Bytes) -> Result<Option<(u64, Value)>, WireError> {
         if self.at >= self.end {
             return Ok(None);
         }
@@ -61,7 +61,7 @@ impl Fields {
     }
 
     /// The next number of a packed list, instead of a field; `None` at the end of the list.
-    pub(crate) fn next_packed(&mut self, bytes: &mut impl Bytes) -> Result<Option<u64>, WireError> {
+    pub(super) fn next_packed(&mut self, bytes: &mut impl Bytes) -> Result<Option<u64>, WireError> {
         if self.at >= self.end {
             return Ok(None);
         }

@@ -18,10 +18,10 @@ const CHUNK_BYTES: usize = 64 << 10;
 const MAX_WAITING: usize = 8;
 
 /// A request in progress. Dropping it ends it; its thread ends at the latest after the stall timeout.
-pub(crate) struct Connection(Receiver<Event>);
+pub(super) struct Connection(Receiver<Event>);
 
 /// Events of a request: one `Head`, then `Data` until `End`; or `Failed` at any time, as the last one.
-pub(crate) enum Event {
+pub(super) enum Event {
     Head(ResponseHead),
     Data(Vec<u8>),
     End,
@@ -29,42 +29,42 @@ pub(crate) enum Event {
 }
 
 /// The head of the server's response, after redirects.
-pub(crate) struct ResponseHead {
-    pub(crate) status: u16,
+pub(super) struct ResponseHead {
+    pub status: u16,
     /// `404 Not Found`
-    pub(crate) status_text: String,
-    pub(crate) content_length: Option<u64>,
+    pub status_text: String,
+    pub content_length: Option<u64>,
     /// The start in `Content-Range: bytes 5-9/10`.
-    pub(crate) range_start: Option<u64>,
-    pub(crate) range_total: Option<u64>,
-    pub(crate) etag: Option<String>,
-    pub(crate) last_modified: Option<String>,
+    pub range_start: Option<u64>,
+    pub range_total: Option<u64>,
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
 }
 
 /// Identifies a version of a file on a server, for `If-Range`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Validator {
+pub(super) enum Validator {
     Etag(String),
     LastModified(String),
 }
 
 impl Validator {
     /// The strongest one in the response. A weak `ETag` does not identify exact bytes, so it does not count.
-    pub(crate) fn from_response(response: &ResponseHead) -> Option<Self> {
+    pub(super) fn from_response(response: &ResponseHead) -> Option<Self> {
         let etag = response.etag.clone().filter(|etag| !etag.starts_with("W/"));
         let last_modified = response.last_modified.clone();
         etag.map(Self::Etag).or_else(|| last_modified.map(Self::LastModified))
     }
 
-    pub(crate) fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         match self {
             Self::Etag(text) | Self::LastModified(text) => text,
         }
     }
 
     /// Whether the response is of another version.
-    pub(crate) fn differs(&self, response: &ResponseHead) -> bool {
+    pub(super) fn differs(&self, response: &ResponseHead) -> bool {
         let theirs = match self {
             Self::Etag(_) => &response.etag,
             Self::LastModified(_) => &response.last_modified,
@@ -74,7 +74,7 @@ impl Validator {
 }
 
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(super) enum Fault {
     Timeout,
     /// To follow the host name: “could not be reached (connection refused)”.
     Other(String),
@@ -82,7 +82,7 @@ pub(crate) enum Fault {
 
 impl Connection {
     /// Requests the whole file, or from a byte on, provided that the file still matches the validator.
-    pub(crate) fn open(url: &str, range: Option<(u64, &Validator)>, stall_timeout: Duration) -> Self {
+    pub(super) fn open(url: &str, range: Option<(u64, &Validator)>, stall_timeout: Duration) -> Self {
         let (sender, receiver) = bounded(MAX_WAITING);
         let agent = agent(url, stall_timeout);
         // Ranges count transmitted bytes; a compressed response would count differently.
@@ -107,7 +107,7 @@ impl Connection {
     }
 
     /// The next event, if one arrives within `timeout`.
-    pub(crate) fn wait(&mut self, timeout: Duration) -> Option<Event> {
+    pub(super) fn wait(&mut self, timeout: Duration) -> Option<Event> {
         match self.0.recv_timeout(timeout) {
             Ok(event) => Some(event),
             Err(RecvTimeoutError::Timeout) => None,
@@ -117,7 +117,7 @@ impl Connection {
 }
 
 /// The host name in a URL; the URL if it has none.
-pub(crate) fn host(url: &str) -> String {
+pub(super) fn host(url: &str) -> String {
     let uri = url.parse::<Uri>().ok();
     uri.and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_else(|| url.to_owned())
 }

@@ -13,7 +13,7 @@ use crate::model::catalog::LibraryError;
 use crate::model::catalog::weights::{Hashed, OnChunk, part_path, part_state_path, pump};
 
 /// Locked while open, so that two programs do not write the same file.
-pub(crate) struct Part {
+pub(super) struct Part {
     file: File,
     path: PathBuf,
     state_path: PathBuf,
@@ -36,7 +36,7 @@ struct State {
 
 impl Part {
     /// Opens an existing part, or creates an empty one. A part for another version of the card is discarded.
-    pub(crate) fn open(target: &Path, card: &ModelCard) -> Result<Self, FetchError> {
+    pub(super) fn open(target: &Path, card: &ModelCard) -> Result<Self, FetchError> {
         let folder = target.parent().unwrap_or(Path::new(""));
         fs::create_dir_all(folder).map_err(LibraryError::io("create the folder", folder))?;
         let path = part_path(target);
@@ -72,27 +72,27 @@ impl Part {
         Ok(part)
     }
 
-    pub(crate) fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         self.len
     }
 
     /// Whether data was added since it was opened.
-    pub(crate) fn grew(&self) -> bool {
+    pub(super) fn grew(&self) -> bool {
         self.grew
     }
 
     /// The URL that the data came from.
-    pub(crate) fn url(&self) -> Option<&str> {
+    pub(super) fn url(&self) -> Option<&str> {
         self.state.url.as_deref()
     }
 
     /// The version of the file that the data belongs to.
-    pub(crate) fn validator(&self) -> Option<&Validator> {
+    pub(super) fn validator(&self) -> Option<&Validator> {
         self.state.validator.as_ref()
     }
 
     /// The next data comes from `url`; data from another mirror, or of an unidentified version, cannot be continued.
-    pub(crate) fn begin(&mut self, url: &str) -> Result<(), FetchError> {
+    pub(super) fn begin(&mut self, url: &str) -> Result<(), FetchError> {
         let complete = self.len == self.bytes;
         let goes_on = self.url() == Some(url) && (self.validator().is_some() || complete);
         if !goes_on {
@@ -103,7 +103,7 @@ impl Part {
     }
 
     /// Discards the data.
-    pub(crate) fn restart(&mut self) -> Result<(), FetchError> {
+    pub(super) fn restart(&mut self) -> Result<(), FetchError> {
         if self.len > 0 {
             self.file
                 .set_len(0)
@@ -116,13 +116,13 @@ impl Part {
     }
 
     /// Sets and saves the version that the following data belongs to.
-    pub(crate) fn set_validator(&mut self, validator: Option<Validator>) -> Result<(), FetchError> {
+    pub(super) fn set_validator(&mut self, validator: Option<Validator>) -> Result<(), FetchError> {
         self.state.validator = validator;
         let text = serde_json::to_string(&self.state).expect("plain fields have a form in JSON");
         fs::write(&self.state_path, text).map_err(|error| self.write_error(error))
     }
 
-    pub(crate) fn append(&mut self, data: &[u8]) -> Result<(), FetchError> {
+    pub(super) fn append(&mut self, data: &[u8]) -> Result<(), FetchError> {
         let write = |file: &mut File| {
             file.seek(SeekFrom::Start(self.len))?;
             file.write_all(data)
@@ -134,20 +134,20 @@ impl Part {
     }
 
     /// Hashes all data. Uses the locked file itself: with mandatory locks, no other handle can read or write it.
-    pub(crate) fn hash(&mut self, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
+    pub(super) fn hash(&mut self, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
         self.file.seek(SeekFrom::Start(0))?;
         pump(&mut self.file, &mut io::sink(), on_chunk)
     }
 
     /// Replaces the data by all bytes of `from`.
-    pub(crate) fn copy(&mut self, from: &mut File, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
+    pub(super) fn copy(&mut self, from: &mut File, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
         self.file.set_len(0)?;
         self.file.seek(SeekFrom::Start(0))?;
         pump(from, &mut self.file, on_chunk)
     }
 
     /// Turns the part into the finished file.
-    pub(crate) fn finish(self, target: &Path) -> Result<(), FetchError> {
+    pub(super) fn finish(self, target: &Path) -> Result<(), FetchError> {
         let synced = self.file.sync_all();
         synced.map_err(|error| self.write_error(error))?;
         drop(self.file);
@@ -156,7 +156,7 @@ impl Part {
     }
 
     /// Deletes every trace of the download, including its folder if nothing else is in it.
-    pub(crate) fn discard(self) -> Result<(), FetchError> {
+    pub(super) fn discard(self) -> Result<(), FetchError> {
         remove(&self.path)?;
         remove(&self.state_path)?;
         // Fails, as intended, if the folder contains a card or other weights.
@@ -165,7 +165,7 @@ impl Part {
     }
 
     /// As [`Self::discard`] if nothing was downloaded.
-    pub(crate) fn discard_if_empty(self) -> Result<(), FetchError> {
+    pub(super) fn discard_if_empty(self) -> Result<(), FetchError> {
         if self.len > 0 {
             return Ok(());
         }
@@ -173,7 +173,7 @@ impl Part {
     }
 
     /// The message for a failed write; a full disk is up to the user.
-    pub(crate) fn write_error(&self, error: io::Error) -> FetchError {
+    pub(super) fn write_error(&self, error: io::Error) -> FetchError {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
         let path = self.path.clone();
         match error.kind() {

@@ -14,7 +14,7 @@ const LIBRARIES: [&str; 7] = ["cudart", "nvrtc", "cublasLt", "cublas", "curand",
 
 /// Loads what is found, once per process; nothing if this runtime has no CUDA provider. Libraries that are missing or
 /// do not load are left to ONNX Runtime, whose message names them.
-pub(crate) fn preload(runtime: &Path) {
+pub(super) fn preload(runtime: &Path) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let name = format!("{DLL_PREFIX}onnxruntime_providers_cuda{DLL_SUFFIX}");
@@ -34,7 +34,7 @@ pub(crate) fn preload(runtime: &Path) {
 }
 
 /// The driver's name for the GPU.
-pub(crate) fn adapter() -> Option<String> {
+pub(super) fn adapter() -> Option<String> {
     let cards = std::fs::read_dir("/proc/driver/nvidia/gpus").ok()?.flatten();
     let texts = cards.filter_map(|card| std::fs::read_to_string(card.path().join("information")).ok());
     texts.into_iter().find_map(|text| {

@@ -11,22 +11,22 @@ const MIN_MOVE: f64 = 0.35;
 
 /// A box from a test run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
+pub(super) struct Row {
     /// The four numbers in the graph's order and space.
-    pub(crate) edges: [f64; 4],
-    pub(crate) class: f64,
-    pub(crate) score: f64,
+    pub edges: [f64; 4],
+    pub class: f64,
+    pub score: f64,
 }
 
 /// Whether nearly all numbers are small enough for fractions of the image; `None` without boxes.
-pub(crate) fn are_normalized(runs: &[Vec<Row>]) -> Option<bool> {
+pub(super) fn are_normalized(runs: &[Vec<Row>]) -> Option<bool> {
     let edges = || runs.iter().flatten().flat_map(|row| row.edges);
     let small = edges().filter(|edge| *edge <= MAX_NORMALIZED).count();
     (edges().count() > 0).then(|| small * 50 >= edges().count() * 49)
 }
 
 /// Whether boxes are in pixels or from 0 to 1. `of_image`: the graph gets the size of the image.
-pub(crate) fn space(runs: &[Vec<Row>], of_image: bool, layout: Layout, findings: &mut Findings) -> BoxSpace {
+pub(super) fn space(runs: &[Vec<Row>], of_image: bool, layout: Layout, findings: &mut Findings) -> BoxSpace {
     let largest = runs.iter().flatten().flat_map(|row| row.edges).fold(0.0, f64::max);
     let field = "output.detection.box_space";
     match are_normalized(runs) {
@@ -65,7 +65,7 @@ pub(crate) fn space(runs: &[Vec<Row>], of_image: bool, layout: Layout, findings:
 ///
 /// # Errors
 /// The numbers are neither corners nor center and size.
-pub(crate) fn format(
+pub(super) fn format(
     runs: &[Vec<Row>],
     space: BoxSpace,
     corners: Option<(BoxFormat, String)>,

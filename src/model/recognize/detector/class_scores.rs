@@ -20,7 +20,7 @@ const COCO_IDS: usize = 91;
 const SUM_TOLERANCE: f64 = 1e-3;
 
 /// One reading for each pair of matching outputs: a transformer's, or anchors before non-maximum suppression.
-pub(crate) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Vec<Found> {
+pub(super) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Vec<Found> {
     let outputs = &model.graph.outputs;
     // A transformer with four classes has two outputs with four columns, but logits can be negative.
     let has_sizes = |port: &&Port| {

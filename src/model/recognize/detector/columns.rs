@@ -9,10 +9,10 @@ const ROUNDING: f64 = 1e-3;
 
 /// The values of one column for the test images.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Column {
-    pub(crate) min: f64,
-    pub(crate) max: f64,
-    pub(crate) is_whole: bool,
+pub(super) struct Column {
+    pub min: f64,
+    pub max: f64,
+    pub is_whole: bool,
 }
 
 impl Column {
@@ -24,24 +24,24 @@ impl Column {
         self.is_whole &= value.fract() == 0.0;
     }
 
-    pub(crate) fn is_one(&self) -> bool {
+    pub(super) fn is_one(&self) -> bool {
         self.min == 1.0 && self.max == 1.0
     }
 
     /// Whether all numbers are from 0 to 1.
-    pub(crate) fn is_share(&self) -> bool {
+    pub(super) fn is_share(&self) -> bool {
         self.min >= -ROUNDING && self.max <= 1.0 + ROUNDING
     }
 }
 
 /// An output with two or three dimensions as rows and columns, over all runs.
 #[derive(Debug, Clone)]
-pub(crate) struct Table {
-    pub(crate) rows: usize,
-    pub(crate) columns: Vec<Column>,
-    pub(crate) candidates_last: bool,
+pub(super) struct Table {
+    pub rows: usize,
+    pub columns: Vec<Column>,
+    pub candidates_last: bool,
     /// Whether every row is nonnegative and sums to 1.
-    pub(crate) has_rows_of_probabilities: bool,
+    pub has_rows_of_probabilities: bool,
     /// The first four numbers of each row in the first run.
     boxes: Vec<[f64; 4]>,
     has_values: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Table {
 
 impl Table {
     /// `None` if the number of dimensions or columns differs between runs, or any value is NaN.
-    pub(crate) fn from_port(port: &Port, prober: &Prober<'_, '_>, candidates_last: bool) -> Option<Self> {
+    pub(super) fn from_port(port: &Port, prober: &Prober<'_, '_>, candidates_last: bool) -> Option<Self> {
         let mut table: Option<Self> = None;
         for tensor in prober.values_of(&port.name) {
             let (rows, width) = match tensor.shape[..] {
@@ -99,13 +99,13 @@ impl Table {
     }
 
     /// Whether every run returned only zeros.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         !self.has_values
     }
 
     /// Whether boxes are near the cells of their rows, as center and size or as corners, in pixels or as fractions of
     /// `size`: width and height of the input, in pixels.
-    pub(crate) fn is_decoded(&self, grid: &CellGrid, size: [u32; 2]) -> bool {
+    pub(super) fn is_decoded(&self, grid: &CellGrid, size: [u32; 2]) -> bool {
         let center = |[x, y, ..]: [f64; 4]| [x, y];
         let middle = |[x1, y1, x2, y2]: [f64; 4]| [f64::midpoint(x1, x2), f64::midpoint(y1, y2)];
         let positions: [&dyn Fn([f64; 4]) -> [f64; 2]; 2] = [&center, &middle];
@@ -136,12 +136,12 @@ impl Table {
     }
 
     /// Whether the first two numbers of each row can be a position relative to a cell, in cells.
-    pub(crate) fn has_offsets(&self) -> bool {
+    pub(super) fn has_offsets(&self) -> bool {
         self.columns[..2].iter().all(|column| column.min > -8.0 && column.max < 8.0)
     }
 
     /// Whether the second pair of a row's numbers is to the right of and below the first.
-    pub(crate) fn is_corners(&self) -> bool {
+    pub(super) fn is_corners(&self) -> bool {
         let ordered = self.boxes.iter().filter(|[x1, y1, x2, y2]| x2 >= x1 && y2 >= y1).count();
         ordered * 50 >= self.boxes.len() * 49
     }

@@ -20,7 +20,7 @@ const KEY_POINTS: usize = 10;
 struct Tables<'g>(Vec<(&'g Port, Table)>);
 
 /// A box, scores, and possibly keypoints for each candidate.
-pub(crate) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
+pub(super) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
     let outputs = model.graph.outputs.iter();
     let tables = outputs.map(|port| Some((port, Table::from_port(port, prober, false)?))).collect::<Option<_>>()?;
     let tables = Tables(tables);

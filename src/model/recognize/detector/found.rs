@@ -5,40 +5,40 @@ use crate::model::recognize::finding::{Basis, Finding};
 use crate::model::recognize::probe::Prober;
 use crate::model::recognize::usual::Usual;
 
-pub(crate) const NO_MASKS: &str = "masks are not shown, only boxes";
-pub(crate) const NO_KEY_POINTS: &str = "key points are not shown, only boxes";
+pub(super) const NO_MASKS: &str = "masks are not shown, only boxes";
+pub(super) const NO_KEY_POINTS: &str = "key points are not shown, only boxes";
 
 /// Graphs that end with a selection of the best return at most this many boxes.
-pub(crate) const MAX_FINAL_ROWS: usize = 1000;
+pub(super) const MAX_FINAL_ROWS: usize = 1000;
 
 /// The outputs of a detector as a draft.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) output: DetectionOutput,
+pub(super) struct Found {
+    pub output: DetectionOutput,
     /// Why this is a detector.
-    pub(crate) because: String,
-    pub(crate) parts: Vec<Finding>,
+    pub because: String,
+    pub parts: Vec<Finding>,
     /// The number of classes with a score, without the background.
-    pub(crate) classes: Option<usize>,
+    pub classes: Option<usize>,
     /// Whether files next to the model or output names identify this reading.
-    pub(crate) is_identified: bool,
+    pub is_identified: bool,
     /// Whether the graph selected the class of each box.
-    pub(crate) is_final: bool,
+    pub is_final: bool,
     /// The number of unexplained columns.
-    pub(crate) unknown_columns: usize,
+    pub unknown_columns: usize,
     /// Whether the boxes are near their cells; `None` if they belong to none.
-    pub(crate) is_in_cells: Option<bool>,
+    pub is_in_cells: Option<bool>,
     /// The box format, if the layout alone determines it.
-    pub(crate) decided_format: Option<(BoxFormat, String)>,
-    pub(crate) decided_space: Option<(BoxSpace, String)>,
+    pub decided_format: Option<(BoxFormat, String)>,
+    pub decided_space: Option<(BoxSpace, String)>,
     /// The exporter that writes such outputs, for what the graph does not record.
-    pub(crate) usual: Option<Usual>,
+    pub usual: Option<Usual>,
     /// What is not shown of the prediction.
-    pub(crate) not_shown: Option<&'static str>,
+    pub not_shown: Option<&'static str>,
 }
 
 impl Found {
-    pub(crate) fn new(output: DetectionOutput) -> Self {
+    pub(super) fn new(output: DetectionOutput) -> Self {
         Self {
             output,
             because: String::new(),
@@ -55,7 +55,7 @@ impl Found {
         }
     }
 
-    pub(crate) fn part(&mut self, field: &str, value: &str, is_known: bool, because: &str) {
+    pub(super) fn part(&mut self, field: &str, value: &str, is_known: bool, because: &str) {
         self.parts.push(Finding {
             field: format!("output.detection.{field}"),
             value: value.to_owned(),
@@ -65,7 +65,7 @@ impl Found {
     }
 
     /// As exporters do whose suppression is within each class: a box can have several classes.
-    pub(crate) fn keep_all_classes(&mut self) {
+    pub(super) fn keep_all_classes(&mut self) {
         self.output.label_choice = LabelChoice::All;
         let because =
             "the graph does not record this; such exporters keep every class of a box with a sufficient score";
@@ -74,12 +74,12 @@ impl Found {
 
     /// Reads every box once, with its best class, whatever the graph's own suppression keeps: synthetic images rarely
     /// leave a box.
-    pub(crate) fn every_box(&self) -> DetectionOutput {
+    pub(super) fn every_box(&self) -> DetectionOutput {
         DetectionOutput { selected: None, label_choice: LabelChoice::Best, ..self.output.clone() }
     }
 
     /// The boxes that count in each run, with their numbers as returned by the graph.
-    pub(crate) fn rows(&self, prober: &Prober<'_, '_>) -> Vec<Vec<Row>> {
+    pub(super) fn rows(&self, prober: &Prober<'_, '_>) -> Vec<Vec<Row>> {
         let output = self.every_box();
         let of_run = |outputs| {
             let candidates = raw_candidates(&output, outputs, prober.size()).unwrap_or_default().into_iter();

@@ -1,20 +1,20 @@
 //! The cells of dense detectors.
 
 /// The strides of usual detectors' levels, in pixels.
-pub(crate) const USUAL_STRIDES: [&[u32]; 7] =
+pub(super) const USUAL_STRIDES: [&[u32]; 7] =
     [&[8, 16, 32], &[8, 16, 32, 64], &[8, 16, 32, 64, 128], &[16, 32], &[4, 8, 16, 32], &[4, 8, 16], &[8, 16]];
 
 /// Levels of square cells, with the same number of candidates for each cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CellGrid {
+pub(super) struct CellGrid {
     /// In pixels of the input.
-    pub(crate) strides: Vec<u32>,
-    pub(crate) anchors: usize,
+    pub strides: Vec<u32>,
+    pub anchors: usize,
 }
 
 impl CellGrid {
     /// The usual grid with `rows` candidates in an input of `size`, width and height in pixels.
-    pub(crate) fn with_rows(rows: usize, size: [u32; 2]) -> Option<Self> {
+    pub(super) fn with_rows(rows: usize, size: [u32; 2]) -> Option<Self> {
         let grids = USUAL_STRIDES
             .into_iter()
             .flat_map(|strides| [1, 3].map(|anchors| Self { strides: strides.to_vec(), anchors }));
@@ -22,13 +22,13 @@ impl CellGrid {
     }
 
     /// The number of candidates on each level.
-    pub(crate) fn level_rows(&self, size: [u32; 2]) -> Vec<usize> {
+    pub(super) fn level_rows(&self, size: [u32; 2]) -> Vec<usize> {
         let cells = |stride: &u32| size.map(|side| side.div_ceil(*stride) as usize).iter().product::<usize>();
         self.strides.iter().map(|stride| cells(stride) * self.anchors).collect()
     }
 
     /// The center of each candidate's cell and its stride, in pixels of the input.
-    pub(crate) fn centers(&self, size: [u32; 2]) -> impl Iterator<Item = ([f64; 2], f64)> {
+    pub(super) fn centers(&self, size: [u32; 2]) -> impl Iterator<Item = ([f64; 2], f64)> {
         let anchors = self.anchors;
         self.strides.iter().flat_map(move |&stride| {
             let [columns, rows] = size.map(|side| side.div_ceil(stride));
@@ -40,7 +40,7 @@ impl CellGrid {
 }
 
 /// The strides of maps with these columns and rows, in an input of `size`; `None` if they differ between the axes.
-pub(crate) fn strides_of(maps: impl Iterator<Item = [usize; 2]>, size: [u32; 2]) -> Option<Vec<u32>> {
+pub(super) fn strides_of(maps: impl Iterator<Item = [usize; 2]>, size: [u32; 2]) -> Option<Vec<u32>> {
     let stride = |cells: [usize; 2]| {
         let [across, down] = [0, 1].map(|axis| size[axis].div_ceil((cells[axis] as u32).max(1)));
         (across == down && across > 0).then_some(across)

@@ -13,10 +13,10 @@ const OFFSET: &str = "output.detection.class_offset";
 
 /// The class names, and the offset from the graph's class numbers to them.
 #[derive(Debug)]
-pub(crate) struct Naming {
-    pub(crate) offset: i32,
-    pub(crate) label_set: Option<String>,
-    pub(crate) labels_to_store: Option<LabelSet>,
+pub(super) struct Naming {
+    pub offset: i32,
+    pub label_set: Option<String>,
+    pub labels_to_store: Option<LabelSet>,
 }
 
 /// The classes as far as the test runs show them.
@@ -35,7 +35,7 @@ struct Seen {
 ///
 /// # Errors
 /// The user's label file does not fit.
-pub(crate) fn name_classes(
+pub(super) fn name_classes(
     found: &Found,
     model: &RecognitionRequest<'_>,
     rows: &[Vec<Row>],

@@ -17,7 +17,7 @@ const USUAL_BINS: [usize; 3] = [8, 16, 17];
 const UPRIGHT: &str = "rotated boxes are shown as the upright boxes around them";
 
 /// Every reading of one output, or of one output per level, most common layouts first.
-pub(crate) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Vec<Found> {
+pub(super) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Vec<Found> {
     let outputs = &model.graph.outputs;
     let mut found: Vec<Found> = outputs.iter().filter_map(|port| final_rows(port, model, prober)).collect();
     found.extend(outputs.iter().filter_map(|port| with_labels(port, model, prober)));

@@ -38,7 +38,7 @@ enum NameFit {
 ///
 /// # Errors
 /// The best reading leaves most of the information about boxes unread.
-pub(crate) fn rank(
+pub(super) fn rank(
     readings: Vec<Found>,
     model: &RecognitionRequest<'_>,
     prober: &Prober<'_, '_>,

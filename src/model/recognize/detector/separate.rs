@@ -38,7 +38,7 @@ enum Kind {
 ///
 /// # Errors
 /// Outputs that qualify but cannot be distinguished.
-pub(crate) fn find(
+pub(super) fn find(
     graph: &GraphSignature,
     overrules: &Overrules,
     prober: &Prober<'_, '_>,
@@ -162,7 +162,7 @@ fn max_boxes(boxes: &Port) -> Option<u32> {
 
 /// Whether every run returned `[n, 4]` or `[1, n, 4]` floats that are not a row of probabilities. With three classes
 /// and a background, TensorFlow's `detection_multiclass_scores` have this shape as well.
-pub(crate) fn could_be_boxes(port: &Port, prober: &Prober<'_, '_>) -> bool {
+pub(super) fn could_be_boxes(port: &Port, prober: &Prober<'_, '_>) -> bool {
     let mut tensors = prober.values_of(&port.name).peekable();
     tensors.peek().is_some()
         && !port.name.to_lowercase().contains("score")

@@ -22,7 +22,7 @@ const ROWS_A_STEP: usize = 4;
 
 /// `source` and `target` are consecutive rows of 8-bit RGB pixels.
 #[target_feature(enable = "avx2")]
-pub(crate) fn resize_columns(
+pub(super) fn resize_columns(
     source: &[u8],
     source_row_bytes: usize,
     columns: &AxisFilter,

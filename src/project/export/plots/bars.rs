@@ -11,14 +11,14 @@ const ROW: f64 = 22.0;
 const NUMBERS: f64 = 150.0;
 
 pub(crate) struct Bar {
-    pub(crate) name: String,
-    pub(crate) value: f64,
+    pub name: String,
+    pub value: f64,
     /// A second number, drawn as a line across the bar.
-    pub(crate) tick: Option<f64>,
-    pub(crate) text: String,
+    pub tick: Option<f64>,
+    pub text: String,
 }
 
-pub(crate) fn ap(metrics: &DetectionMetrics) -> Option<Plot> {
+pub(super) fn ap(metrics: &DetectionMetrics) -> Option<Plot> {
     let classes = metrics.classes.iter().filter_map(|class| {
         Some(Bar {
             name: class.class.name.clone(),
@@ -31,7 +31,7 @@ pub(crate) fn ap(metrics: &DetectionMetrics) -> Option<Plot> {
     by_class("ap-by-class", "AP by class", caption, classes.collect())
 }
 
-pub(crate) fn f1(metrics: &ClassificationMetrics) -> Option<Plot> {
+pub(super) fn f1(metrics: &ClassificationMetrics) -> Option<Plot> {
     let classes = metrics.classes.iter().filter_map(|class| {
         Some(Bar {
             name: class.class.name.clone(),
@@ -59,7 +59,7 @@ fn by_class(name: &'static str, title: &'static str, caption: &str, mut classes:
     (!classes.is_empty()).then(|| Plot { name, caption, ..bars(title, &classes, &ticks, 150.0, gap) })
 }
 
-pub(crate) fn errors(metrics: &DetectionMetrics) -> Option<Plot> {
+pub(super) fn errors(metrics: &DetectionMetrics) -> Option<Plot> {
     const KINDS: [(&str, &str); 6] = [
         ("location", "location: overlaps too little"),
         ("class", "class: correct location, wrong class"),

@@ -10,7 +10,7 @@ const STYLES: [&str; 5] = ["s1", "s2", "s3", "s4", "s5"];
 /// The height of the histogram below the reliability diagram.
 const HISTOGRAM: f64 = 70.0;
 
-pub(crate) fn plots(metrics: &DetectionMetrics) -> Vec<Plot> {
+pub(super) fn plots(metrics: &DetectionMetrics) -> Vec<Plot> {
     if metrics.curve.points.is_empty() {
         return Vec::new();
     }
@@ -103,7 +103,7 @@ fn best(metrics: &DetectionMetrics) -> Option<(CurvePoint, String)> {
 }
 
 /// Accuracy by the score of the top class, and the number of images with such a score.
-pub(crate) fn reliability(metrics: &ClassificationMetrics) -> Option<Plot> {
+pub(super) fn reliability(metrics: &ClassificationMetrics) -> Option<Plot> {
     let ece = metrics.ece?;
     let bins = &metrics.reliability;
     let mut plane = Plane::new(SIDE, Axis::Score("Score of the top class"), Axis::Share("Accuracy"));

@@ -26,16 +26,16 @@ enum Line {
 }
 
 /// The names of the row and column for [`Line::Nothing`].
-pub(crate) struct Words {
-    pub(crate) no_truth: &'static str,
-    pub(crate) no_prediction: &'static str,
+pub(super) struct Words {
+    pub no_truth: &'static str,
+    pub no_prediction: &'static str,
     /// What is counted, and what a row without truth and a column without prediction mean, if they exist.
-    pub(crate) counted: &'static str,
-    pub(crate) about_no_truth: &'static str,
-    pub(crate) about_no_prediction: &'static str,
+    pub counted: &'static str,
+    pub about_no_truth: &'static str,
+    pub about_no_prediction: &'static str,
 }
 
-pub(crate) const WORDS_OF_DETECTION: Words = Words {
+pub(super) const WORDS_OF_DETECTION: Words = Words {
     no_truth: "background",
     no_prediction: "not detected",
     counted: "Detections above the minimum score and undetected objects, at IoU ≥ 0.50.",
@@ -43,7 +43,7 @@ pub(crate) const WORDS_OF_DETECTION: Words = Words {
     about_no_prediction: " Column “not detected”: objects without a detection.",
 };
 
-pub(crate) const WORDS_OF_CLASSIFICATION: Words = Words {
+pub(super) const WORDS_OF_CLASSIFICATION: Words = Words {
     no_truth: "no class",
     no_prediction: "unknown class",
     counted: "Images by true class and predicted top class.",
@@ -51,7 +51,7 @@ pub(crate) const WORDS_OF_CLASSIFICATION: Words = Words {
     about_no_prediction: " Column “unknown class”: predicted as a class that the ground truth does not have.",
 };
 
-pub(crate) fn plot(classes: &[&EvaluatedClass], cells: &[ConfusionCell], words: &Words) -> Option<Plot> {
+pub(super) fn plot(classes: &[&EvaluatedClass], cells: &[ConfusionCell], words: &Words) -> Option<Plot> {
     let matrix = Matrix::new(classes, cells, words);
     let Matrix { rows, columns, shown, others, .. } = &matrix;
     if rows.is_empty() || columns.is_empty() {

@@ -6,13 +6,13 @@ mod matrix;
 mod plane;
 mod plot;
 
-pub(crate) use self::bars::{Bar, bars};
-pub(crate) use self::plane::{Axis, Mark, Plane};
-pub(crate) use self::plot::{Plot, PlotImages, percent};
+pub(super) use self::bars::{Bar, bars};
+pub(super) use self::plane::{Axis, Mark, Plane};
+pub(super) use self::plot::{Plot, PlotImages, percent};
 use crate::evaluation::{EvaluatedClass, Metrics};
 
 /// All plots with something to draw.
-pub(crate) fn plots(metrics: &Metrics) -> Vec<Plot> {
+pub(super) fn plots(metrics: &Metrics) -> Vec<Plot> {
     match metrics {
         Metrics::Detection { metrics, .. } => {
             let classes: Vec<&EvaluatedClass> = metrics.classes.iter().map(|class| &class.class).collect();

@@ -3,7 +3,7 @@
 use super::plot::{Anchor, Plot, Shapes, Spot, WIDTH};
 
 /// The usual height and the width of a plane.
-pub(crate) const SIDE: f64 = 400.0;
+pub(super) const SIDE: f64 = 400.0;
 const LEFT: f64 = 62.0;
 const TOP: f64 = 8.0;
 const BELOW: f64 = 48.0;
@@ -33,9 +33,9 @@ pub(crate) struct Plane {
     height: f64,
     across: Axis,
     up: Axis,
-    pub(crate) marks: Vec<Mark>,
+    pub marks: Vec<Mark>,
     /// A mark that fills a square, and its name.
-    pub(crate) legend: Vec<(Mark, String)>,
+    pub legend: Vec<(Mark, String)>,
 }
 
 impl Axis {
@@ -121,6 +121,6 @@ impl Plane {
     }
 }
 
-pub(crate) fn fifths() -> impl Iterator<Item = f64> {
+pub(super) fn fifths() -> impl Iterator<Item = f64> {
     (0..=5).map(|fifth| f64::from(fifth) / 5.0)
 }

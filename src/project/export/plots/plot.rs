@@ -23,7 +23,7 @@ const ON_PAPER: [(&str, &str); 9] = [
     ("var(--unsure)", "#8a5a00"),
 ];
 
-pub(crate) const WIDTH: f64 = 640.0;
+pub(super) const WIDTH: f64 = 640.0;
 const TEXT: f32 = 13.0;
 /// Around a plot in a separate file.
 const MARGIN: f64 = 20.0;
@@ -32,13 +32,13 @@ const LINE_HEIGHT: f64 = 18.0;
 
 pub(crate) struct Plot {
     /// The file name without an extension.
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
+    pub name: &'static str,
+    pub title: &'static str,
     /// What it shows; whole sentences.
-    pub(crate) caption: String,
+    pub caption: String,
     /// Of the body, in pixels.
-    pub(crate) size: [f64; 2],
-    pub(crate) body: Shapes,
+    pub size: [f64; 2],
+    pub body: Shapes,
 }
 
 impl Plot {
@@ -107,7 +107,7 @@ pub(crate) struct Shapes(String);
 /// Which part of a text is at its position.
 #[derive(Debug, Clone, Copy, IntoStaticStr)]
 #[strum(const_into_str, serialize_all = "lowercase")]
-pub(crate) enum Anchor {
+pub enum Anchor {
     Start,
     Middle,
     End,
@@ -214,7 +214,7 @@ impl PlotImages {
 }
 
 /// The width of a text in pixels.
-pub(crate) fn width_of(text: &str) -> f64 {
+pub(super) fn width_of(text: &str) -> f64 {
     TextSize::from_em(TEXT).width_of(text).into()
 }
 

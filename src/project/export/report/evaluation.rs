@@ -29,7 +29,7 @@ pub struct EvaluatedImages<'i> {
 
 /// The image of each of [`Evaluated::confident_errors`]; `None` for those that cannot be shown. Adds a problem for each
 /// unreadable one.
-pub(crate) fn thumbnails(
+pub(super) fn thumbnails(
     evaluated: &Evaluated,
     images: &EvaluatedImages<'_>,
     problems: &mut Vec<Problem>,
@@ -110,7 +110,7 @@ pub(crate) fn page(
 }
 
 /// `thumbnails`: the result of [`thumbnails`]; `None` if the images are unknown.
-pub(crate) fn sections(evaluated: &Evaluated, thumbnails: Option<&[Option<Thumbnail>]>) -> Markup {
+pub(super) fn sections(evaluated: &Evaluated, thumbnails: Option<&[Option<Thumbnail>]>) -> Markup {
     let counted = &evaluated.counted;
     html! {
         section {

@@ -24,34 +24,34 @@ const MAX_BOXES: usize = 60;
 
 /// One image with the selected part of its prediction.
 #[derive(Debug, Clone)]
-pub(crate) struct Example {
-    pub(crate) sample: Sample,
-    pub(crate) prediction: Prediction,
-    pub(crate) verdict: Option<Verdict>,
+pub(super) struct Example {
+    pub sample: Sample,
+    pub prediction: Prediction,
+    pub verdict: Option<Verdict>,
     /// The verdicts on boxes, with the label of each box.
-    pub(crate) box_verdicts: Vec<(String, Verdict)>,
-    pub(crate) note: Option<String>,
-    pub(crate) tags: BTreeSet<String>,
+    pub box_verdicts: Vec<(String, Verdict)>,
+    pub note: Option<String>,
+    pub tags: BTreeSet<String>,
 }
 
 /// A JPEG.
 #[derive(Debug)]
-pub(crate) struct Thumbnail {
-    pub(crate) width: u32,
-    pub(crate) height: u32,
-    pub(crate) jpeg: Vec<u8>,
+pub(super) struct Thumbnail {
+    pub width: u32,
+    pub height: u32,
+    pub jpeg: Vec<u8>,
 }
 
-pub(crate) struct Section<P> {
-    pub(crate) title: &'static str,
-    pub(crate) explanation: &'static str,
+pub(super) struct Section<P> {
+    pub title: &'static str,
+    pub explanation: &'static str,
     /// The examples, each with its image if it could be drawn.
-    pub(crate) examples: Vec<(Example, P)>,
+    pub examples: Vec<(Example, P)>,
 }
 
 /// A bounded selection of each kind.
 #[derive(Debug, Default)]
-pub(crate) struct Examples {
+pub(super) struct Examples {
     /// The number of images with a best score.
     ranked: usize,
     least_certain: Best,
@@ -83,7 +83,7 @@ impl Best {
 }
 
 impl Examples {
-    pub(crate) fn consider(&mut self, image: &ChosenImage, view: &ViewSettings) {
+    pub(super) fn consider(&mut self, image: &ChosenImage, view: &ViewSettings) {
         let (Some(Ok(stored)), Ok(prediction)) = (&image.row.result, &image.prediction) else {
             return;
         };
@@ -103,7 +103,7 @@ impl Examples {
     }
 
     /// Sections with at least one example.
-    pub(crate) fn into_sections(self, task: ModelTask) -> Vec<Section<()>> {
+    pub(super) fn into_sections(self, task: ModelTask) -> Vec<Section<()>> {
         let Self { ranked, mut least_certain, mut most_certain, judged: [accepted, rejected, unsure, wrong] } = self;
         // With few images, none is in both.
         least_certain.0.truncate(ranked.div_ceil(2));
@@ -130,7 +130,7 @@ impl Examples {
 }
 
 impl Section<()> {
-    pub(crate) fn drawn<P>(
+    pub(super) fn drawn<P>(
         self,
         draw: &mut dyn FnMut(&Example) -> Result<P, ExportError>,
     ) -> Result<Section<P>, ExportError> {
@@ -165,7 +165,7 @@ impl Example {
     }
 
     /// A small image with boxes or classes drawn on it.
-    pub(crate) fn thumbnail(&self, source: &dyn Source, limits: &DecodeLimits) -> Result<Thumbnail, String> {
+    pub(super) fn thumbnail(&self, source: &dyn Source, limits: &DecodeLimits) -> Result<Thumbnail, String> {
         let everything = ViewSettings { min_score: 0.0, top_k: 3, ..ViewSettings::default() };
         Thumbnail::new(source, &self.sample.uri, limits, |image, _| {
             let prediction = scaled(&self.prediction, image.width(), image.height());
@@ -176,7 +176,7 @@ impl Example {
 
 impl Thumbnail {
     /// A small image, drawn by `draw` from the small image and the bytes of the original.
-    pub(crate) fn new(
+    pub(super) fn new(
         source: &dyn Source,
         uri: &SampleUri,
         limits: &DecodeLimits,
@@ -191,7 +191,7 @@ impl Thumbnail {
 }
 
 /// The same boxes on a smaller image.
-pub(crate) fn scaled(prediction: &Prediction, width: u32, height: u32) -> Prediction {
+pub(super) fn scaled(prediction: &Prediction, width: u32, height: u32) -> Prediction {
     let mut scaled = prediction.clone();
     let x = width as f32 / prediction.width.max(1) as f32;
     let y = height as f32 / prediction.height.max(1) as f32;
@@ -211,7 +211,7 @@ fn has_verdict(image: &ChosenImage, word: &str) -> bool {
 }
 
 /// The number of each verdict on boxes of a class, for captions: `cat: reject`.
-pub(crate) fn box_verdict_texts(example: &Example) -> Vec<String> {
+pub(super) fn box_verdict_texts(example: &Example) -> Vec<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for (label, verdict) in &example.box_verdicts {
         let text = match verdict {

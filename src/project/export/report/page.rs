@@ -21,7 +21,7 @@ const CHARTED_CLASSES: usize = 15;
 
 const STYLE: &str = include_str!("style.css");
 
-pub(crate) fn page(
+pub(super) fn page(
     context: &ExportContext,
     options: ExportOptions,
     summary: &Summary,
@@ -50,7 +50,7 @@ pub(crate) fn page(
 }
 
 /// A page with the style of all reports.
-pub(crate) fn whole(title: &str, body: &Markup) -> String {
+pub(super) fn whole(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -209,7 +209,7 @@ fn example_card(example: &Example, thumbnail: Option<&Thumbnail>) -> Markup {
     }
 }
 
-pub(crate) fn thumbnail_or_reason(thumbnail: Option<&Thumbnail>, text: &str) -> Markup {
+pub(super) fn thumbnail_or_reason(thumbnail: Option<&Thumbnail>, text: &str) -> Markup {
     html! {
         @match thumbnail {
             Some(thumbnail) => {
@@ -381,7 +381,7 @@ fn utc(milliseconds: i64) -> String {
 }
 
 /// `12 345`, with thin non-breaking spaces.
-pub(crate) fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -10,45 +10,45 @@ const MAX_FAILURES: usize = 200;
 
 /// Grows with the number of classes and tags, not of images.
 #[derive(Debug, Default)]
-pub(crate) struct Summary {
-    pub(crate) images: u64,
-    pub(crate) unpredicted: u64,
+pub(super) struct Summary {
+    pub images: u64,
+    pub unpredicted: u64,
     /// Images whose file changed after prediction.
-    pub(crate) outdated: u64,
-    pub(crate) failed: u64,
-    pub(crate) failures: Vec<(SampleUri, String)>,
+    pub outdated: u64,
+    pub failed: u64,
+    pub failures: Vec<(SampleUri, String)>,
     /// Predicted images without a box.
-    pub(crate) without_boxes: u64,
+    pub without_boxes: u64,
     /// The scores of the boxes, or of each image's top class.
-    pub(crate) scores: Histogram,
+    pub scores: Histogram,
     /// The counts by class id.
-    pub(crate) classes: BTreeMap<u32, ClassCount>,
-    pub(crate) image_verdicts: VerdictCounts,
-    pub(crate) box_verdicts: VerdictCounts,
-    pub(crate) notes: u64,
-    pub(crate) tags: BTreeMap<String, u64>,
+    pub classes: BTreeMap<u32, ClassCount>,
+    pub image_verdicts: VerdictCounts,
+    pub box_verdicts: VerdictCounts,
+    pub notes: u64,
+    pub tags: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct ClassCount {
-    pub(crate) label: String,
-    pub(crate) images: u64,
-    pub(crate) boxes: u64,
+pub(super) struct ClassCount {
+    pub label: String,
+    pub images: u64,
+    pub boxes: u64,
     score_sum: f64,
 }
 
 impl ClassCount {
-    pub(crate) fn mean_score(&self) -> f64 {
+    pub(super) fn mean_score(&self) -> f64 {
         self.score_sum / self.boxes as f64
     }
 }
 
 /// The counts by verdict, in the order of [`VerdictCounts::WORDS`].
 #[derive(Debug, Default)]
-pub(crate) struct VerdictCounts([u64; 4]);
+pub(super) struct VerdictCounts([u64; 4]);
 
 impl VerdictCounts {
-    pub(crate) const WORDS: [&str; 4] = ["accept", "reject", "unsure", "wrong"];
+    pub(super) const WORDS: [&str; 4] = ["accept", "reject", "unsure", "wrong"];
 
     fn add(&mut self, verdict: &Verdict) {
         let word = verdict.into_str();
@@ -57,40 +57,40 @@ impl VerdictCounts {
         }
     }
 
-    pub(crate) fn counts(&self) -> [u64; 4] {
+    pub(super) fn counts(&self) -> [u64; 4] {
         self.0
     }
 
-    pub(crate) fn total(&self) -> u64 {
+    pub(super) fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 }
 
 /// Scores in twenty equal bins from 0 to 1.
 #[derive(Debug, Default)]
-pub(crate) struct Histogram {
-    pub(crate) bins: [u64; Self::BINS],
+pub(super) struct Histogram {
+    pub bins: [u64; Self::BINS],
 }
 
 impl Histogram {
-    pub(crate) const BINS: usize = 20;
+    pub(super) const BINS: usize = 20;
 
     fn add(&mut self, score: f32) {
         let bin = (score.clamp(0.0, 1.0) * Self::BINS as f32) as usize;
         self.bins[bin.min(Self::BINS - 1)] += 1;
     }
 
-    pub(crate) fn total(&self) -> u64 {
+    pub(super) fn total(&self) -> u64 {
         self.bins.iter().sum()
     }
 }
 
 impl Summary {
-    pub(crate) fn predicted(&self) -> u64 {
+    pub(super) fn predicted(&self) -> u64 {
         self.images - self.unpredicted - self.outdated - self.failed
     }
 
-    pub(crate) fn add(&mut self, image: &ChosenImage) {
+    pub(super) fn add(&mut self, image: &ChosenImage) {
         let row = image.row;
         self.images += 1;
         if let Some(verdict) = &row.verdict {

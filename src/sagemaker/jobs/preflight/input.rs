@@ -41,7 +41,7 @@ pub fn has_input(aws: &Aws, plan: &TransformPlan, control: &TaskControl) -> Resu
 }
 
 /// `None` if it could not be determined.
-pub(crate) fn check_input(
+pub(super) fn check_input(
     checks: &mut Checks,
     s3: &S3,
     plan: &TransformPlan,

@@ -7,7 +7,7 @@ mod regions;
 mod requests;
 
 pub use input::has_input;
-pub(crate) use model::is_same_model;
+pub(super) use model::is_same_model;
 
 use model::KnownModel;
 use requests::IsSuggested;
@@ -109,7 +109,7 @@ pub struct ModelPlan<'p> {
 ///
 /// # Errors
 /// The task was canceled.
-pub(crate) fn check_only_model(
+pub fn check_only_model(
     aws: &Aws,
     (sagemaker, s3): (&SageMakerAccess, &S3Access),
     plan: ModelPlan<'_>,

@@ -20,7 +20,7 @@ use crate::tasks::{Cancelled, TaskControl};
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ARCHIVE_END: &str = ".tar.gz";
 
-pub(crate) fn check_job_name(
+pub(super) fn check_job_name(
     checks: &mut Checks,
     sagemaker: &SageMaker,
     plan: &TransformPlan,
@@ -49,12 +49,12 @@ pub(crate) fn check_job_name(
 
 /// What is known about a model after its check.
 #[derive(Debug, Default)]
-pub(crate) struct KnownModel {
-    pub(crate) content: Option<ArchiveContent>,
-    pub(crate) image: Option<String>,
+pub(super) struct KnownModel {
+    pub content: Option<ArchiveContent>,
+    pub image: Option<String>,
 }
 
-pub(crate) fn check_model(
+pub(super) fn check_model(
     checks: &mut Checks,
     sagemaker: &SageMaker,
     s3: &S3,

@@ -7,7 +7,7 @@ use crate::sagemaker::jobs::JobError;
 use crate::sagemaker::spec::transform::{CheckPoint, InputObjects, TransformPlan};
 use crate::tasks::{Cancelled, TaskControl};
 
-pub(crate) fn check_output(
+pub(super) fn check_output(
     checks: &mut Checks,
     s3: &S3,
     plan: &TransformPlan,

@@ -13,7 +13,7 @@ struct BucketUse<'p> {
     purposes: Vec<&'static str>,
 }
 
-pub(crate) fn check_regions(
+pub(super) fn check_regions(
     checks: &mut Checks,
     s3: &S3,
     plan: &TransformPlan,

@@ -10,20 +10,20 @@ use crate::sagemaker::spec::transform::{
 
 /// Whether the preflight suggested concurrency and payload, rather than the user setting them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IsSuggested {
+pub(super) enum IsSuggested {
     Yes,
     No,
 }
 
 /// What the preflight knows about the inputs and the model.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Known<'k> {
-    pub(crate) survey: Option<&'k InputSurvey>,
-    pub(crate) archive: Option<ArchiveContent>,
+pub(super) struct Known<'k> {
+    pub survey: Option<&'k InputSurvey>,
+    pub archive: Option<ArchiveContent>,
 }
 
 /// `spec` as the job would be started.
-pub(crate) fn check_requests(
+pub(super) fn check_requests(
     checks: &mut Checks,
     spec: &TransformSpec,
     Known { survey, archive }: Known<'_>,
@@ -122,7 +122,7 @@ fn check_concurrency(checks: &mut Checks, spec: &TransformSpec, was_chosen: IsSu
 
 /// The content of all objects, judging by their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(super) enum Content {
     Images,
     Records,
     Texts,
@@ -130,7 +130,7 @@ pub(crate) enum Content {
 
 impl Content {
     /// The kind stated in the job if there are several, otherwise the existing one. `None` if no name reveals it.
-    pub(crate) fn from_survey(survey: &InputSurvey, spec: &TransformSpec) -> Option<Self> {
+    pub(super) fn from_survey(survey: &InputSurvey, spec: &TransformSpec) -> Option<Self> {
         let kinds = [(survey.images, Self::Images), (survey.records, Self::Records), (survey.texts, Self::Texts)];
         let there = kinds.into_iter().filter(|(count, _)| *count > 0);
         let meant = there.clone().find(|(_, kind)| kind.fits(&spec.input.content_type));
@@ -138,7 +138,7 @@ impl Content {
         meant.or_else(most).map(|(_, kind)| kind)
     }
 
-    pub(crate) fn words(self) -> &'static str {
+    pub(super) fn words(self) -> &'static str {
         match self {
             Self::Images => "images",
             Self::Records => "TFRecord files",

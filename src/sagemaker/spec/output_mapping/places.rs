@@ -61,7 +61,7 @@ impl JsonPlace {
     }
 
     /// Whether the last named part of the pointer contains one of these words.
-    pub(crate) fn is_called(&self, words: &[&str]) -> bool {
+    pub fn is_called(&self, words: &[&str]) -> bool {
         let parts = self.pointer.as_str().rsplit('/');
         let is_name = |part: &&str| *part != "*" && part.parse::<usize>().is_err();
         let name = parts.filter(|part| !part.is_empty()).find(is_name);

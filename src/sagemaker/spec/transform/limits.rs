@@ -21,9 +21,9 @@ const MAX_TAGS: usize = 50;
 const MAX_TAG_KEY: usize = 128;
 const MAX_TAG_VALUE: usize = 256;
 const MAX_KMS_KEY: usize = 2048;
-pub(crate) const MAX_S3_URI: usize = 1024;
+pub(super) const MAX_S3_URI: usize = 1024;
 const MAX_IMAGE: usize = 255;
-pub(crate) const MAX_INSTANCES: u32 = 100;
+pub const MAX_INSTANCES: u32 = 100;
 
 /// Why SageMaker would reject a payload in MB with this many parallel requests, to follow their names.
 pub fn in_flight_problem(max_payload_mb: u32, max_concurrent: u32) -> Option<String> {
@@ -162,7 +162,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 }
 
 /// `[a-zA-Z0-9](-*[a-zA-Z0-9])*`
-pub(crate) fn is_name(name: &str, longest: usize) -> bool {
+pub(super) fn is_name(name: &str, longest: usize) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     (1..=longest).contains(&name.len()) && name.bytes().all(fits) && !name.starts_with('-') && !name.ends_with('-')
 }
@@ -174,33 +174,33 @@ fn is_hyphenated(name: &str, longest: usize) -> bool {
 
 /// Collects the problems of a request's fields.
 #[derive(Default)]
-pub(crate) struct Problems(pub(crate) Vec<FieldProblem>);
+pub struct Problems(pub Vec<FieldProblem>);
 
 impl Problems {
-    pub(crate) fn add(&mut self, field: &'static str, message: impl Into<String>) {
+    pub fn add(&mut self, field: &'static str, message: impl Into<String>) {
         self.0.push(FieldProblem { field, message: message.into() });
     }
 
-    pub(crate) fn name(&mut self, field: &'static str, name: &str) {
+    pub fn name(&mut self, field: &'static str, name: &str) {
         if let Some(problem) = name_problem(name) {
             self.add(field, problem);
         }
     }
 
-    pub(crate) fn range(&mut self, field: &'static str, value: u32, least: u32, most: u32) {
+    pub fn range(&mut self, field: &'static str, value: u32, least: u32, most: u32) {
         if !(least..=most).contains(&value) {
             self.add(field, format!("is {value}; it must be {least} to {most}"));
         }
     }
 
-    pub(crate) fn length(&mut self, field: &'static str, text: &str, longest: usize) {
+    pub fn length(&mut self, field: &'static str, text: &str, longest: usize) {
         let count = text.chars().count();
         if count > longest {
             self.add(field, format!("has {count} characters; the limit is {longest}"));
         }
     }
 
-    pub(crate) fn kms_key(&mut self, field: &'static str, key: Option<&str>) {
+    pub fn kms_key(&mut self, field: &'static str, key: Option<&str>) {
         let Some(key) = key else { return };
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b":/_-".contains(&byte);
         if key.len() > MAX_KMS_KEY || !key.bytes().all(fits) {
@@ -208,13 +208,13 @@ impl Problems {
         }
     }
 
-    pub(crate) fn ami_version(&mut self, version: Option<&str>) {
+    pub fn ami_version(&mut self, version: Option<&str>) {
         if version.is_some_and(|version| !is_hyphenated(version, MAX_NAME)) {
             self.add("AMI version", "is not valid: use 1 to 63 letters, digits and single inner hyphens");
         }
     }
 
-    pub(crate) fn environment(&mut self, environment: &BTreeMap<String, String>) {
+    pub fn environment(&mut self, environment: &BTreeMap<String, String>) {
         let count = environment.len();
         if count > MAX_ENVIRONMENT {
             self.add("environment", format!("has {count} variables; the limit is {MAX_ENVIRONMENT}"));
@@ -234,7 +234,7 @@ impl Problems {
         }
     }
 
-    pub(crate) fn tags(&mut self, tags: &BTreeMap<String, String>) {
+    pub fn tags(&mut self, tags: &BTreeMap<String, String>) {
         if tags.len() > MAX_TAGS {
             self.add("tags", format!("are {}; the limit is {MAX_TAGS}", tags.len()));
         }

@@ -146,7 +146,7 @@ impl TransformSpec {
     }
 
     #[cfg(test)]
-    pub(crate) fn example() -> Self {
+    pub fn example() -> Self {
         let objects = InputObjects::Prefix(S3Address::new("bucket", "photos/"));
         Self::over_images("job", "model", objects, &S3Address::new("bucket", "out/"))
     }

@@ -23,7 +23,7 @@ const ROUNDING: f64 = 2.0;
 const SMOOTH: f64 = 8.0;
 
 fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {

@@ -1,0 +1,28 @@
+//! What Spotcheck does, without its front ends: the library below the window and the command line, in layers that import
+//! only downward (see ARCHITECTURE.md).
+
+pub mod annotations;
+pub mod aws;
+pub mod cache;
+pub mod dirs;
+pub mod domain;
+pub mod evaluation;
+pub mod image;
+pub mod model;
+pub mod predict;
+pub mod project;
+pub mod review;
+pub mod sagemaker;
+pub mod tasks;
+
+use std::sync::OnceLock;
+
+/// The commit that the program was built from, if the build named it in `SPOTCHECK_COMMIT`. Only `main.rs` knows it, so
+/// that nothing else is compiled again after a commit.
+pub static COMMIT: OnceLock<&str> = OnceLock::new();
+
+/// `0.1.0 (9605c893)`
+pub fn version() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    COMMIT.get().map_or_else(|| version.to_owned(), |commit| format!("{version} ({commit})"))
+}
