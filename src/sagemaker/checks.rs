@@ -1,18 +1,13 @@
 //! Checks of a plan before it costs money, for jobs and endpoints.
 
-use super::jobs::JobError;
 use super::spec::transform::{
     Check, CheckGrade, CheckPoint, FieldProblem, InstanceType, ModelSource, Preflight, Price, PriceTable,
 };
 use crate::aws::AwsErrorKind;
-use crate::tasks::Cancelled;
 
-/// The value or the error; cancellation ends the preflight.
-pub(super) fn unless_cancelled<T>(result: Result<T, JobError>) -> Result<Result<T, JobError>, Cancelled> {
-    match result {
-        Err(JobError::Cancelled) => Err(Cancelled),
-        result => Ok(result),
-    }
+/// An error of a request, from whatever sent it.
+pub trait RequestError: std::fmt::Display {
+    fn aws_kind(&self) -> Option<AwsErrorKind>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +42,7 @@ impl Checks {
 
     /// Reports a failed request. An outage is reported once: later requests fail for the same reason, and no advice
     /// about their objects would help.
-    pub fn failed(&mut self, point: CheckPoint, service: Service, error: &JobError, advice: &str) {
+    pub fn failed(&mut self, point: CheckPoint, service: Service, error: &impl RequestError, advice: &str) {
         if !error.aws_kind().is_some_and(AwsErrorKind::is_outage) {
             return self.problem(point, error.to_string(), advice);
         }

@@ -2,7 +2,8 @@
 
 use super::EndpointRecords;
 use crate::aws::{Aws, SageMaker};
-use crate::sagemaker::checks::{Checks, KnownPrice, unless_cancelled};
+use crate::sagemaker::checks::{Checks, KnownPrice};
+use crate::sagemaker::jobs::unless_cancelled;
 use crate::sagemaker::jobs::{JobError, ModelPlan, check_only_model};
 use crate::sagemaker::spec::endpoint::{EndpointConfig, EndpointPlan, EndpointStatus};
 use crate::sagemaker::spec::transform::{CheckPoint, Preflight, PriceTable, cost_usd, human_usd, name_problem};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::aws::{AwsError, AwsErrorKind};
 use crate::image::source::SourceError;
+use crate::sagemaker::checks::RequestError;
 use crate::sagemaker::{RecordError, SendError};
 use crate::tasks::Cancelled;
 
@@ -86,5 +87,19 @@ impl JobError {
             Self::Aws(error) => Some(error.kind),
             _ => None,
         }
+    }
+}
+
+impl RequestError for JobError {
+    fn aws_kind(&self) -> Option<AwsErrorKind> {
+        Self::aws_kind(self)
+    }
+}
+
+/// The value or the error; cancellation ends the preflight.
+pub(crate) fn unless_cancelled<T>(result: Result<T, JobError>) -> Result<Result<T, JobError>, Cancelled> {
+    match result {
+        Err(JobError::Cancelled) => Err(Cancelled),
+        result => Ok(result),
     }
 }

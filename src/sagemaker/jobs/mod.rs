@@ -24,6 +24,7 @@ mod watch;
 pub use aws_commands::{aws_commands, quoted, shell_script};
 pub use clean_up::clean_up;
 pub use error::JobError;
+pub(crate) use error::unless_cancelled;
 pub use manifest::manifest_of;
 pub use named_from::NamedFrom;
 pub use new_model::{NewArchive, NewModel};

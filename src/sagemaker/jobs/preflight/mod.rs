@@ -15,7 +15,8 @@ use requests::IsSuggested;
 use super::{JobError, JobRecords};
 use crate::aws::Aws;
 use crate::domain::{S3Access, counted};
-use crate::sagemaker::checks::{Checks, KnownPrice, Service, unless_cancelled};
+use crate::sagemaker::checks::{Checks, KnownPrice, Service};
+use crate::sagemaker::jobs::unless_cancelled;
 use crate::sagemaker::spec::transform::{
     ArchiveContent, CheckPoint, CostEstimate, EcrImage, HEADLINE, InputSurvey, InstanceType, ModelSource,
     PayloadSuggestion, Preflight, PriceTable, SageMakerAccess, SplitType, TransformPlan, TransformSpec, human_usd,

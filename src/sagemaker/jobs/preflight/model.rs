@@ -42,7 +42,7 @@ pub(super) fn check_job_name(
             format!("Job {name} already exists ({}), and job names cannot be reused", job.status.into_str()),
             "Choose another name",
         ),
-        Err(error) => checks.failed(CheckPoint::JobName, Service::SageMaker, &error.into(), ""),
+        Err(error) => checks.failed(CheckPoint::JobName, Service::SageMaker, &JobError::from(error), ""),
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! The form for the user's own model: its conventions, each with the reason for its value, next to the model's
 //! predictions with them for the image in view.
 
-mod own;
 mod presets;
 mod preview;
 mod rows;

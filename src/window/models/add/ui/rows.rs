@@ -1,5 +1,7 @@
 //! The rows of the form: a name, a control, and how the value was determined.
 
+mod own;
+
 use std::mem::take;
 
 use eframe::egui::{Align, Label, Layout, PopupCloseBehavior, RichText, Ui, vec2};
@@ -7,12 +9,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::own::own_ui;
 use crate::domain::card_fields::{COLUMN, CardField, Edit, Number, set_value};
 use crate::domain::{ChannelOrder, Columns, ModelCard};
 use crate::window::state::{Evidence, ImportForm, ImportPort, ImportStart, LabelChoice};
 use crate::window::ui::field::{Field, NAME_WIDTH};
 use crate::window::ui::widgets::{checkbox_ui, fitting, number_field, strong};
+use own::own_ui;
 
 pub(crate) const CONTROL_WIDTH: f32 = 204.0;
 const COLUMN_WIDTH: f32 = 64.0;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use eframe::egui::Ui;
 use strum::VariantArray;
 
-use super::rows::{CONTROL_WIDTH, Draft, Rows};
+use super::{CONTROL_WIDTH, Draft, Rows};
 use crate::domain::card_fields::{CardField, text_of};
 use crate::domain::{
     AuxiliaryInput, AuxiliaryValue, BoxSpace, CenterCrop, Grid, GridCoding, ImageInput, Layout, ModelTask,
