@@ -190,7 +190,7 @@ pub struct Counted {
     pub truth: String,
     /// Predicted images whose name fits several ground-truth images, or is not unique; skipped.
     pub images_ambiguous: u64,
-    /// Ground-truth images without a prediction. With a file of detections, they count as images without detections, as
+    /// Ground-truth images without a prediction, not even a failed or outdated one. With a file of detections, they count as images without detections, as
     /// in pycocotools; with a project, they are skipped.
     pub images_without_prediction: u64,
     /// Predicted images without ground truth; skipped.
@@ -201,7 +201,7 @@ pub struct Counted {
     /// Images whose sizes contradict each other, or are required and unknown; skipped.
     pub images_of_other_size: u64,
     pub images_without_size: u64,
-    /// Detections, or top classes, of classes without ground truth.
+    /// Detections, or top classes, of measured images, of classes without ground truth.
     pub predictions_of_other_classes: u64,
     /// Entries that could not be used, and annotations with a repeated id, by kind.
     pub problems: BTreeMap<&'static str, u64>,

@@ -555,7 +555,8 @@ impl FileAndRun {
             evaluate(&[flags[0], &truth, flags[1], place, flags[2], flags[3]]).0
         });
         let numbers = NUMBERS.iter().chain(&["precision", "recall", "f1", "threshold", "best", "images", "confusion"]);
-        for name in numbers.chain(&["images_failed", "images_without_truth", "errors"]) {
+        let skipped = ["images_failed", "images_without_truth", "predictions_of_other_classes"];
+        for name in numbers.chain(&skipped).chain(&["errors"]) {
             assert_eq!(of_file[name], of_run[name], "{name} at {min_score}");
         }
         of_file
@@ -602,7 +603,27 @@ fn imported_run_has_the_metrics_of_its_file() {
     for predictions in [("lines.jsonl", lines), ("rows.csv", rows)] {
         let metrics = FileAndRun::new(&all[..4], predictions).numbers("0.5");
         assert_eq!((&metrics["images"], &metrics["recall"]), (&json!(2), &json!(0.5)), "{predictions:?}");
-        assert_eq!((&metrics["images_failed"], &metrics["images_without_prediction"]), (&json!(1), &json!(2)));
+        assert_eq!((&metrics["images_failed"], &metrics["images_without_prediction"]), (&json!(1), &json!(0)));
+    }
+}
+
+#[test]
+fn skipped_predictions_are_counted_once() {
+    let lines = r#"{"uri":"a.png","status":"ok","width":64,"height":48,"detections":[{"box":[10,10,30,30],"label":"cat","score":0.9},{"box":[40,30,50,40],"label":"dog","score":0.8}]}
+{"uri":"b.png","status":"ok","width":64,"height":48,"detections":[{"box":[10,10,30,30],"label":"dog","score":0.9}]}
+{"uri":"c.png","status":"failed","error":"is truncated"}
+"#;
+    let bench = FileAndRun::new(&["a.png", "b.png", "c.png"], ("lines.jsonl", lines));
+    let truth = bench.folder.path().join("truth.csv");
+    std::fs::write(&truth, "image,class,x,y,w,h\na.png,cat,10,10,20,20\nc.png,cat,10,10,20,20\n").unwrap();
+    let of_file = bench.numbers("0.5");
+    let flags = ["--truth", "--project"].map(Path::new);
+    let (of_run, _) = evaluate(&[flags[0], &truth, flags[1], &bench.project()]);
+    for metrics in [of_file, of_run] {
+        let count = |name: &str| metrics[name].as_u64().unwrap();
+        // The dog of b, which is not in the ground truth, is not counted.
+        assert_eq!((count("predictions_of_other_classes"), count("images_without_truth")), (1, 1));
+        assert_eq!((count("images_failed"), count("images_without_prediction")), (1, 0));
     }
 }
 

@@ -90,7 +90,7 @@ pub fn annotation_sides(truth: &GroundTruth, side: FileSide, rules: MatchRules) 
         let partner = matches.index(index).map(|partner| &predicted.images[partner as usize]);
         with_objects += u64::from(!truth.images[index].boxes.is_empty());
         if !partner.is_some_and(is_predicted) {
-            matching.counted.images_without_prediction += 1;
+            matching.counted.images_without_prediction += u64::from(partner.is_none());
             unpredicted += u64::from(partner.is_none() && !truth.images[index].boxes.is_empty());
             // Files of detections need not list images in which nothing was found.
             if partner.is_some() || truth.task == ModelTask::Classification {
@@ -164,15 +164,19 @@ pub fn run_sides(
     let keys: Vec<ImageKey<'_>> = stored.iter().map(|stored| ImageKey::named(&stored.name)).collect();
     let matches = matching.match_images(&keys, |index| stored[index].name.clone(), |_| true)?;
     drop(keys);
+    let names = std::mem::take(&mut matching.skipped);
+    let keys: Vec<ImageKey<'_>> = names.iter().map(|name| ImageKey::named(name)).collect();
+    let skipped = ImageMatches::between(&truth.keys(), &keys, rules.folders);
     for index in truth.order() {
         let Some(partner) = matches.index(index) else {
-            matching.counted.images_without_prediction += 1;
+            matching.counted.images_without_prediction += u64::from(skipped.index(index).is_none());
             continue;
         };
         let partner = &mut stored[partner as usize];
         let known = [("in the ground truth", truth.images[index].size), ("in the predictions", Some(partner.size))];
         let image = matching.left_out.size(truth, index, known).ok().and_then(|size| truth.image(index, size));
         if let Some(image) = image {
+            matching.counted.predictions_of_other_classes += partner.of_other_classes;
             matching.add(Some(partner.size), partner.beside(image));
         }
     }
@@ -201,23 +205,25 @@ impl RunSide<'_> {
             let Some((sample, now)) = self.listed(uri) else { return };
             let Ok(prediction) = result else {
                 matching.counted.images_failed += 1;
+                matching.skipped.push(uri.name_below(root.as_deref()));
                 return;
             };
             if !stamp.is_of(&now) {
                 matching.counted.images_outdated += 1;
+                matching.skipped.push(uri.name_below(root.as_deref()));
                 return;
             }
             let kept = prediction.kept_without_overlaps(self.view.nms_iou);
             let (places, found) = detections(&prediction, &kept, |class| classes.place(class));
-            matching.counted.predictions_of_other_classes += (kept.len() - found.len()) as u64;
             let scored = prediction.classes().iter().map(|class| (classes.place(class.index), decimal(class.score)));
             stored.push(Stored {
                 name: uri.name_below(root.as_deref()),
                 size: [prediction.width, prediction.height],
                 sample,
                 places,
+                of_other_classes: (kept.len() - found.len()) as u64,
                 detections: found,
-                classes: matching.classified(scored),
+                classes: classified(scored),
             });
         };
         self.project.each_prediction(self.run.id, control, |page| {
@@ -229,7 +235,8 @@ impl RunSide<'_> {
         let has_class = |stored: &Stored| {
             !stored.detections.is_empty() || stored.classes.iter().any(|(class, _)| *class != OTHER_CLASS)
         };
-        if matching.counted.predictions_of_other_classes > 0 && !stored.iter().any(has_class) {
+        let has_others = |stored: &Stored| stored.of_other_classes > 0 || !stored.classes.is_empty();
+        if stored.iter().any(has_others) && !stored.iter().any(has_class) {
             return Err(no_class_in_common(matching.truth, &classes.predicted));
         }
         Ok(stored)
@@ -247,13 +254,16 @@ struct Matching<'t> {
     checks: [BoxChecks; 2],
     doubts: Vec<Doubt>,
     images: Vec<ImageSides>,
+    /// The names of failed and outdated images of a run.
+    skipped: Vec<String>,
 }
 
 impl<'t> Matching<'t> {
     fn new(truth: &'t GroundTruth, rules: MatchRules<'t>, predictions: String, notes: Vec<String>) -> Self {
         let counted = Counted { predictions, ..Counted::default() };
         let (left_out, checks) = (LeftOut::default(), Default::default());
-        Self { truth, rules, counted, notes, left_out, checks, doubts: Vec::new(), images: Vec::new() }
+        let (doubts, images, skipped) = Default::default();
+        Self { truth, rules, counted, notes, left_out, checks, doubts, images, skipped }
     }
 
     /// # Errors
@@ -337,14 +347,6 @@ impl<'t> Matching<'t> {
         Ok(matches)
     }
 
-    /// Replaces classes that the ground truth does not have by a number that is never correct.
-    fn classified(&mut self, scored: impl Iterator<Item = (Option<u32>, f64)>) -> Vec<(u32, f64)> {
-        let classes: Vec<(Option<u32>, f64)> = scored.collect();
-        let is_other = classes.first().is_some_and(|(class, _)| class.is_none());
-        self.counted.predictions_of_other_classes += u64::from(is_other);
-        classes.into_iter().map(|(class, score)| (class.unwrap_or(OTHER_CLASS), score)).collect()
-    }
-
     /// Adds an image with its prediction, if there is one. `measured`: its size in its own file. False if it is skipped.
     fn add_annotated(
         &mut self,
@@ -373,13 +375,15 @@ impl<'t> Matching<'t> {
             self.counted.predictions_of_other_classes += (partner.boxes.len() - detections.len()) as u64;
             image.objects.detections = detections;
             let scored = partner.labels.iter().map(|label| (class_of(label.class), label.score.unwrap_or(1.0)));
-            image.classes = self.classified(scored);
+            image.classes = classified(scored);
         }
         self.add(size, image);
         true
     }
 
     fn add(&mut self, size: Option<[u32; 2]>, image: ImageSides) {
+        let is_other = image.classes.first().is_some_and(|(class, _)| *class == OTHER_CLASS);
+        self.counted.predictions_of_other_classes += u64::from(is_other);
         let ImageObjects { truths, detections } = &image.objects;
         let [of_truth, of_predictions] = &mut self.checks;
         of_truth.add(&image.name, size, truths.iter().map(|truth| (truth.bounds, truth.class, 1.0)));
@@ -537,6 +541,8 @@ struct Stored {
     sample: Option<SampleId>,
     /// The index of each detection in the prediction.
     places: Vec<u32>,
+    /// Detections of classes without ground truth.
+    of_other_classes: u64,
     detections: Vec<DetectedObject>,
     classes: Vec<(u32, f64)>,
 }
@@ -551,6 +557,11 @@ impl Stored {
         image.sample = self.sample;
         image
     }
+}
+
+/// Replaces classes that the ground truth does not have by a number that is never correct.
+fn classified(scored: impl Iterator<Item = (Option<u32>, f64)>) -> Vec<(u32, f64)> {
+    scored.map(|(class, score)| (class.unwrap_or(OTHER_CLASS), score)).collect()
 }
 
 fn no_class_in_common(truth: &GroundTruth, predicted: &[TruthLabel]) -> EvaluateError {
