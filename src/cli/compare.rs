@@ -229,8 +229,7 @@ fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> Stri
             summary.matched, summary.only_left, summary.only_right
         ));
     }
-    let differences = summary.differences.text();
-    lines.extend(differences.map(|text| format!("their scores {text}")));
+    lines.extend(summary.differences.text(a.card.task));
     let alone = [("A", summary.predicted_only_left), ("B", summary.predicted_only_right)];
     for (letter, count) in alone.into_iter().filter(|(_, count)| *count > 0) {
         lines.push(format!("predicted by {letter} only: {count}"));

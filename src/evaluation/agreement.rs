@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{ClassMap, ScoredBox, match_boxes};
-use crate::domain::{ClassScore, Prediction, PredictionContent, SampleId, ViewSettings};
+use crate::domain::{ClassScore, ModelTask, Prediction, PredictionContent, SampleId, ViewSettings};
 
 /// Collects the predictions of two runs, image by image. Of detections, it compares what each run's view shows: scores
 /// down to 0.005 are stored, and among those two runs never agree.
@@ -36,9 +36,9 @@ pub struct ImageAgreement {
     pub matched: u32,
     pub only_left: u32,
     pub only_right: u32,
-    /// The largest score difference of one class (classification: the left run's top class) or of two matched boxes;
-    /// zero if there is none.
-    pub largest_difference: f32,
+    /// Classification: the score difference of the same top class. Detection: the largest of two matched boxes. `None`
+    /// if the top classes differ or no boxes match: the other run's score is unknown.
+    pub largest_difference: Option<f32>,
 }
 
 impl ImageAgreement {
@@ -56,7 +56,7 @@ pub struct AgreementSummary {
     pub agreeing: usize,
     pub predicted_only_left: usize,
     pub predicted_only_right: usize,
-    /// Classification: of the left run's top class, wherever the right run kept it. Detection: of matched boxes.
+    /// Classification: of the top class, over the images that agree. Detection: of matched boxes.
     pub differences: ScoreDifferences,
     /// Pairs of matching boxes.
     pub matched: usize,
@@ -87,14 +87,18 @@ impl ScoreDifferences {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
-    /// “differ by 0.012 on average, at most by 0.340”, “are equal in every digit”; `None` if nothing was compared.
-    pub fn text(&self) -> Option<String> {
+    /// “scores of the same top class differ by 0.012 on average and 0.340 at most”; `None` if nothing was compared.
+    pub fn text(&self, task: ModelTask) -> Option<String> {
+        let scores = match task {
+            ModelTask::Classification => "scores of the same top class",
+            ModelTask::Detection => "scores of matched boxes",
+        };
         if self.count > 0 && self.largest == 0.0 {
-            return Some("are identical".to_owned());
+            return Some(format!("{scores} are identical"));
         }
         let mean = difference_text(self.mean()?);
         let largest = difference_text(self.largest.into());
-        Some(format!("differ by {mean} on average and {largest} at most"))
+        Some(format!("{scores} differ by {mean} on average and {largest} at most"))
     }
 
     fn add(&mut self, difference: f32) {
@@ -197,7 +201,7 @@ impl Comparison {
             matched: 0,
             only_left: 0,
             only_right: 0,
-            largest_difference: 0.0,
+            largest_difference: None,
         };
         let (Some(top_left), Some(top_right)) = (left.first(), right.first()) else {
             // If one run returned no class at all, they differ completely, unless neither did.
@@ -205,19 +209,16 @@ impl Comparison {
             image.disagreement = if image.is_flip { 0.5 } else { 0.0 };
             return image;
         };
-        let same_class = |class: &&ClassScore| self.classes.left_of(class.index) == top_left.index;
-        let difference = right.iter().find(same_class).map(|class| difference(class.score, top_left.score));
         image.is_flip = self.classes.left_of(top_right.index) != top_left.index;
-        if let Some(difference) = difference {
-            self.agreement.summary.differences.add(difference);
-            image.largest_difference = difference;
-        }
         if image.is_flip {
             let confused = (top_left.index, top_right.index);
             self.confusion.entry(confused).or_default().push(id);
             image.disagreement = 0.5 + number(top_left.score.min(top_right.score)) / 2.0;
         } else {
-            image.disagreement = image.largest_difference / 2.0;
+            let difference = difference(top_left.score, top_right.score);
+            self.agreement.summary.differences.add(difference);
+            image.largest_difference = Some(difference);
+            image.disagreement = difference / 2.0;
         }
         image
     }
@@ -231,13 +232,13 @@ impl Comparison {
         let summary = &mut self.agreement.summary;
         let mut wrong = (matches.only_left.len() + matches.only_right.len()) as f32;
         let parts = wrong + matches.matched.len() as f32;
-        let mut largest_difference = 0.0_f32;
+        let mut largest_difference: Option<f32> = None;
         for &(one, other) in &matches.matched {
             let scores = (left_boxes.boxes[one].score, right_boxes.boxes[other].score);
             let difference = difference(scores.0, scores.1);
             summary.differences.add(difference);
             wrong += difference;
-            largest_difference = largest_difference.max(difference);
+            largest_difference = Some(largest_difference.map_or(difference, |largest| largest.max(difference)));
         }
         summary.matched += matches.matched.len();
         summary.only_left += matches.only_left.len();
@@ -309,6 +310,7 @@ mod tests {
         left: Vec<Detection>,
         right: Vec<Detection>,
         matched: Vec<(usize, usize)>,
+        differences: Vec<f32>,
         only_left: Vec<usize>,
         only_right: Vec<usize>,
         confused: Vec<(u32, u32)>,
@@ -380,12 +382,22 @@ mod tests {
         assert!(is_close, "case {case}: got {got}, expected {expected}, to {CLOSE}");
     }
 
+    #[track_caller]
+    fn check_difference(case: usize, got: Option<f32>, expected: Option<f32>) {
+        assert_eq!(got.is_some(), expected.is_some(), "case {case}");
+        if let Some((got, expected)) = got.zip(expected) {
+            check_close(case, got, expected);
+        }
+    }
+
     #[test]
     fn equal_scores_are_no_difference() {
         let differences = |largest: f32| ScoreDifferences { count: 2, sum: largest.into(), largest };
-        assert_eq!(differences(0.0).text().unwrap(), "are identical");
-        assert_eq!(differences(0.5).text().unwrap(), "differ by 0.250 on average and 0.500 at most");
-        assert_eq!(ScoreDifferences::default().text(), None);
+        let text = |differences: ScoreDifferences| differences.text(ModelTask::Classification);
+        assert_eq!(text(differences(0.0)).unwrap(), "scores of the same top class are identical");
+        let expected = "scores of the same top class differ by 0.250 on average and 0.500 at most";
+        assert_eq!(text(differences(0.5)).unwrap(), expected);
+        assert_eq!(text(ScoreDifferences::default()), None);
     }
 
     #[test]
@@ -420,6 +432,8 @@ mod tests {
         for (number, case) in expected.detections.iter().enumerate() {
             let image = agreement.of(SampleId::from_index(number)).unwrap();
             check_close(number, image.disagreement, case.disagreement);
+            let largest = case.differences.iter().copied().max_by(f32::total_cmp);
+            check_difference(number, image.largest_difference, largest);
         }
         let (summary, expected) = (&agreement.summary, &expected.summary.detection);
         assert_eq!(summary.agreeing, expected.agreeing);
@@ -446,11 +460,10 @@ mod tests {
             let image = agreement.of(SampleId::from_index(number)).unwrap();
             assert_eq!(image.is_flip, case.flipped, "case {number}");
             check_close(number, image.disagreement, case.disagreement);
-            let difference = case.difference.unwrap_or(0.0);
-            check_close(number, image.largest_difference, difference);
+            check_difference(number, image.largest_difference, case.difference);
         }
         let (summary, expected) = (&agreement.summary, &expected.summary.classification);
-        assert_eq!(summary.agreeing, expected.agreeing);
+        assert_eq!((summary.agreeing, summary.differences.count), (expected.agreeing, expected.agreeing));
         let mean = summary.differences.mean().unwrap();
         assert!((mean - expected.mean_difference).abs() < f64::from(CLOSE));
         check_close(0, summary.differences.largest, expected.largest_difference);

@@ -92,7 +92,8 @@ def classification_case(random):
     right = np.round(np.clip(left + random.normal(0, 0.15, 6), 0, 1), 4)
     best_left, best_right = np.argsort(-left, kind="stable")[:3], np.argsort(-right, kind="stable")[:3]
     top_left, top_right = best_left[0], best_right[0]
-    difference = float(abs(left[top_left] - right[top_left])) if top_left in best_right else None
+    # Only of a shared top class: the other run need not list the class at all.
+    difference = float(abs(left[top_left] - right[top_left])) if top_left == top_right else None
     if top_left == top_right:
         disagreement = difference / 2
     else:

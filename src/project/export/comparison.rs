@@ -119,8 +119,8 @@ trait RowWriter {
     fn finish(self: Box<Self>, context: &ComparisonContext, summary: &AgreementSummary) -> Result<(), ExportError>;
 }
 
-/// One image. Fields that apply only to boxes or only to classes are omitted for the others, and fields about two
-/// predictions if there is only one.
+/// One image. Fields that apply only to boxes or only to classes are omitted for the others, fields about two
+/// predictions if there is only one, and the score difference if nothing matches.
 #[derive(Serialize)]
 struct Row<'p> {
     image: &'p str,
@@ -187,7 +187,7 @@ impl<'p> Row<'p> {
             predicted_by,
             agrees: agreement.map(|image| image.agrees()),
             disagreement: agreement.map(|image| image.disagreement),
-            largest_score_difference: agreement.map(|image| image.largest_difference),
+            largest_score_difference: agreement.and_then(|image| image.largest_difference),
             what,
             uri: pair.sample.uri.as_str(),
         })
@@ -508,7 +508,9 @@ mod tests {
         let images = whole["images"].as_array().unwrap();
         assert_eq!(images.len(), 3, "{text}");
         assert_eq!(images[0]["disagreement"], 0.25);
+        assert_eq!(images[0]["largest_score_difference"], 0.25);
         assert_eq!(images[1]["disagreement"], 1.0);
+        assert!(images[1].get("largest_score_difference").is_none(), "no boxes match");
         assert_eq!(images[2]["predicted"], "a");
         assert!(images[2].get("agrees").is_none());
     }
@@ -525,7 +527,7 @@ mod tests {
             "image,predicted,agrees,disagreement,largest_score_difference,boxes_matched,boxes_only_a,boxes_only_b,uri"
         );
         assert_eq!(lines[1], "same.jpg,both,true,0.25,0.25,1,0,0,/photos/same.jpg");
-        assert!(lines[2].starts_with("'=other.jpg,both,false,1,"), "{images}");
+        assert!(lines[2].starts_with("'=other.jpg,both,false,1,,0,2,1,"), "{images}");
         assert_eq!(lines[3], "alone.jpg,a,,,,,,,/photos/alone.jpg");
         let summary = std::fs::read_to_string(report.summary_path.unwrap()).unwrap();
         for line in ["run_b,,,'=second", "agreement,,,0.5", "boxes_only_a,,,2", "class_change,cat,dog,1"] {

@@ -8,7 +8,7 @@ use eframe::egui::{
     TextStyle, Ui, pos2, vec2,
 };
 
-use crate::domain::{ModelTask, RunId};
+use crate::domain::{ModelTask, RunId, capitalized};
 use crate::evaluation::{AgreementSummary, ClassChange, ImageAgreement, Interval, Metrics};
 use crate::review::{Direction, FilterCounts, Sort, SortBy, change_term, has_term, with_term, without_changes};
 use crate::window::state::{
@@ -201,9 +201,8 @@ fn summary_ui(ui: &mut Ui, summary: &AgreementSummary, task: ModelTask) {
             number_ui(&mut columns[2], summary.only_right, "only in B");
         });
     }
-    if let Some(text) = summary.differences.text() {
-        let text = format!("Their scores {text}");
-        note_ui(ui, text);
+    if let Some(text) = summary.differences.text(task) {
+        note_ui(ui, capitalized(&text));
     }
     let alone = summary.predicted_only_left + summary.predicted_only_right;
     if alone > 0 {
