@@ -6,6 +6,9 @@ use std::fmt::{self, Display};
 use jiff::Timestamp;
 use strum::VariantArray;
 
+/// Enough for scores of 32 bits.
+const MIN_SCORE_DECIMALS: usize = 7;
+
 /// “1 image”, “3,000 images”.
 pub fn counted<T: Display + PartialEq + From<u8>>(count: T, one: &str, several: &str) -> String {
     let noun = if count == T::from(1) { one } else { several };
@@ -23,6 +26,21 @@ pub fn grouped(number: impl Display) -> String {
         grouped.push(digit);
     }
     grouped
+}
+
+/// A score with all its digits, at least two decimals: `0.50`, `0.9345`.
+pub fn score_text(score: f64) -> String {
+    let text = score.to_string();
+    let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    if decimals < 2 { format!("{score:.2}") } else { text }
+}
+
+/// A computed minimum score, rounded down to seven decimals: rounded up, it would hide the box that has this score.
+pub fn min_score_text(score: f64) -> String {
+    let mut text = score_text(score);
+    let end = text.find('.').map_or(text.len(), |point| point + 1 + MIN_SCORE_DECIMALS);
+    text.truncate(end);
+    text
 }
 
 pub fn capitalized(text: &str) -> String {
@@ -137,6 +155,21 @@ mod tests {
             assert_eq!(visible(name), expected);
         }
         assert_eq!(visible_lines("a\tb\nc\u{7}\n"), "a\tb\nc\\u{7}\n");
+    }
+
+    #[test]
+    fn minimum_score_is_never_rounded_up() {
+        for (score, exact, minimum) in [
+            (0.5, "0.50", "0.50"),
+            (1.0, "1.00", "1.00"),
+            (0.0, "0.00", "0.00"),
+            (0.9345, "0.9345", "0.9345"),
+            (0.934_488_9, "0.9344889", "0.9344889"),
+            (0.934_488_952_159_881_6, "0.9344889521598816", "0.9344889"),
+            (0.999_999_99, "0.99999999", "0.9999999"),
+        ] {
+            assert_eq!((score_text(score).as_str(), min_score_text(score).as_str()), (exact, minimum));
+        }
     }
 
     #[test]

@@ -584,6 +584,28 @@ fn score_equal_to_the_minimum_counts() {
 }
 
 #[test]
+fn printed_best_minimum_score_gives_the_best_f1() {
+    let truth = "image,class,x,y,w,h\na.png,cat,10,10,20,20\n";
+    // Rounded to four decimals, the best minimum score is above that of the correct box.
+    let rows = "image,class,score,x,y,w,h\na.png,cat,0.9344889,10,10,20,20\na.png,cat,0.93448,40,30,10,10\n";
+    let (metrics, text) = of_texts(("truth.csv", truth), ("predictions.csv", rows));
+    let printed = text.split_once("Best F1 (≥ ").unwrap().1.split_once(')').unwrap().0;
+    assert_eq!(metrics["best"], json!({"threshold": 0.934_488_9, "f1": 1.0}));
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("truth.csv", truth), ("predictions.csv", rows)] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    for (score, f1) in [(printed, "100.0%"), ("0.9345", "0.0%"), ("0.5", "66.7%")] {
+        let mut evaluate = spotcheck(&["evaluate", "--draws", "0", "--min-score", score, "--truth", "truth.csv"]);
+        let output = evaluate.args(["--predictions", "predictions.csv"]).current_dir(&folder).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let row = text.lines().find(|line| line.starts_with("F1 (")).unwrap();
+        let label = if score == "0.5" { "0.50" } else { score };
+        assert!(row.starts_with(&format!("F1 (≥ {label})")) && row.ends_with(&format!(" {f1}")), "{score}: {row}");
+    }
+}
+
+#[test]
 fn imported_run_has_the_metrics_of_its_file() {
     let all = ["a.png", "b.png", "c.png", "d.png", "e.png"];
     // Nothing was detected in d and e.

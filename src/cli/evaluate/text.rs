@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::annotations::matching::Doubt;
-use crate::domain::{counted, visible};
+use crate::domain::{counted, min_score_text, score_text, visible};
 use crate::evaluation::{ClassMetrics, ClassifiedClass, Evaluated, Interval, Metrics};
 
 /// The number of classes listed.
@@ -28,12 +28,13 @@ pub(crate) fn summary(evaluated: &Evaluated) -> String {
             line("AP of medium objects", metrics.ap_medium, None);
             line("AP of large objects", metrics.ap_large, None);
             line("AR with 100 detections", metrics.ar100, intervals.ar100);
-            let at = metrics.threshold.map_or("per-class minimum".to_owned(), |score| format!("≥ {score:.2}"));
+            let at =
+                metrics.threshold.map_or("per-class minimum".to_owned(), |score| format!("≥ {}", score_text(score)));
             line(&format!("Precision ({at})"), metrics.precision, intervals.precision);
             line(&format!("Recall ({at})"), metrics.recall, intervals.recall);
             line(&format!("F1 ({at})"), metrics.f1, intervals.f1);
             if let Some(best) = metrics.best {
-                line(&format!("Best F1 (≥ {:.4})", best.threshold), Some(best.f1), None);
+                line(&format!("Best F1 (≥ {})", min_score_text(best.threshold)), Some(best.f1), None);
             }
             let _ = writeln!(
                 text,

@@ -2,7 +2,7 @@
 
 use super::plane::{Axis, Mark, Plane, SIDE};
 use super::plot::{Plot, Spot, percent};
-use crate::domain::counted;
+use crate::domain::{counted, min_score_text, score_text};
 use crate::evaluation::{ClassMetrics, ClassificationMetrics, CurvePoint, DetectionMetrics, ReliabilityBin};
 
 /// The styles of classes with a named line; further classes are thin lines without names.
@@ -25,7 +25,9 @@ fn precision_recall(metrics: &DetectionMetrics) -> Plot {
         plane.spot(Spot::Diamond, [best.recall, best.precision], name);
     }
     if let Some((recall, precision)) = metrics.recall.zip(metrics.precision) {
-        let at = metrics.threshold.map_or_else(|| "at each minimum".to_owned(), |score| format!("score ≥ {score:.2}"));
+        let at = metrics
+            .threshold
+            .map_or_else(|| "at each minimum".to_owned(), |score| format!("score ≥ {}", score_text(score)));
         plane.spot(Spot::Circle, [recall, precision], at);
     }
     let caption = format!(
@@ -43,13 +45,14 @@ fn over_score(metrics: &DetectionMetrics) -> Plot {
     plane.line("s1", points().map(|point| [point.threshold, point.precision]).collect(), "precision".to_owned());
     plane.line("s2", points().map(|point| [point.threshold, point.recall]).collect(), "recall".to_owned());
     if let Some(threshold) = metrics.threshold {
-        plane.line("at", vec![[threshold, 1.0], [threshold, 0.0]], format!("minimum {threshold:.2}"));
+        plane.line("at", vec![[threshold, 1.0], [threshold, 0.0]], format!("minimum {}", score_text(threshold)));
     }
     if let Some((best, name)) = best(metrics) {
         plane.spot(Spot::Diamond, [best.threshold, best.f1], name);
     }
     let best = metrics.best.map_or_else(String::new, |best| {
-        format!(" The highest F1, {}, is at a minimum score of {:.4}.", percent(Some(best.f1)), best.threshold)
+        let (f1, threshold) = (percent(Some(best.f1)), min_score_text(best.threshold));
+        format!(" The highest F1, {f1}, is at a minimum score of {threshold}.")
     });
     let caption = format!("All classes pooled, at IoU ≥ 0.50.{best}");
     plane.plot("minimum-score", "Precision, recall and F1 by minimum score", caption)
@@ -57,7 +60,7 @@ fn over_score(metrics: &DetectionMetrics) -> Plot {
 
 fn f1(metrics: &DetectionMetrics) -> Plot {
     let name = |class: &ClassMetrics| {
-        let best = class.best.map_or_else(String::new, |best| format!(" (best ≥ {:.2})", best.threshold));
+        let best = class.best.map_or_else(String::new, |best| format!(" (best ≥ {})", min_score_text(best.threshold)));
         format!("{}{best}", class.class.name)
     };
     let axes = [Axis::Score("Minimum score"), Axis::Share("F1")];
@@ -99,7 +102,7 @@ fn classes(
 fn best(metrics: &DetectionMetrics) -> Option<(CurvePoint, String)> {
     let best = metrics.best?;
     let point = metrics.curve.points.iter().rfind(|point| point.threshold >= best.threshold)?;
-    Some((*point, format!("best F1, ≥ {:.2}", best.threshold)))
+    Some((*point, format!("best F1, ≥ {}", min_score_text(best.threshold))))
 }
 
 /// Accuracy by the score of the top class, and the number of images with such a score.

@@ -8,10 +8,13 @@ use super::super::plots::{percent, plots};
 use super::examples::{Thumbnail, scaled};
 use super::page::{grouped, thumbnail_or_reason, whole};
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches};
-use crate::domain::{ClassScore, Detection, Prediction, PredictionContent, Problem, RgbImage, SampleUri, ViewSettings};
+use crate::domain::{
+    ClassScore, Detection, Prediction, PredictionContent, Problem, RgbImage, SampleUri, ViewSettings, min_score_text,
+    score_text,
+};
 use crate::evaluation::{
-    ClassMetrics, ClassificationMetrics, ClassifiedClass, ConfidentError, DetectionIntervals, DetectionMetrics,
-    ErrorSide, Evaluated, EvaluatedClass, Interval, Metrics,
+    BestThreshold, ClassMetrics, ClassificationMetrics, ClassifiedClass, ConfidentError, DetectionIntervals,
+    DetectionMetrics, ErrorSide, Evaluated, EvaluatedClass, Interval, Metrics,
 };
 use crate::image::decode::{DecodeLimits, details};
 use crate::image::source::Source;
@@ -137,7 +140,7 @@ fn explanation(evaluated: &Evaluated) -> String {
     let (how, has_intervals) = match &evaluated.metrics {
         Metrics::Detection { metrics, intervals } => {
             let threshold = match metrics.threshold {
-                Some(threshold) => format!("a score ≥ {threshold:.2}"),
+                Some(threshold) => format!("a score ≥ {}", score_text(threshold)),
                 None => "a score of at least their class's minimum".to_owned(),
             };
             let how = format!(
@@ -265,12 +268,12 @@ fn class_table(metrics: &Metrics) -> Markup {
 }
 
 fn detected(row: &ClassMetrics) -> Vec<String> {
-    let best =
-        row.best.map_or_else(|| "–".to_owned(), |best| format!("{} at {:.2}", percent(Some(best.f1)), best.threshold));
+    let best_text = |best: BestThreshold| format!("{} at {}", percent(Some(best.f1)), min_score_text(best.threshold));
+    let best = row.best.map_or_else(|| "–".to_owned(), best_text);
     let counts = [row.truths, row.detections].map(grouped);
     let aps = [row.ap, row.ap50].map(percent);
     let at = [row.precision, row.recall, row.f1].map(percent);
-    counts.into_iter().chain(aps).chain([format!("{:.2}", row.threshold)]).chain(at).chain([best]).collect()
+    counts.into_iter().chain(aps).chain([score_text(row.threshold)]).chain(at).chain([best]).collect()
 }
 
 fn classified(row: &ClassifiedClass) -> Vec<String> {

@@ -11,7 +11,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::examples::{Example, Section, Thumbnail, box_verdict_texts};
 use super::summary::{ClassCount, Histogram, Summary, VerdictCounts};
-use crate::domain::{ModelTask, Prediction, PredictionContent, RunInfo, Verdict, human_bytes};
+use crate::domain::{ModelTask, Prediction, PredictionContent, RunInfo, Verdict, decimal, human_bytes, score_text};
 use crate::project::export::ExportContext;
 use crate::project::export::options::{BoxChoice, ExportOptions, VerdictChoice};
 use crate::project::export::plots::{Axis, Bar, Mark, Plane, Plot, bars};
@@ -120,7 +120,7 @@ fn score_histogram(title: &'static str, histogram: &Histogram, threshold: Option
     }
     if let Some(threshold) = threshold {
         let x = threshold.into();
-        plane.line("at", vec![[x, 0.0], [x, 1.0]], format!("threshold {threshold:.2}"));
+        plane.line("at", vec![[x, 0.0], [x, 1.0]], format!("threshold {}", score_text(decimal(threshold))));
     }
     plane.plot("scores", title, String::new())
 }

@@ -8,7 +8,7 @@ use eframe::egui::{
     TextStyle, Ui, pos2, vec2,
 };
 
-use crate::domain::{ModelTask, RunId, capitalized};
+use crate::domain::{ModelTask, RunId, capitalized, decimal, score_text};
 use crate::evaluation::{AgreementSummary, ClassChange, ImageAgreement, Interval, Metrics};
 use crate::review::{Direction, FilterCounts, Sort, SortBy, change_term, has_term, with_term, without_changes};
 use crate::window::state::{
@@ -106,21 +106,24 @@ fn different_scores_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &m
     if !differ && best.is_none() {
         return;
     }
-    let [a, b] = scores;
+    let text_of = |scores: [f32; 2]| scores.map(|score| score_text(decimal(score)));
+    let [a, b] = text_of(scores);
     let (tone, message) = if differ {
-        (Tone::Warning, format!("The minimum scores differ: A ≥ {a:.2}, B ≥ {b:.2}"))
+        (Tone::Warning, format!("The minimum scores differ: A ≥ {a}, B ≥ {b}"))
     } else {
-        (Tone::Hint, format!("Minimum score of A and B: {a:.2}"))
+        (Tone::Hint, format!("Minimum score of A and B: {a}"))
     };
     banner_ui(ui, tone, &message, |ui| {
         ui.horizontal_wrapped(|ui| {
-            if differ && ui.button("Same for both").on_hover_text(format!("Sets {a:.2} for B")).clicked() {
-                commands.push(ReviewCommand::SetComparedScores([a, a]));
+            if differ && ui.button("Same for both").on_hover_text(format!("Sets {a} for B")).clicked() {
+                commands.push(ReviewCommand::SetComparedScores([scores[0]; 2]));
             }
-            if let Some([a, b]) = best
-                && ui.button("Best F1 of each").on_hover_text(format!("Sets {a:.3} for A and {b:.3} for B")).clicked()
-            {
-                commands.push(ReviewCommand::SetComparedScores([a, b]));
+            if let Some(best) = best {
+                let [a, b] = text_of(best);
+                let tooltip = format!("Sets {a} for A and {b} for B");
+                if ui.button("Best F1 of each").on_hover_text(tooltip).clicked() {
+                    commands.push(ReviewCommand::SetComparedScores(best));
+                }
             }
         });
     });
@@ -363,7 +366,8 @@ fn metrics_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], [one, other]: [&Evalu
 /// What the numbers below depend on.
 fn min_scores_ui(ui: &mut Ui, scores: [f32; 2]) {
     let tooltip = "Precision, recall, F1, TP, FP and FN use the boxes above each run's minimum score";
-    for text in ["Minimum score".to_owned(), format!("≥ {:.2}", scores[0]), format!("≥ {:.2}", scores[1])] {
+    let [a, b] = scores.map(|score| format!("≥ {}", score_text(decimal(score))));
+    for text in ["Minimum score".to_owned(), a, b] {
         ui.weak(text).on_hover_text(tooltip);
     }
     ui.end_row();

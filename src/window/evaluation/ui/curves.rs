@@ -5,7 +5,7 @@ use eframe::egui::{
     Sense, Shape, Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
-use crate::domain::decimal;
+use crate::domain::{decimal, min_score_text};
 use crate::evaluation::{ClassificationMetrics, Curve, CurvePoint, Metrics, ReliabilityBin};
 use crate::review::{BoxQuery, BoxTerm, ClassName, ClassOutcomes, Span};
 use crate::window::evaluation::ui::Shown;
@@ -285,8 +285,9 @@ impl Charts<'_> {
 
 fn text_of(point: CurvePoint) -> String {
     let CurvePoint { threshold, precision, recall, f1 } = point;
+    let threshold = min_score_text(threshold);
     format!(
-        "Minimum score {threshold:.3}: precision {precision:.2}, recall {recall:.2}, F1 {f1:.2}\nClick to apply it \
+        "Minimum score {threshold}: precision {precision:.2}, recall {recall:.2}, F1 {f1:.2}\nClick to apply it \
          and show its boxes; drag to adjust"
     )
 }

@@ -5,7 +5,7 @@ use eframe::egui::{
     vec2,
 };
 
-use crate::domain::ModelTask;
+use crate::domain::{ModelTask, decimal, min_score_text, score_text};
 use crate::evaluation::{
     ClassificationIntervals, ClassificationMetrics, DetectionIntervals, DetectionMetrics, Interval, Metrics,
 };
@@ -86,7 +86,8 @@ fn threshold_ui(
 ) {
     let all = shown.counts.all();
     let threshold = Threshold::new(shown, None);
-    ui.label(strong(format!("With the current filters (score ≥ {:.2})", threshold.score)));
+    let score = score_text(decimal(threshold.score));
+    ui.label(strong(format!("With the current filters (score ≥ {score})")));
     let ClassOutcomes { correct, wrong, false_negatives } = all;
     // The intervals were measured with the evaluation's filters.
     let is_measured =
@@ -122,7 +123,8 @@ fn threshold_ui(
     });
     if let Some(best) = metrics.best {
         ui.horizontal_wrapped(|ui| {
-            ui.label(format!("Best F1: {:.3} at a minimum score of {:.3}", best.f1, best.threshold));
+            let best_score = min_score_text(best.threshold);
+            ui.label(format!("Best F1: {:.3} at a minimum score of {best_score}", best.f1));
             let score = best.threshold as f32;
             if threshold.score == score {
                 ui.weak("in use");
