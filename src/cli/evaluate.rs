@@ -114,6 +114,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
     let (sides, listed) = with_progress("Reading", &control, || sides::read(args, &dirs, &control))?;
+    bounds::check(&args.fail_below, sides.task)?;
     for note in &sides.notes {
         eprintln!("{note}");
     }

@@ -31,7 +31,7 @@ pub struct ClassificationEvaluation {
 
 /// All metrics of a classifier. A metric is `None`, `null` in JSON, if there is nothing to measure: a class without
 /// images has no recall, one that is never predicted no precision.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ClassificationMetrics {
     pub task: &'static str,
     pub images: u64,

@@ -39,7 +39,7 @@ pub struct EvaluatedClass {
 /// All metrics of a detector. A metric is `None`, `null` in JSON, if there is nothing to measure: no object, or no
 /// detection. AP and AR are those of COCO (`pycocotools`): classes without objects do not count, and at most 100
 /// detections per image and class.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct DetectionMetrics {
     pub task: &'static str,
     pub images: u64,

@@ -450,8 +450,37 @@ fn metric_below_its_bound_has_its_own_exit_code() {
     };
     check(&format!("ap50={}", ap50 - 0.001), 0, "");
     check(&format!("ap50={}", ap50 + 0.001), 4, "ap50 is 0.3948");
-    check("ap51=0.5", 1, "unknown metric");
+    for unknown in ["ap51=0.5", "best=0.5", "classes=1"] {
+        check(unknown, 2, "unknown metric");
+    }
+    check("images_failed=0", 0, "");
+    check("top1=0.5", 1, "not a metric of detection");
     check("ap50", 2, "for example ap50=0.5");
+}
+
+#[test]
+fn metric_of_the_other_task_fails_before_measuring() {
+    let fixture = repository().join("tests/evaluation/plain");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("metrics.json");
+    let mut evaluate = spotcheck(&["evaluate", "--fail-below", "top1=0.5", "--truth"]);
+    evaluate.arg(fixture.join("truth.json")).arg("--predictions").arg(fixture.join("results.json"));
+    let output = evaluate.arg("--out").arg(&out).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(!out.exists() && output.stdout.is_empty());
+}
+
+#[test]
+fn missing_interval_has_its_reason() {
+    let fixture = repository().join("tests/evaluation/plain");
+    for (draws, expected) in [("0", 0), ("20", 1), ("60", 0)] {
+        let mut evaluate = spotcheck(&["evaluate", "--draws", draws, "--truth"]);
+        evaluate.arg(fixture.join("truth.json")).arg("--predictions").arg(fixture.join("results.json"));
+        let text = String::from_utf8(evaluate.output().unwrap().stdout).unwrap();
+        let reasons = text.lines().filter(|line| line.starts_with("no 95% CI: fewer than 40 resamples"));
+        assert_eq!(reasons.count(), expected, "{draws}: {text}");
+        assert_eq!(text.contains("%  no 95% CI\n"), expected == 1, "{draws}: {text}");
+    }
 }
 
 #[test]

@@ -10,34 +10,33 @@ use crate::evaluation::{ClassMetrics, ClassifiedClass, Evaluated, Interval, Metr
 const MAX_CLASSES: usize = 20;
 
 pub(crate) fn summary(evaluated: &Evaluated) -> String {
-    let mut text = format!("Matched: {}\n", evaluated.matching.text());
-    let mut line = |name: &str, number: Option<f64>, interval: Option<Interval>| {
-        let number = percent(number);
-        let interval = interval.map_or_else(String::new, |interval| {
-            format!("  95% CI: {} to {}", percent(Some(interval.low)), percent(Some(interval.high)))
-        });
-        let _ = writeln!(text, "{name:<28}{number:>8}{interval}");
+    let has_intervals = match &evaluated.metrics {
+        Metrics::Detection { intervals, .. } => intervals.is_some(),
+        Metrics::Classification { intervals, .. } => intervals.is_some(),
     };
+    let text = format!("Matched: {}\n", evaluated.matching.text());
+    let mut rows = Rows { text, has_intervals, lacks_interval: false };
     match &evaluated.metrics {
         Metrics::Detection { metrics, intervals } => {
             let intervals = intervals.unwrap_or_default();
-            line("AP (IoU 0.50:0.95)", metrics.ap, intervals.ap);
-            line("AP (IoU 0.50)", metrics.ap50, intervals.ap50);
-            line("AP (IoU 0.75)", metrics.ap75, intervals.ap75);
-            line("AP of small objects", metrics.ap_small, None);
-            line("AP of medium objects", metrics.ap_medium, None);
-            line("AP of large objects", metrics.ap_large, None);
-            line("AR with 100 detections", metrics.ar100, intervals.ar100);
+            rows.with_interval("AP (IoU 0.50:0.95)", metrics.ap, intervals.ap);
+            rows.with_interval("AP (IoU 0.50)", metrics.ap50, intervals.ap50);
+            rows.with_interval("AP (IoU 0.75)", metrics.ap75, intervals.ap75);
+            rows.plain("AP of small objects", metrics.ap_small);
+            rows.plain("AP of medium objects", metrics.ap_medium);
+            rows.plain("AP of large objects", metrics.ap_large);
+            rows.with_interval("AR with 100 detections", metrics.ar100, intervals.ar100);
             let at =
                 metrics.threshold.map_or("per-class minimum".to_owned(), |score| format!("≥ {}", score_text(score)));
-            line(&format!("Precision ({at})"), metrics.precision, intervals.precision);
-            line(&format!("Recall ({at})"), metrics.recall, intervals.recall);
-            line(&format!("F1 ({at})"), metrics.f1, intervals.f1);
+            rows.with_interval(&format!("Precision ({at})"), metrics.precision, intervals.precision);
+            rows.with_interval(&format!("Recall ({at})"), metrics.recall, intervals.recall);
+            rows.with_interval(&format!("F1 ({at})"), metrics.f1, intervals.f1);
             if let Some(best) = metrics.best {
-                line(&format!("Best F1 (≥ {})", min_score_text(best.threshold)), Some(best.f1), None);
+                rows.plain(&format!("Best F1 (≥ {})", min_score_text(best.threshold)), Some(best.f1));
             }
+            rows.explain_lacking_interval();
             let _ = writeln!(
-                text,
+                rows.text,
                 "{}: {} true positives, {} false positives, {} false negatives",
                 images(metrics.images),
                 metrics.true_positives,
@@ -47,26 +46,30 @@ pub(crate) fn summary(evaluated: &Evaluated) -> String {
             for (kind, error) in &metrics.errors {
                 let cost = percent(Some(error.ap50_cost));
                 let plural = if error.count == 1 { "error" } else { "errors" };
-                let _ = writeln!(text, "  {kind:<12}{:>8} {}, AP50 cost: {cost}", error.count, plural);
+                let _ = writeln!(rows.text, "  {kind:<12}{:>8} {}, AP50 cost: {cost}", error.count, plural);
             }
             let occurring: Vec<&ClassMetrics> = metrics.classes.iter().filter(|class| class.truths > 0).collect();
-            classes(&mut text, &occurring, |class: &&ClassMetrics| {
+            classes(&mut rows.text, &occurring, |class: &&ClassMetrics| {
                 let name = visible(&class.class.name);
                 let (ap, ap50) = (percent(class.ap), percent(class.ap50));
                 format!("  {name}: AP {ap}, AP (IoU 0.50) {ap50}, {}", objects(class.truths))
             });
         }
         Metrics::Classification { metrics, intervals } => {
-            line("Top-1", metrics.top1, intervals.and_then(|intervals| intervals.top1));
-            line("Top-5", metrics.top5, intervals.and_then(|intervals| intervals.top5));
-            line("Precision (macro average)", metrics.macro_precision, None);
-            line("Recall (macro average)", metrics.macro_recall, None);
-            line("F1 (macro average)", metrics.macro_f1, None);
-            line(&format!("Calibration error ({} bins)", metrics.ece_bins), metrics.ece, None);
-            let _ = writeln!(text, "{}", images(metrics.images));
+            rows.with_interval("Top-1", metrics.top1, intervals.and_then(|intervals| intervals.top1));
+            rows.with_interval("Top-5", metrics.top5, intervals.and_then(|intervals| intervals.top5));
+            rows.plain("Precision (macro average)", metrics.macro_precision);
+            rows.plain("Recall (macro average)", metrics.macro_recall);
+            rows.plain("F1 (macro average)", metrics.macro_f1);
+            rows.plain(&format!("Calibration error ({} bins)", metrics.ece_bins), metrics.ece);
+            rows.explain_lacking_interval();
+            if has_intervals {
+                rows.text.push_str("95% CI: only for top-1 and top-5, which are fractions of images\n");
+            }
+            let _ = writeln!(rows.text, "{}", images(metrics.images));
             let occurring: Vec<&ClassifiedClass> =
                 metrics.classes.iter().filter(|class| class.truths + class.predictions > 0).collect();
-            classes(&mut text, &occurring, |class: &&ClassifiedClass| {
+            classes(&mut rows.text, &occurring, |class: &&ClassifiedClass| {
                 let name = visible(&class.class.name);
                 let (precision, recall) = (percent(class.precision), percent(class.recall));
                 format!("  {name}: precision {precision}, recall {recall}, {}", images(class.truths))
@@ -74,9 +77,47 @@ pub(crate) fn summary(evaluated: &Evaluated) -> String {
         }
     }
     for (count, what) in evaluated.counted.texts() {
-        let _ = writeln!(text, "{count} {what}");
+        let _ = writeln!(rows.text, "{count} {what}");
     }
-    text
+    rows.text
+}
+
+/// The rows of metrics, with a column of intervals.
+struct Rows {
+    text: String,
+    has_intervals: bool,
+    /// Whether a metric should have an interval, but some resamples could not measure it.
+    lacks_interval: bool,
+}
+
+impl Rows {
+    fn with_interval(&mut self, name: &str, number: Option<f64>, interval: Option<Interval>) {
+        let column = match interval {
+            Some(Interval { low, high }) => format!("  95% CI: {} to {}", percent(Some(low)), percent(Some(high))),
+            None if self.has_intervals && number.is_some() => {
+                self.lacks_interval = true;
+                "  no 95% CI".to_owned()
+            }
+            None => String::new(),
+        };
+        self.row(name, number, &column);
+    }
+
+    fn plain(&mut self, name: &str, number: Option<f64>) {
+        self.row(name, number, "");
+    }
+
+    fn row(&mut self, name: &str, number: Option<f64>, column: &str) {
+        let _ = writeln!(self.text, "{name:<28}{:>8}{column}", percent(number));
+    }
+
+    fn explain_lacking_interval(&mut self) {
+        if self.lacks_interval {
+            self.text.push_str(
+                "no 95% CI: fewer than 40 resamples (--draws), or some have too few boxes or objects to measure this\n",
+            );
+        }
+    }
 }
 
 /// What to do about a doubt, to follow its sentence.
