@@ -14,7 +14,7 @@ use super::progress::with_progress;
 use super::values::{NmsIou, parse_nms_iou};
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{ModelTask, RunInfo, Sample, counted};
+use crate::domain::{ModelTask, RunInfo, Sample, counted, grouped};
 use crate::evaluation::AgreementSummary;
 use crate::image::source::{Source, for_task};
 use crate::project::export::options::ComparisonFormat;
@@ -216,30 +216,33 @@ fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> Stri
                 ModelTask::Detection => "same boxes (IoU ≥ 0.5)",
             };
             lines.push(format!(
-                "{:.1}% agreement: {what} in {} of {} images",
+                "{:.1}% agreement: {what} in {} of {}",
                 rate * 100.0,
-                summary.agreeing,
-                summary.compared
+                grouped(summary.agreeing),
+                counted(summary.compared, "image", "images")
             ));
         }
     }
     if a.card.task == ModelTask::Detection {
         lines.push(format!(
-            "{} boxes matched, {} only in A, {} only in B",
-            summary.matched, summary.only_left, summary.only_right
+            "{} matched, {} only in A, {} only in B",
+            counted(summary.matched, "box", "boxes"),
+            grouped(summary.only_left),
+            grouped(summary.only_right)
         ));
     }
     lines.extend(summary.differences.text(a.card.task));
     let alone = [("A", summary.predicted_only_left), ("B", summary.predicted_only_right)];
     for (letter, count) in alone.into_iter().filter(|(_, count)| *count > 0) {
-        lines.push(format!("predicted by {letter} only: {count}"));
+        lines.push(format!("predicted by {letter} only: {}", grouped(count)));
     }
     for change in summary.confusion.iter().take(MAX_CLASS_CHANGES) {
-        lines.push(format!("{} -> {}: {}", a.labels.name(change.left), b.labels.name(change.right), change.count));
+        let (from, to) = (a.labels.name(change.left), b.labels.name(change.right));
+        lines.push(format!("{from} -> {to}: {}", grouped(change.count)));
     }
     let more = summary.confusion.len().saturating_sub(MAX_CLASS_CHANGES);
     if more > 0 {
-        lines.push(format!("and {more} more class changes"));
+        lines.push(format!("and {}", counted(more, "more class change", "more class changes")));
     }
     lines.push(String::new());
     lines.join("\n")

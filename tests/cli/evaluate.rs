@@ -631,6 +631,8 @@ fn printed_best_minimum_score_gives_the_best_f1() {
         let row = text.lines().find(|line| line.starts_with("F1 (")).unwrap();
         let label = if score == "0.5" { "0.50" } else { score };
         assert!(row.starts_with(&format!("F1 (≥ {label})")) && row.ends_with(&format!(" {f1}")), "{score}: {row}");
+        let counts = "1 true positive, 1 false positive, 0 false negatives";
+        assert_eq!(text.contains(counts), score == "0.5", "{text}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::{ClassMatches, ClassReason, ImageMatches, ImageReason, OtherFolders};
-use crate::domain::{TruthLabel, counted};
+use crate::domain::{TruthLabel, counted, grouped};
 
 /// Maximum number of classes in a sentence.
 const MAX_NAMED: usize = 5;
@@ -167,7 +167,7 @@ impl MatchSummary {
             format!(
                 "{} of {} in the ground truth have no match in the predictions, so everything in them counts as \
                  false negatives: {}.",
-                truth_unmatched.len(),
+                grouped(truth_unmatched.len()),
                 counted(*truth, "class", "classes"),
                 some_of(truth_unmatched)
             )
@@ -309,15 +309,15 @@ fn counts_text<R>(
     let Some(((first, count), rest)) = counts.split_first() else {
         return format!("0 of {}", counted(all, one, several));
     };
-    let mut parts = vec![format!("{count} of {} {}", counted(all, one, several), text(first))];
-    parts.extend(rest.iter().map(|(reason, count)| format!("{count} {}", text(reason))));
+    let mut parts = vec![format!("{} of {} {}", grouped(count), counted(all, one, several), text(first))];
+    parts.extend(rest.iter().map(|(reason, count)| format!("{} {}", grouped(count), text(reason))));
     parts.join(", ")
 }
 
 fn some_of<T: fmt::Display>(items: &[T]) -> String {
     let named: Vec<String> = items.iter().take(MAX_NAMED).map(ToString::to_string).collect();
     let more = items.len().saturating_sub(MAX_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 { format!(" and {} more", grouped(more)) } else { String::new() };
     format!("{}{more}", named.join(", "))
 }
 
@@ -332,7 +332,7 @@ impl fmt::Display for NumberedClass {
 
 impl fmt::Display for UnmatchedClass {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} ({})", self.class, self.objects)
+        write!(formatter, "{} ({})", self.class, grouped(self.objects))
     }
 }
 
@@ -340,9 +340,11 @@ impl fmt::Display for Doubt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FewImages { matched, of, side } => {
+                let matched = grouped(matched);
                 write!(formatter, "Only {matched} of {} of {side} were matched.", counted(*of, "image", "images"))
             }
             Self::FewClasses { matched, of } => {
+                let matched = grouped(matched);
                 write!(formatter, "Only {matched} of {} with objects were matched.", counted(*of, "class", "classes"))
             }
             Self::OtherFolders(OtherFolders { example: [one, other], count, .. }) => write!(
@@ -366,14 +368,15 @@ impl fmt::Display for Doubt {
                 formatter,
                 "Classes were matched by number only, and {} of {} in the predictions are not in the ground truth, \
                  so the numbers may have different meanings: {}.",
-                unknown.len(),
+                grouped(unknown.len()),
                 counted(*of, "number", "numbers"),
                 some_of(unknown)
             ),
             Self::Unpredicted { count, of } => {
                 write!(
                     formatter,
-                    "{count} of {} with objects are not in the predictions.",
+                    "{} of {} with objects are not in the predictions.",
+                    grouped(count),
                     counted(*of as usize, "image", "images")
                 )
             }
@@ -386,7 +389,8 @@ impl fmt::Display for Doubt {
                 let boxes = counted(*of as usize, "box", "boxes");
                 write!(
                     formatter,
-                    "{count} of {boxes} in {side} extend beyond their images (first: {example}). {cause}."
+                    "{} of {boxes} in {side} extend beyond their images (first: {example}). {cause}.",
+                    grouped(count)
                 )
             }
             Self::Fractions { side } => write!(
@@ -396,6 +400,7 @@ impl fmt::Display for Doubt {
             ),
             Self::Repeated { side, count, of, example } => {
                 let boxes = counted(*of as usize, "box", "boxes");
+                let count = grouped(count);
                 write!(formatter, "{count} of {boxes} in {side} repeat another one (first: {example}).")
             }
             Self::SameName(lost) => write!(
@@ -448,6 +453,9 @@ mod tests {
         let mixed = "1 of 2 images by id; 1 of 2 classes by name, 1 by number (2 = dog)";
         assert_eq!(text(&["1 cat", "2 dog"], &["- cat", "2"]), mixed);
         assert_eq!(text(&["1 cat"], &["- dog"]), "1 of 2 images by id; 0 of 1 class");
+        let many = BTreeMap::from([(ImageReason::Path, 3000), (ImageReason::Stem, 1000)]);
+        let text = counts_text(5000, ["image", "images"], &many, |reason| reason.text());
+        assert_eq!(text, "3,000 of 5,000 images by path, 1,000 by path without the extension");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::annotations::matching::Doubt;
-use crate::domain::{counted, min_score_text, score_text, visible};
+use crate::domain::{counted, grouped, min_score_text, score_text, visible};
 use crate::evaluation::{ClassMetrics, ClassifiedClass, Evaluated, Interval, Metrics};
 
 /// The number of classes listed.
@@ -37,16 +37,17 @@ pub(crate) fn summary(evaluated: &Evaluated) -> String {
             rows.explain_lacking_interval();
             let _ = writeln!(
                 rows.text,
-                "{}: {} true positives, {} false positives, {} false negatives",
+                "{}: {}, {}, {}",
                 images(metrics.images),
-                metrics.true_positives,
-                metrics.false_positives,
-                metrics.false_negatives
+                counted(metrics.true_positives, "true positive", "true positives"),
+                counted(metrics.false_positives, "false positive", "false positives"),
+                counted(metrics.false_negatives, "false negative", "false negatives")
             );
             for (kind, error) in &metrics.errors {
                 let cost = percent(Some(error.ap50_cost));
                 let plural = if error.count == 1 { "error" } else { "errors" };
-                let _ = writeln!(rows.text, "  {kind:<12}{:>8} {}, AP50 cost: {cost}", error.count, plural);
+                let count = grouped(error.count);
+                let _ = writeln!(rows.text, "  {kind:<12}{count:>8} {plural}, AP50 cost: {cost}");
             }
             let occurring: Vec<&ClassMetrics> = metrics.classes.iter().filter(|class| class.truths > 0).collect();
             classes(&mut rows.text, &occurring, |class: &&ClassMetrics| {
@@ -77,7 +78,7 @@ pub(crate) fn summary(evaluated: &Evaluated) -> String {
         }
     }
     for (count, what) in evaluated.counted.texts() {
-        let _ = writeln!(rows.text, "{count} {what}");
+        let _ = writeln!(rows.text, "{} {what}", grouped(count));
     }
     rows.text
 }

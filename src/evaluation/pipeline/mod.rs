@@ -12,7 +12,7 @@ pub use truth::{TruthFrom, TruthScores, open_truth, truth_of};
 
 use crate::annotations::matching::CorrectionsError;
 use crate::annotations::{AnnotationsError, ClassNamesError};
-use crate::domain::{ModelTask, counted};
+use crate::domain::{ModelTask, counted, grouped};
 use crate::evaluation::NoTruth;
 use crate::image::source::SourceError;
 use crate::project::StoreError;
@@ -99,7 +99,7 @@ fn some_of<T: ToString>(names: impl ExactSizeIterator<Item = T>) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     let mut list: Vec<String> = names.take(MAX_NAMED).map(|name| name.to_string()).collect();
     if more > 0 {
-        list.push(format!("and {more} more"));
+        list.push(format!("and {} more", grouped(more)));
     }
     list.join(", ")
 }

@@ -10,7 +10,7 @@ use crate::annotations::matching::{
 };
 use crate::domain::{
     AnnotatedImage, Annotations, FileStamp, ModelTask, Prediction, PredictionStatus, RunInfo, Sample, SampleId,
-    SamplePrediction, SampleUri, TruthLabel, ViewSettings, counted, decimal,
+    SamplePrediction, SampleUri, TruthLabel, ViewSettings, counted, decimal, grouped,
 };
 use crate::evaluation::{
     BoxChecks, Counted, DetectedObject, GroundTruth, ImageObjects, ImageSides, MatchedClasses, OTHER_CLASS, Sides,
@@ -164,8 +164,7 @@ pub fn run_sides(
     let keys: Vec<ImageKey<'_>> = stored.iter().map(|stored| ImageKey::named(&stored.name)).collect();
     let matches = matching.match_images(&keys, |index| stored[index].name.clone(), |_| true)?;
     drop(keys);
-    let names = std::mem::take(&mut matching.skipped);
-    let keys: Vec<ImageKey<'_>> = names.iter().map(|name| ImageKey::named(name)).collect();
+    let keys: Vec<ImageKey<'_>> = matching.skipped.iter().map(|name| ImageKey::named(name)).collect();
     let skipped = ImageMatches::between(&truth.keys(), &keys, rules.folders);
     for index in truth.order() {
         let Some(partner) = matches.index(index) else {
@@ -288,7 +287,7 @@ impl<'t> Matching<'t> {
             };
             self.notes.push(format!(
                 "{} of {} in the predictions are not in the ground truth; {consequence}: {}.",
-                unmatched.len(),
+                grouped(unmatched.len()),
                 counted(predicted.len(), "class", "classes"),
                 some_of(unmatched.into_iter())
             ));

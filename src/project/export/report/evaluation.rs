@@ -9,8 +9,8 @@ use super::examples::{Thumbnail, scaled};
 use super::page::{grouped, thumbnail_or_reason, whole};
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches};
 use crate::domain::{
-    ClassScore, Detection, Prediction, PredictionContent, Problem, RgbImage, SampleUri, ViewSettings, min_score_text,
-    score_text,
+    ClassScore, Detection, Prediction, PredictionContent, Problem, RgbImage, SampleUri, ViewSettings, counted,
+    min_score_text, score_text,
 };
 use crate::evaluation::{
     BestThreshold, ClassMetrics, ClassificationMetrics, ClassifiedClass, ConfidentError, DetectionIntervals,
@@ -250,7 +250,7 @@ fn class_table(metrics: &Metrics) -> Markup {
         section {
             h2 { "Ground-truth classes" }
             details open[rows.len() <= OPEN_CLASSES] {
-                summary { (rows.len()) " classes" }
+                summary { (counted(rows.len(), "class", "classes")) }
                 div.scroll { table {
                     thead { tr {
                         th scope="col" { "Class" }
