@@ -8,6 +8,7 @@ pub mod dirs;
 pub mod domain;
 pub mod evaluation;
 pub mod image;
+pub mod local_file;
 pub mod model;
 pub mod predict;
 pub mod project;

@@ -10,6 +10,7 @@ use crate::domain::{
     AnnotatedBox, AnnotatedImage, AnnotatedImageId, Annotations, BoundingBox, ClassScore, Detection, LabelSet,
     ModelTask, Prediction, PredictionContent, TruthLabel,
 };
+use crate::local_file;
 
 /// The classes of a run, and those of annotations mapped to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -85,7 +86,7 @@ impl RunClasses {
 /// What is wrong with the file, for the user.
 pub fn read_class_map(path: &Path) -> Result<ClassCorrections, String> {
     let name = path.display();
-    let bytes = std::fs::read(path).map_err(|error| format!("Could not read {name}: {error}"))?;
+    let bytes = local_file::read(path).map_err(|error| format!("Could not read {name}: {error}"))?;
     let text = String::from_utf8(bytes).map_err(|_| format!("{name} is not UTF-8; save it as UTF-8"))?;
     ClassCorrections::parse(&text).map_err(|error| format!("Could not use {name}: {error}"))
 }

@@ -14,6 +14,7 @@ use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{LabelSet, ModelCard, Prediction, RgbImage, SampleUri, shortened};
 use crate::image::decode::{DecodeLimits, decode};
+use crate::local_file;
 use crate::model::catalog::{Library, LibraryError, Model, labels_from_file, write_card};
 use crate::model::onnx::{Inspection, PresetTrial, TrialImage, labels_of, truth_of, undecided_resize};
 use crate::model::recognize::{
@@ -391,7 +392,7 @@ fn preview_tensor(args: &InspectArgs, card: &ModelCard) -> anyhow::Result<()> {
     let (Some(target), Some(image)) = (&args.preview, &args.image) else {
         return Ok(());
     };
-    let bytes = std::fs::read(image).with_context(|| format!("Could not read {}", image.display()))?;
+    let bytes = local_file::read(image).with_context(|| format!("Could not read {}", image.display()))?;
     let decoded =
         decode(&bytes, &DecodeLimits::default()).with_context(|| format!("Could not decode {}", image.display()))?;
     if let Some(warning) = &decoded.warning {

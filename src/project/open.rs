@@ -324,11 +324,11 @@ fn inspect(path: &Path, look: Check) -> Result<Finding, StoreError> {
     let Ok(metadata) = path.metadata() else {
         return Ok(Finding::Nothing);
     };
-    if metadata.len() == 0 {
-        return Ok(Finding::Nothing);
-    }
     if !metadata.is_file() {
         return Err(StoreError::NotAProject(path.to_owned()));
+    }
+    if metadata.len() == 0 {
+        return Ok(Finding::Nothing);
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let read = || {

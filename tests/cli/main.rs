@@ -16,3 +16,4 @@ mod runtime;
 #[path = "../support/mod.rs"]
 mod support;
 mod tfrecord;
+mod unreadable;

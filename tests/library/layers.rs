@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 /// Modules and those that they may import, from the bottom up. A module inside another may have a row of its own. The
 /// areas of the window share the rows of their `state`, `update`, `effects` and `ui`.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("local_file", &[]),
     ("dirs", &[]),
     ("domain", &[]),
     ("tasks", &["domain"]),
@@ -18,16 +19,19 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("review", &["domain"]),
     ("evaluation", &["domain", "annotations::matching", "review"]),
     ("cache", &["domain"]),
-    ("image::source", &["domain", "tasks", "aws", "aws::upload::plan", "cache"]),
-    ("annotations", &["domain", "tasks", "aws", "annotations::matching", "image::source"]),
+    ("image::source", &["local_file", "domain", "tasks", "aws", "aws::upload::plan", "cache"]),
+    ("annotations", &["local_file", "domain", "tasks", "aws", "annotations::matching", "image::source"]),
     ("aws::upload", &["domain", "tasks", "aws", "aws::upload::plan", "image::source"]),
     ("image::decode", &["domain", "cache", "image::source"]),
     ("model", &["domain", "tasks"]),
     ("model::recognize", &["domain", "tasks", "model"]),
-    ("model::catalog", &["dirs", "domain", "tasks", "sagemaker::spec", "model", "model::recognize"]),
+    ("model::catalog", &["local_file", "dirs", "domain", "tasks", "sagemaker::spec", "model", "model::recognize"]),
     ("model::runtime", &["dirs", "domain", "tasks"]),
     ("model::diagnostics", &["dirs", "domain", "tasks", "model::catalog", "model::runtime"]),
-    ("model::onnx", &["domain", "tasks", "model", "model::recognize", "model::catalog", "model::runtime"]),
+    (
+        "model::onnx",
+        &["local_file", "domain", "tasks", "model", "model::recognize", "model::catalog", "model::runtime"],
+    ),
     ("predict", &["domain", "tasks", "image::source", "image::decode", "model"]),
     ("project", &["dirs", "domain", "tasks"]),
     ("project::export::options", &["domain"]),
@@ -62,6 +66,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "sagemaker",
         &[
+            "local_file",
             "domain",
             "tasks",
             "sagemaker::spec",
@@ -136,6 +141,7 @@ const EVERYTHING_ABOVE: &[&str] = &["*"];
 
 /// What does the work for both front ends, and the window as a whole.
 const WORK_AND_APP: &[&str] = &[
+    "local_file",
     "dirs",
     "domain",
     "tasks",

@@ -14,6 +14,7 @@ use crate::cli::transform::model_source::ModelSourceArgs;
 use crate::cli::values::{parse_pair, parse_positive, variant};
 use crate::dirs::AppDirs;
 use crate::domain::{Location, S3Address, SampleUri};
+use crate::local_file;
 use crate::sagemaker::jobs::{JobRecords, add_price, has_input, manifest_of, preflight, read_prices};
 use crate::sagemaker::spec::transform::{
     AssembleWith, BatchStrategy, CheckPoint, Compression, DEFAULT_INSTANCE, DataCapture, DataProcessing, Experiment,
@@ -398,8 +399,8 @@ fn listed_images(list: &Path, input: &S3Address) -> anyhow::Result<Vec<SampleUri
     let reader: Box<dyn BufRead> = if from_stdin {
         Box::new(std::io::stdin().lock())
     } else {
-        let file = std::fs::File::open(list)
-            .with_context(|| format!("Could not read the list of images {}", list.display()))?;
+        let file =
+            local_file::open(list).with_context(|| format!("Could not read the list of images {}", list.display()))?;
         Box::new(std::io::BufReader::new(file))
     };
     let folder = input.as_folder();

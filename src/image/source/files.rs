@@ -1,6 +1,5 @@
 //! Files of any kind, local or in S3: a single one, or all below a folder. Listed and read, never written.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,6 +9,7 @@ use std::time::UNIX_EPOCH;
 use super::{Source, SourceError, WithRecords};
 use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, ObjectInfo, S3};
 use crate::domain::{Location, S3Address, S3Place};
+use crate::local_file;
 use crate::tasks::{Cancelled, TaskControl};
 
 /// The number of bytes read per request. Another request to S3 costs about 30 ms.
@@ -361,7 +361,7 @@ fn local_error(path: &Path, source: io::Error) -> FilesError {
 }
 
 fn read_local(path: &Path, range: Range<u64>) -> io::Result<Vec<u8>> {
-    let mut opened = File::open(path)?;
+    let mut opened = local_file::open(path)?;
     opened.seek(SeekFrom::Start(range.start))?;
     let mut bytes = Vec::new();
     opened.take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
@@ -374,6 +374,7 @@ fn list_local(
     control: &TaskControl,
     found: impl Fn(u64),
 ) -> Result<Vec<FileEntry>, FilesError> {
+    local_file::metadata(root).map_err(|source| local_error(root, source))?;
     let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(root).follow_links(links == Links::Follow) {
         control.checkpoint()?;

@@ -5,7 +5,7 @@ mod reach;
 mod walk;
 mod watch;
 
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use self::watch::FolderWatch;
 use super::{ListingChange, Page, Source, SourceError, absolute};
 use crate::aws::upload::plan::SkippedFiles;
 use crate::domain::{FileStamp, Problem, Sample, SampleUri};
+use crate::local_file;
 
 /// The first page is small, so that it arrives immediately; later pages are larger.
 const FIRST_PAGE_LEN: usize = 100;
@@ -44,10 +45,10 @@ struct LeftOutCount {
 
 impl LocalSource {
     /// # Errors
-    /// The path does not exist or is not readable.
+    /// The path does not exist, is not readable, or is a pipe or device.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
         let root = absolute(path)?;
-        root.metadata().map_err(|error| match error.kind() {
+        local_file::metadata(&root).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => SourceError::NoSuchPlace,
             _ => error.into(),
         })?;
@@ -92,7 +93,7 @@ impl Source for LocalSource {
     }
 
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
-        std::fs::read(uri.as_str()).map_err(|error| self.reach.judge(uri, error))
+        local_file::read(Path::new(uri.as_str())).map_err(|error| self.reach.judge(uri, error))
     }
 
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
@@ -105,7 +106,7 @@ impl Source for LocalSource {
 }
 
 fn read_part(uri: &SampleUri, range: Range<u64>) -> std::io::Result<Vec<u8>> {
-    let mut file = File::open(uri.as_str())?;
+    let mut file = local_file::open(Path::new(uri.as_str()))?;
     file.seek(SeekFrom::Start(range.start))?;
     let mut bytes = Vec::new();
     file.take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
@@ -142,7 +143,7 @@ fn list_root(
     watch: Option<FolderWatch>,
     left_out: Arc<LeftOutCount>,
 ) -> Box<dyn Iterator<Item = Entry> + Send> {
-    match root.metadata() {
+    match local_file::metadata(&root) {
         Ok(metadata) if metadata.is_dir() => Box::new(Walk::new(root, watch, left_out)),
         Ok(metadata) => {
             if let Some(watch) = watch {

@@ -7,7 +7,6 @@
 mod http;
 mod part;
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +14,7 @@ use std::time::Duration;
 use super::LibraryError;
 use super::weights::{OnChunk, has_sha256};
 use crate::domain::{ModelCard, ModelFile, human_bytes};
+use crate::local_file;
 use crate::tasks::{Cancelled, TaskControl};
 use http::{Connection, Event, Fault, ResponseHead, Validator};
 use part::Part;
@@ -140,14 +140,14 @@ pub(super) fn import_file(
 ) -> Result<(), FetchError> {
     let file = &card.file;
     let wrong = |reason: String| FetchError::WrongFile { id: card.id.clone(), reason, path: from.to_owned() };
-    let metadata = from.metadata();
+    let metadata = local_file::metadata(from);
     let bytes = metadata.map_err(LibraryError::io("read the file", from))?.len();
     if bytes != file.bytes {
         return Err(wrong(format!("it has {bytes} bytes, not {}", file.bytes)));
     }
     control.set_total(Some(file.bytes));
     control.set_step(format!("Copying {}", card.name));
-    let mut source = File::open(from).map_err(LibraryError::io("read the file", from))?;
+    let mut source = local_file::open(from).map_err(LibraryError::io("read the file", from))?;
     let mut part = Part::open(target, card)?;
     let copied = stoppable(control, |on_chunk| part.copy(&mut source, on_chunk))?;
     let copied = copied.map_err(|error| part.write_error(error))?;

@@ -9,6 +9,7 @@ use super::error::LibraryError;
 use super::models::{Library, labels_from_file};
 use super::{built_in, built_in_labels};
 use crate::domain::{LabelSet, Problem};
+use crate::local_file;
 use crate::sagemaker::spec::output_mapping::{MappedContent, MappingField, OutputMapping};
 
 /// The extension of a mapping's file.
@@ -165,7 +166,7 @@ impl Library {
 }
 
 fn read_mapping(path: &Path) -> Result<OutputMapping, LibraryError> {
-    let text = fs::read_to_string(path).map_err(LibraryError::io("read the mapping", path))?;
+    let text = local_file::read_to_string(path).map_err(LibraryError::io("read the mapping", path))?;
     parse_mapping(&text, path).map_err(LibraryError::Mapping)
 }
 

@@ -13,6 +13,7 @@ use super::error::LibraryError;
 use super::weights::{copy_hashed, has_sha256, part_is_locked, pump};
 use crate::dirs::{AppDirs, shipped_folders};
 use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, Problem};
+use crate::local_file;
 use crate::model::recognize::read_labels;
 use crate::tasks::TaskControl;
 
@@ -480,7 +481,7 @@ fn labels_of(card: &ModelCard, folder: &Path) -> Result<LabelSet, LibraryError> 
 /// It cannot be read.
 pub fn labels_from_file(path: &Path) -> Result<LabelSet, LibraryError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let text = fs::read_to_string(path).map_err(|error| error.to_string());
+    let text = local_file::read_to_string(path).map_err(|error| error.to_string());
     let labels = text.and_then(|text| read_labels(&name, &text));
     labels.map_err(|reason| LibraryError::Labels { path: path.to_owned(), reason })
 }
@@ -490,7 +491,7 @@ pub fn labels_from_file(path: &Path) -> Result<LabelSet, LibraryError> {
 /// # Errors
 /// [`LibraryError::NoFile`] if they cannot be read.
 pub fn model_file(path: &Path) -> Result<ModelFile, LibraryError> {
-    let hashed = fs::File::open(path)
+    let hashed = local_file::open(path)
         .and_then(|mut file| pump(&mut file, &mut io::sink(), &mut |_| Ok(())))
         .map_err(|source| LibraryError::NoFile { path: path.to_owned(), source })?;
     Ok(ModelFile { name: "model.onnx".to_owned(), bytes: hashed.bytes, sha256: hashed.sha256, urls: Vec::new() })

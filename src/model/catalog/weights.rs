@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::local_file;
+
 /// The number of bytes read and hashed per step; small enough to notice a cancellation in between.
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -23,7 +25,7 @@ pub(super) struct Hashed {
 
 /// Copies a file, hashing on the way; replaces an existing file. Synced to disk.
 pub(super) fn copy_hashed(from: &Path, to: &Path, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
-    let mut source = File::open(from)?;
+    let mut source = local_file::open(from)?;
     let mut target = File::create(to)?;
     let hashed = pump(&mut source, &mut target, on_chunk)?;
     target.sync_all()?;
@@ -32,7 +34,7 @@ pub(super) fn copy_hashed(from: &Path, to: &Path, on_chunk: OnChunk<'_>) -> io::
 
 /// Whether the content of a file is the one named in a card.
 pub(super) fn has_sha256(path: &Path, sha256: &str, on_chunk: OnChunk<'_>) -> io::Result<bool> {
-    let hashed = pump(&mut File::open(path)?, &mut io::sink(), on_chunk)?;
+    let hashed = pump(&mut local_file::open(path)?, &mut io::sink(), on_chunk)?;
     Ok(hashed.sha256 == sha256)
 }
 

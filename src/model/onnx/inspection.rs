@@ -9,6 +9,7 @@ use ort::session::builder::AutoDevicePolicy;
 use super::InferenceError;
 use super::session::OnnxSession;
 use crate::domain::LabelSet;
+use crate::local_file;
 use crate::model::PredictError;
 use crate::model::catalog::{LibraryError, Model, built_in_labels, model_file};
 use crate::model::recognize::{
@@ -48,7 +49,7 @@ impl Inspection {
     pub fn open(runtime: &Loaded, weights: &Path) -> Result<Self, InspectError> {
         // For these, ONNX Runtime's message reads like that for an invalid graph.
         let no_file = |source| LibraryError::NoFile { path: weights.to_owned(), source };
-        let found = std::fs::File::open(weights).and_then(|file| file.metadata()).map_err(no_file)?;
+        let found = local_file::open(weights).and_then(|file| file.metadata()).map_err(no_file)?;
         if found.is_dir() {
             return Err(no_file(io::ErrorKind::IsADirectory.into()).into());
         }
@@ -163,7 +164,7 @@ fn neighbors(weights: &Path, stem: &str) -> (Vec<Neighbor>, Vec<String>) {
 }
 
 fn read_text(path: &Path) -> Result<String, String> {
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let file = local_file::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();
     file.take(MAX_NEIGHBOR_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
     if text.len() as u64 > MAX_NEIGHBOR_BYTES {

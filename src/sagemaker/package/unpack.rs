@@ -13,6 +13,7 @@ use super::onnx::{CARD_FILE, PackagedCard, WEIGHTS_FILE};
 use super::saved_model::is_graph_of_version;
 use crate::aws::S3;
 use crate::domain::{KeepRule, S3Address, human_bytes};
+use crate::local_file;
 use crate::model::catalog::{Model, check_card};
 use crate::sagemaker::spec::transform::ArchiveContent;
 use crate::tasks::{Cancelled, TaskControl};
@@ -58,7 +59,7 @@ pub enum ArchiveKind {
 /// It is not such an archive or is damaged, or contains something dangerous: links, or names that lead out of the
 /// folder. What was written until then stays in `folder`.
 pub fn unpack(archive: &Path, folder: &Path, control: &TaskControl) -> Result<Unpacked, PackageError> {
-    let file = File::open(archive).map_err(PackageError::read("the archive", archive))?;
+    let file = local_file::open(archive).map_err(PackageError::read("the archive", archive))?;
     let metadata = file.metadata();
     let metadata = metadata.map_err(PackageError::read("the archive", archive))?;
     control.set_step("Unpacking the archive");
@@ -316,7 +317,7 @@ pub fn peek(archive: impl Read) -> Option<ArchiveContent> {
 /// # Errors
 /// The file does not exist, or cannot be opened.
 pub fn peek_file(archive: &Path) -> io::Result<Option<ArchiveContent>> {
-    Ok(peek(File::open(archive)?))
+    Ok(peek(local_file::open(archive)?))
 }
 
 /// The content of an archive with a file of this name, if the name is decisive.

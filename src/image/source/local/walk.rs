@@ -10,6 +10,7 @@ use super::watch::FolderWatch;
 use super::{Entry, LeftOutCount, name_below, problem, sample, uri_of};
 use crate::domain::Problem;
 use crate::image::source::is_listed;
+use crate::local_file;
 
 /// The number of entries that are sorted first, so that they need not wait for the rest.
 const FIRST_SORTED: usize = 256;
@@ -84,7 +85,7 @@ impl Walk {
             return self.enter(path);
         }
         let is_wanted = is_listed(&path);
-        match path.metadata() {
+        match local_file::follow(&path) {
             Ok(metadata) if metadata.is_dir() => self.enter(path),
             Ok(metadata) if is_wanted && metadata.is_file() => {
                 Some(sample(&path, name_below(&self.root, &path), &metadata))

@@ -1,12 +1,12 @@
 //! Checks of a job's name, role, container and model.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use super::{Checks, ModelPlan, Service, unless_cancelled};
 use crate::aws::{AwsErrorKind, S3, SageMaker};
 use crate::domain::{S3Address, human_bytes};
+use crate::local_file;
 use crate::sagemaker::jobs::JobError;
 use crate::sagemaker::jobs::new_model::content_in_s3;
 use crate::sagemaker::package::peek_file;
@@ -252,7 +252,7 @@ fn content_words(content: Option<ArchiveContent>) -> &'static str {
 
 fn check_local_archive(checks: &mut Checks, path: &Path, archive: &S3Address, content: Option<ArchiveContent>) {
     let begins = || -> std::io::Result<(u64, [u8; 2])> {
-        let mut file = File::open(path)?;
+        let mut file = local_file::open(path)?;
         let mut begin = [0; 2];
         file.read_exact(&mut begin)?;
         Ok((file.metadata()?.len(), begin))

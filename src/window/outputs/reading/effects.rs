@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::domain::{KeepRule, LabelSet};
+use crate::local_file;
 use crate::model::catalog::{built_in_labels, check_mapping, labels_from_file, parse_mapping};
 use crate::sagemaker::outputs::{ExampleReadings, OutputShape, ReadingChoice};
 use crate::sagemaker::spec::output_mapping::{OutputMapping, ReadingRequest, ResponseExamples};
@@ -96,7 +97,7 @@ pub(crate) fn load(shared: &Arc<Shared>, path: PathBuf) {
 }
 
 fn load_now(path: PathBuf) -> Result<SavedMapping, String> {
-    let text = std::fs::read_to_string(&path)
+    let text = local_file::read_to_string(&path)
         .map_err(|error| format!("could not read the mapping: {error}: {}", path.display()))?;
     let mapping = parse_mapping(&text, &path).map_err(|error| format!("the mapping cannot be used: {error}"))?;
     Ok(saved_mapping(path, mapping))
