@@ -113,6 +113,8 @@ pub struct ImportStart {
 pub struct ImportFinding {
     /// The path in the card, such as `input.layout`.
     pub field: String,
+    /// The initial value as text.
+    pub value: String,
     /// “recognized”, “assumed”.
     pub basis: String,
     pub is_assumed: bool,
@@ -272,23 +274,8 @@ impl ImportForm {
     pub fn assumed(&self) -> Vec<String> {
         let evidence = self.evidence();
         let is_open = |finding: &&ImportFinding| finding.is_assumed && !evidence.is_changed(&finding.field);
-        let text = |finding: &ImportFinding| {
-            let value = evidence.value(&finding.field)?;
-            Some(format!("{} = {}", finding.field, written(value)))
-        };
-        self.start.findings.iter().filter(is_open).filter_map(text).collect()
-    }
-}
-
-/// A value as a person would write it. Numbers of a card have 32 bits, those of JSON 64.
-fn written(value: &Value) -> String {
-    match value {
-        Value::String(word) => word.clone(),
-        Value::Number(number) if number.is_f64() => {
-            number.as_f64().map_or_else(String::new, |number| (number as f32).to_string())
-        }
-        Value::Array(values) => format!("[{}]", values.iter().map(written).collect::<Vec<_>>().join(", ")),
-        value => value.to_string(),
+        let text = |finding: &ImportFinding| format!("{} = {}", finding.field, finding.value);
+        self.start.findings.iter().filter(is_open).map(text).collect()
     }
 }
 
@@ -358,7 +345,7 @@ pub(crate) mod testing {
         ResizeRule,
     };
 
-    /// A classifier with two assumed fields.
+    /// A classifier with three assumed fields.
     pub(crate) fn start() -> ImportStart {
         let output = ClassificationOutput { name: None, values: ClassValues::Logits, background: Background::None };
         let output = OutputConvention::Classification(output);
@@ -369,8 +356,9 @@ pub(crate) mod testing {
             task: ModelTask::Classification,
             ..ModelCard::for_predictions("toy".to_owned(), "Toy".to_owned(), output.clone())
         };
-        let finding = |field: &str, is_assumed| ImportFinding {
+        let finding = |field: &str, value: &str, is_assumed| ImportFinding {
             field: field.to_owned(),
+            value: value.to_owned(),
             basis: String::new(),
             is_assumed,
             because: String::new(),
@@ -380,9 +368,10 @@ pub(crate) mod testing {
             labels: LabelChoice::None,
             found_labels: LabelSet::default(),
             findings: vec![
-                finding("input.channels", true),
-                finding("input.resize", true),
-                finding("input.layout", false),
+                finding("input.channels", "rgb", true),
+                finding("input.resize", "stretch to 32x32", true),
+                finding("input.interpolation", "pillow-bilinear", true),
+                finding("input.layout", "nchw", false),
             ],
             refusal: None,
             remarks: Vec::new(),
@@ -398,18 +387,17 @@ pub(crate) mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{ChannelOrder, ResizeRule};
-
-    #[test]
-    fn assumed_numbers_are_short() {
-        let numbers = serde_json::to_value([0.7_f32, 0.485, 255.0]).unwrap();
-        assert_eq!(written(&numbers), "[0.7, 0.485, 255]");
-    }
+    use crate::domain::{ChannelOrder, Interpolation, ResizeRule};
 
     #[test]
     fn set_field_is_not_assumed_and_can_be_undone() {
         let mut form = ImportForm::new(testing::start());
-        assert_eq!(form.assumed(), ["input.channels = rgb", r#"input.resize = {"stretch":{"height":32,"width":32}}"#]);
+        // The card does not state the usual interpolation.
+        let [channels, resize, interpolation] =
+            ["input.channels = rgb", "input.resize = stretch to 32x32", "input.interpolation = pillow-bilinear"];
+        assert_eq!(form.assumed(), [channels, resize, interpolation]);
+        form.card.input.interpolation = Interpolation::PillowNearest;
+        assert_eq!(form.assumed(), [channels, resize]);
         form.card.input.channels = ChannelOrder::Bgr;
         form.card.input.resize = ResizeRule::stretch(64, 32);
         assert_eq!(form.assumed(), Vec::<String>::new());

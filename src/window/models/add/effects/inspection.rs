@@ -180,8 +180,9 @@ fn start_of_added(inspection: &Inspection, card: ModelCard, labels: LabelSet) ->
         Some(_) => (LabelChoice::Found, labels),
     };
     let assumed = card.assumed.iter().filter_map(|text| text.split_once(" = "));
-    let findings = assumed.map(|(field, _)| ImportFinding {
+    let findings = assumed.map(|(field, value)| ImportFinding {
         field: field.to_owned(),
+        value: value.to_owned(),
         basis: Basis::Assumed.to_string(),
         is_assumed: true,
         because: "when it was added".to_owned(),
@@ -220,6 +221,7 @@ fn start_with(
 fn finding(finding: &Finding) -> ImportFinding {
     ImportFinding {
         field: finding.field.clone(),
+        value: finding.value.clone(),
         basis: finding.basis.to_string(),
         is_assumed: finding.basis == Basis::Assumed,
         because: finding.because.clone(),
