@@ -1,14 +1,14 @@
 //! `spotcheck project`: shows the contents of a project file, and sets the location of its images.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
 use super::Outcome;
 use super::export::open_project;
-use super::place::{S3Args, open as open_location, parse_location};
+use super::place::{Opened, S3Args, open as open_location, parse_location};
 use crate::cli::terminal::stdout;
 use crate::dirs::AppDirs;
 use crate::domain::{JudgedSample, Location, S3Access};
@@ -54,22 +54,49 @@ pub(crate) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
                 bail!("the project does not exist: {}", project.display());
             }
             let opened = open_location(&place, &TaskControl::new(ProgressUnit::Images))?;
-            let folder = opened.root.context("the folder name is not valid Unicode; rename it")?;
+            let folder = opened.root.clone().context("the folder name is not valid Unicode; rename it")?;
             let project = open(project, OpenMode::WriteExisting)?;
             if let Access::ReadOnly { reason } = project.access() {
                 bail!("the project is read-only: {reason}");
             }
+            let outcome = check_images(&project, &opened, &folder)?;
             project.relocate(&folder)?;
             if let Some(place) = &opened.place {
                 project.set_place(place)?;
             }
             eprintln!("the project now refers to {folder}");
+            return Ok(outcome);
         }
     }
     Ok(Outcome::AllWell)
 }
 
-fn open(path: &std::path::Path, mode: OpenMode) -> anyhow::Result<Project> {
+/// Reports how many of the project's images are in the folder.
+///
+/// # Errors
+/// None of them is.
+fn check_images(project: &Project, opened: &Opened, folder: &str) -> anyhow::Result<Outcome> {
+    let images = project.images_below(folder)?;
+    let found = if opened.place.is_some() {
+        let listed = opened.source.pages().flat_map(|page| page.samples);
+        listed.filter(|sample| images.contains(&sample.uri)).count()
+    } else {
+        images.iter().filter(|image| Path::new(image.file()).is_file()).count()
+    };
+    let total = images.len();
+    if found == 0 && total > 0 {
+        bail!("none of the project's {total} images is in this folder under the same relative path: {folder}");
+    }
+    eprintln!("{found} of {total} images of the project are in {folder}");
+    if found == total {
+        return Ok(Outcome::AllWell);
+    }
+    let missing = total - found;
+    eprintln!("warning: {missing} {} missing", if missing == 1 { "is" } else { "are" });
+    Ok(Outcome::SomeImagesFailed)
+}
+
+fn open(path: &Path, mode: OpenMode) -> anyhow::Result<Project> {
     let request = OpenRequest { path, root: None, mode, program: "spotcheck project" };
     let opened = Project::open(&request, |_| ())?;
     if mode == OpenMode::WriteExisting {
@@ -97,7 +124,7 @@ fn info(project: &Project) -> anyhow::Result<()> {
         Some(root) if let Some(place) = project.place()? => {
             lines.push(format!("images in {root}, accessed with {}", describe(&place.access)));
         }
-        Some(root) if std::path::Path::new(&*root).is_dir() => lines.push(format!("images in {root}")),
+        Some(root) if Path::new(&*root).is_dir() => lines.push(format!("images in {root}")),
         Some(root) => lines.push(format!(
             "images in {root}, which does not exist; set the image folder with `spotcheck project \
                 relocate`"

@@ -1,5 +1,6 @@
 //! Saves a project under another name, and relocates a project whose images moved.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, params};
@@ -7,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::error::StoreError;
 use super::files::{fold_journal, resolve, vacuum_into};
 use super::lock::{FileLock, Locking};
-use super::names::{StoredName, to_stored};
+use super::names::{StoredName, from_stored, to_stored};
 use super::queue::Queued;
 use super::schema::{set_fact, set_root};
 use super::writer::{Refused, apply_all};
@@ -111,6 +112,20 @@ impl Project {
             let _ = folder.sync_all();
         }
         Ok(())
+    }
+
+    /// The predicted and judged images, as named below `new_root`.
+    ///
+    /// # Errors
+    /// The project cannot be read.
+    pub fn images_below(&self, new_root: &str) -> Result<HashSet<SampleUri>, StoreError> {
+        let mut images: HashSet<SampleUri> = self.judgments()?.into_iter().map(|judged| judged.sample).collect();
+        for run in self.runs()? {
+            images.extend(self.stamps(run.id)?.into_keys());
+        }
+        let root = self.root();
+        let moved = |uri: &SampleUri| from_stored(Some(new_root), &to_stored(root.as_deref(), uri));
+        Ok(images.iter().map(moved).collect())
     }
 
     /// Points the project to the new folder of its images. Samples outside the old root that are in the new one become
