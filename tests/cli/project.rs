@@ -349,12 +349,30 @@ fn project_is_shown_and_relocated() {
     assert!(text.contains("v2, 1 thread, 2 images") && text.contains("0 failed"), "{text}");
     let missing = project(&["relocate", "/no/such/folder"]);
     check_prints(&missing, 1, &["does not exist"]);
+    let other = project(&["relocate", bench.folder.path().to_str().unwrap()]);
+    check_prints(&other, 1, &["none of the project's 2 images"]);
+    let second = moved.join("1.png");
+    let aside = bench.folder.path().join("aside.png");
+    std::fs::rename(&second, &aside).unwrap();
+    let incomplete = project(&["relocate", moved.to_str().unwrap()]);
+    check_prints(&incomplete, 3, &["1 of 2 images", "1 is missing", "now"]);
+    std::fs::rename(&aside, &second).unwrap();
     let relocated = project(&["relocate", moved.to_str().unwrap()]);
-    check_prints(&relocated, 0, &["now"]);
+    check_prints(&relocated, 0, &["2 of 2 images", "now"]);
     let mut again = spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
     again.arg(&moved).arg("--project").arg(bench.project());
     let again = again.args(["--resume", "--limit", "3"]).output().unwrap();
     check_resumed(&again, 0, [2, 3]);
+}
+
+#[test]
+fn images_that_are_not_drawn_are_still_predicted() {
+    let bench = Bench::new();
+    let drawn = bench.folder.path().join("drawn");
+    std::fs::create_dir_all(drawn.join("0.png")).unwrap();
+    std::fs::write(drawn.join("spotcheck-export.json"), "{}").unwrap();
+    let ended = bench.predict(&["--annotate", drawn.to_str().unwrap()]);
+    check_prints(&ended, 3, &["1 of 6 images failed, 1 of 5 predicted images could not be drawn"]);
 }
 
 #[test]

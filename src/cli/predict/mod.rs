@@ -20,9 +20,7 @@ use super::values::{NmsIou, parse_nms_iou};
 use super::{Outcome, describe_latency, describe_refused};
 use crate::cli::terminal::{interruptible, print_problems};
 use crate::dirs::AppDirs;
-use crate::domain::{
-    DeviceChoice, DeviceReport, InferenceLocation, KeepRule, ModelCard, Problem, RunKey, Sample, SampleId,
-};
+use crate::domain::{DeviceChoice, DeviceReport, InferenceLocation, KeepRule, ModelCard, RunKey, Sample, SampleId};
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Page, ReadTwice, Source, for_task};
 use crate::model::catalog::{Library, LibraryError};
@@ -32,7 +30,7 @@ use crate::predict::{PredictOutcome, PredictRequest, ResultSink, SampleResult, S
 use crate::review::NothingFound;
 use crate::sagemaker::jobs::quoted;
 use crate::tasks::{ProgressUnit, TaskControl};
-use outputs::Outputs;
+use outputs::{ImageFailures, Outputs};
 use remote::{Remote, RemoteArgs};
 use saving::{SavedLabels, Saving, SavingArgs};
 
@@ -256,8 +254,8 @@ impl Sink<'_> {
         self.control.cancel();
     }
 
-    /// Waits for everything that is still being written and saved. Returns the problems of single images.
-    pub(crate) fn finish(mut self, interrupt: &TaskControl) -> anyhow::Result<Vec<Problem>> {
+    /// Waits for everything that is still being written and saved.
+    pub(crate) fn finish(mut self, interrupt: &TaskControl) -> anyhow::Result<ImageFailures> {
         let rest = self.write_stored_before(self.samples.len());
         let failures = self.outputs.finish();
         let saved = self.saving.map_or(Ok(()), |saving| saving.finish(interrupt));
@@ -451,7 +449,7 @@ fn print_report(card: &ModelCard, report: &DeviceReport) {
 /// Reports the result, and returns the outcome for the exit code.
 fn conclude(
     outcome: &PredictOutcome,
-    failures: &[Problem],
+    failures: &ImageFailures,
     skipped: usize,
     stored: usize,
     total: usize,
@@ -470,7 +468,7 @@ fn conclude(
             outcome.warned
         );
     }
-    for problem in failures {
+    for problem in failures.predicting.iter().chain(&failures.drawing) {
         eprintln!("failed {problem}");
     }
     let tried = stored + outcome.done + outcome.failed;
@@ -496,14 +494,21 @@ fn conclude(
                 {reason}"
             )
         }
-        None if failures.is_empty() && skipped == 0 => Ok(Outcome::AllWell),
         None => {
             let mut went_wrong = Vec::new();
-            if !failures.is_empty() {
-                went_wrong.push(format!("{} of {total} images failed", failures.len()));
+            if !failures.predicting.is_empty() {
+                went_wrong.push(format!("{} of {total} images failed", failures.predicting.len()));
+            }
+            if !failures.drawing.is_empty() {
+                let predicted = total - failures.predicting.len();
+                went_wrong
+                    .push(format!("{} of {predicted} predicted images could not be drawn", failures.drawing.len()));
             }
             if skipped > 0 {
                 went_wrong.push(format!("{skipped} could not be listed"));
+            }
+            if went_wrong.is_empty() {
+                return Ok(Outcome::AllWell);
             }
             eprintln!("{}", went_wrong.join(", "));
             Ok(Outcome::SomeImagesFailed)

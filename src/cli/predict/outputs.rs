@@ -22,8 +22,17 @@ pub(crate) struct Outputs {
     /// Overlaps above this are suppressed in everything that is written; `None` writes all boxes.
     nms_iou: Option<f32>,
     view: ViewSettings,
-    failures: Vec<Problem>,
+    failures: ImageFailures,
     onlooker: Option<PredictionObserver>,
+}
+
+/// The problems of single images.
+#[derive(Default)]
+pub(crate) struct ImageFailures {
+    /// Images without a prediction.
+    pub(crate) predicting: Vec<Problem>,
+    /// Predicted images whose annotated image was not written.
+    pub(crate) drawing: Vec<Problem>,
 }
 
 /// A callback for every written prediction.
@@ -64,7 +73,7 @@ impl Outputs {
             annotated: annotated.transpose()?,
             nms_iou,
             view,
-            failures: Vec::new(),
+            failures: ImageFailures::default(),
             onlooker: None,
         })
     }
@@ -89,18 +98,18 @@ impl Outputs {
                     annotated.add(sample, prediction);
                 }
             }
-            Err(problem) => self.failures.push(problem),
+            Err(problem) => self.failures.predicting.push(problem),
         }
         Ok(())
     }
 
-    /// Waits for everything that is still being written. Returns the problems of single images.
-    pub(crate) fn finish(mut self) -> anyhow::Result<Vec<Problem>> {
+    /// Waits for everything that is still being written.
+    pub(crate) fn finish(mut self) -> anyhow::Result<ImageFailures> {
         if let Some(lines) = self.lines {
             lines.finish()?;
         }
         if let Some(annotated) = self.annotated {
-            self.failures.extend(annotated.finish());
+            self.failures.drawing = annotated.finish();
         }
         Ok(self.failures)
     }

@@ -147,7 +147,7 @@ pub(crate) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     {
         sink.fail(error);
     }
-    let failures = sink.finish(&interrupt)?;
+    let failures = sink.finish(&interrupt)?.predicting;
     eprintln!("{}", summary(&control.progress()));
     if args.truth_from_names {
         eprint!("{}", truth.borrow().text());
@@ -192,7 +192,7 @@ fn write_failures(
             outputs.write(sample, Err(problem))?;
         }
     }
-    let failures = outputs.finish()?;
+    let failures = outputs.finish()?.predicting;
     print_problems("failed ", &failures);
     if args.saving.project().is_some() {
         eprintln!("note: there are no predictions, so nothing was saved");
