@@ -10,12 +10,13 @@ use clap::Args;
 use super::out_file::{Replaceable, check_out};
 use super::place::{self, S3Args, parse_location};
 use super::progress::with_progress;
+use super::values::find_labels;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{LabelSet, ModelCard, Prediction, RgbImage, SampleUri, shortened};
 use crate::image::decode::{DecodeLimits, decode};
 use crate::local_file;
-use crate::model::catalog::{Library, LibraryError, Model, labels_from_file, write_card};
+use crate::model::catalog::{Library, LibraryError, Model, write_card};
 use crate::model::onnx::{Inspection, PresetTrial, TrialImage, labels_of, truth_of, undecided_resize};
 use crate::model::recognize::{
     Basis, Finding, GraphSignature, Misfit, Overrules, Recognition, preset, presets, preview,
@@ -65,10 +66,10 @@ pub(crate) struct AddArgs {
 /// Corrections to the recognized card.
 #[derive(Debug, Args)]
 struct Hints {
-    /// File with class names: one per line (first is 0), `id<TAB>name`, a label map (`.pbtxt`), `names` of a `.yaml`,
-    /// or `id2label` of a `.json`
-    #[arg(long, value_name = "FILE")]
-    labels: Option<PathBuf>,
+    /// Class names: `imagenet`, `coco-80`, `coco-91`, `cifar-10`, or a file with one per line (first is 0),
+    /// `id<TAB>name`, a label map (`.pbtxt`), `names` of a `.yaml`, or `id2label` of a `.json`
+    #[arg(long, value_name = "NAME|FILE")]
+    labels: Option<String>,
     /// Set a field of the model card, for example `input.channels=bgr` or `id=my-model`; `reading=NUMBER` selects one
     /// of the output readings that `models inspect` lists; repeatable
     #[arg(long, value_name = "FIELD=VALUE")]
@@ -80,7 +81,7 @@ struct Hints {
 
 impl Hints {
     fn labels(&self) -> anyhow::Result<Option<LabelSet>> {
-        Ok(self.labels.as_deref().map(labels_from_file).transpose()?)
+        self.labels.as_deref().map(find_labels).transpose()
     }
 }
 
@@ -90,7 +91,7 @@ pub(crate) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
         let inputs = [
             ("the image itself", args.image.as_deref()),
             ("the model", Some(file).filter(|file| file.exists())),
-            ("the class names", args.hints.labels.as_deref()),
+            ("the class names", args.hints.labels.as_deref().map(Path::new)),
         ];
         check_out(preview, Replaceable::Empty, &inputs)?;
     }

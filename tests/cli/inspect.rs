@@ -322,6 +322,11 @@ fn labels_are_read_from_training_files() {
         let line: Value = serde_json::from_str(&predicted.stdout).unwrap();
         assert_eq!(line["classes"][0]["label"], "thing 3", "{line}");
     }
+    let added = with_home(home.path(), &["models", "add", CIFAR, "--labels", "cifar-10", "--set", "id=named"]);
+    assert_eq!(added.code, Some(0), "{}", added.stderr);
+    let predicted = with_home(home.path(), &["predict", IMAGE, "--model", "named", "--out", "-"]);
+    let line: Value = serde_json::from_str(&predicted.stdout).unwrap();
+    assert_eq!(line["classes"][0]["label"], "cat", "{line}");
     let empty = home.path().join("other.yaml");
     std::fs::write(&empty, "nc: 10\n").unwrap();
     let refused = with_home(home.path(), &["models", "add", CIFAR, "--labels", empty.to_str().unwrap()]);
