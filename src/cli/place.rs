@@ -4,13 +4,13 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 
 use super::values::{parse_bucket_region, parse_profile};
-use crate::aws::Aws;
+use crate::aws::{Aws, AwsError, AwsErrorKind};
 use crate::domain::{Credentials, EndpointError, Location, S3Access, S3Layout, S3Link, S3Place};
-use crate::image::source::{LinesSource, Source, WithRecords, absolute, folder_of};
+use crate::image::source::{LinesSource, NamedKind, Source, WithRecords, absolute, folder_of, kind_of_name};
 use crate::tasks::TaskControl;
 
 /// Access to S3. The defaults are those of the AWS CLI.
@@ -114,7 +114,14 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 /// The address looks like S3 but is invalid, or it is not S3 and S3 flags are given.
 pub(crate) fn parse_location(text: &Path, args: &S3Args) -> anyhow::Result<Location> {
     if let Some(address) = text.to_str().filter(|text| S3Link::is_address(text)) {
-        return Ok(args.place(S3Place::from_link(S3Link::parse(address)?)));
+        let link = S3Link::parse(address)?;
+        if link.endpoint.is_some()
+            && link.address.prefix.is_empty()
+            && kind_of_name(&link.address.bucket) != NamedKind::Other
+        {
+            bail!("web addresses are not supported; specify a folder, a file or s3://bucket/folder/: {address}");
+        }
+        return Ok(args.place(S3Place::from_link(link)));
     }
     if args.is_given() {
         bail!(
@@ -163,7 +170,8 @@ pub(crate) fn open(location: &Location, control: &TaskControl) -> anyhow::Result
             Ok(Opened { source: LinesSource::in_place_of(Arc::new(source), control), root, place: None })
         }
         Location::S3(place) => {
-            let (source, of_s3) = WithRecords::in_s3(&Aws::new(), place, Some(control), |source| source)?;
+            let opened = WithRecords::in_s3(&Aws::new(), place, Some(control), |source| source);
+            let (source, of_s3) = opened.map_err(|error| explain(place, error))?;
             let folder = S3Place { address: of_s3.folder(), ..(**place).clone() };
             Ok(Opened {
                 root: Some(folder.address.to_string()),
@@ -171,6 +179,24 @@ pub(crate) fn open(location: &Location, control: &TaskControl) -> anyhow::Result
                 source: LinesSource::in_place_of(Arc::new(source), control),
             })
         }
+    }
+}
+
+/// Missing credentials are not the problem if the address is one that no credentials open.
+fn explain(place: &S3Place, error: AwsError) -> anyhow::Error {
+    if error.kind != AwsErrorKind::NoCredentials {
+        return error.into();
+    }
+    let bucket = &place.address.bucket;
+    let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-');
+    match &place.access.endpoint {
+        Some(server) => anyhow::Error::new(error)
+            .context(format!("{server} is treated as an S3 server; other web addresses are not supported")),
+        None if !bucket.chars().all(is_valid) => anyhow!(
+            "“{bucket}” is not a valid bucket name: AWS allows only lower-case letters, digits, dots and hyphens; check \
+            the spelling"
+        ),
+        None => error.into(),
     }
 }
 

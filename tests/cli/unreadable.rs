@@ -8,7 +8,14 @@ use crate::support::spotcheck;
 
 fn check(args: &[&str], expected: &str) {
     let mut command = spotcheck(args);
-    command.stdin(Stdio::null());
+    command.stdin(Stdio::null()).env("AWS_EC2_METADATA_DISABLED", "true");
+    for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"]
+    {
+        command.env_remove(name);
+    }
+    for name in ["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"] {
+        command.env(name, "/no/such/file");
+    }
     let ended = Ended::run(&mut command);
     assert_eq!(ended.code, Some(1), "{args:?}: {}", ended.stderr);
     assert!(ended.stderr.contains(expected), "{args:?}: {}", ended.stderr);
@@ -37,4 +44,26 @@ fn pipes_and_devices_are_refused() {
     check(&["evaluate", "--predictions", "tests/evaluation/small/results.json", "--truth", &truth], refused);
     let project = pipe(folder.path(), "p.spotcheck");
     check(&["project", "info", &project], "not a Spotcheck project");
+}
+
+#[cfg(unix)]
+#[test]
+fn broken_link_is_named_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("link.jpg");
+    std::os::unix::fs::symlink(folder.path().join("missing.jpg"), &link).unwrap();
+    check(&["predict", link.to_str().unwrap()], "link to a missing file");
+}
+
+#[test]
+fn addresses_outside_s3_are_refused_with_advice() {
+    for (address, expected) in [
+        ("https://example.com/x.jpg", "web addresses are not supported"),
+        ("https://example.com/photos/x.jpg", "other web addresses are not supported"),
+        ("gs://bucket/x.jpg", "is not in S3; specify a folder"),
+        ("s3:/bucket/x", "write s3://bucket/x"),
+        ("s3://UPPER_case/", "not a valid bucket name"),
+    ] {
+        check(&["predict", address], expected);
+    }
 }

@@ -20,6 +20,10 @@ pub enum S3LinkError {
         "“{0}” is not an S3 address; write s3://bucket/folder/, or paste the URL of an object or of the AWS console"
     )]
     NotALink(String),
+    #[error("“{text}” has only one slash after `s3:`; write s3:/{rest}")]
+    OneSlash { text: String, rest: String },
+    #[error("“{0}” is not in S3; specify a folder, a file or s3://bucket/folder/")]
+    OtherService(String),
     #[error("“{0}” contains no bucket name; write s3://bucket/folder/")]
     NoBucket(String),
     #[error("“{0}” is not a valid bucket name; a name has 3 to 255 letters, digits, dots, hyphens and underscores")]
@@ -46,7 +50,7 @@ impl S3Link {
             let found = text.trim_start().get(..start.len());
             found.is_some_and(|found| found.eq_ignore_ascii_case(start))
         };
-        ["s3://", "s3a://", "s3n://", "http://", "https://", "arn:"].into_iter().any(begins_with)
+        ["s3:/", "s3a://", "s3n://", "gs://", "http://", "https://", "arn:"].into_iter().any(begins_with)
     }
 
     /// Parses whatever people copy: `s3://bucket/prefix` (not percent-encoded), `arn:aws:s3:::bucket/prefix`, https
@@ -57,6 +61,10 @@ impl S3Link {
         let (scheme, rest) = text.split_once(':').unwrap_or_default();
         match (scheme.to_ascii_lowercase().as_str(), rest) {
             ("s3" | "s3a" | "s3n", rest) if rest.starts_with("//") => plain(text, &rest[2..]),
+            ("s3", rest) if rest.starts_with('/') => {
+                Err(S3LinkError::OneSlash { text: text.to_owned(), rest: rest.to_owned() })
+            }
+            ("gs", rest) if rest.starts_with("//") => Err(S3LinkError::OtherService(text.to_owned())),
             ("arn", _) => arn(text),
             ("http" | "https", rest) if rest.starts_with("//") => url(text, &scheme.to_ascii_lowercase(), &rest[2..]),
             _ => Err(S3LinkError::NotALink(without_query(text).to_owned())),
@@ -350,6 +358,11 @@ mod tests {
         ] {
             let error = S3Link::parse(text).unwrap_err().to_string();
             assert!(!error.is_empty(), "{text}");
+        }
+        for (text, advice) in [("s3:/bucket/x", "write s3://bucket/x"), ("gs://bucket/x", "is not in S3")] {
+            assert!(S3Link::is_address(text), "{text}");
+            let error = S3Link::parse(text).unwrap_err().to_string();
+            assert!(error.contains(advice), "{error}");
         }
         let signed = "https://bucket.s3.amazonaws.com/%FF?X-Amz-Signature=secret";
         let error = S3Link::parse(signed).unwrap_err().to_string();
