@@ -91,7 +91,7 @@ fn row_ui(ui: &mut Ui, truth: &GroundTruth, row: &ClassRow, commands: &mut Comma
     let correct = |to: String| EvaluationCommand::CorrectClass { from: key_of(&row.class), to };
     let (matched, reason) = match row.matched {
         Some((index, reason)) => (truth.labels.get(index as usize), reason_text(reason)),
-        None => (None, "no class with this name or number"),
+        None => (None, unmatched_text(&row.class, &truth.labels)),
     };
     ui.horizontal(|ui| {
         ui.set_height(ROW_HEIGHT);
@@ -114,10 +114,30 @@ fn row_ui(ui: &mut Ui, truth: &GroundTruth, row: &ClassRow, commands: &mut Comma
     });
 }
 
+/// Numbers count only if a side has no names.
+fn unmatched_text(class: &TruthLabel, others: &[TruthLabel]) -> &'static str {
+    let has_names = class.name.is_some() && others.iter().any(|other| other.name.is_some());
+    if has_names { "no class with this name" } else { "no class with this number" }
+}
+
 fn reason_text(reason: ClassReason) -> &'static str {
     match reason {
         ClassReason::Name => "same name",
         ClassReason::Number => "same number",
         ClassReason::Correction => "corrected",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_is_mentioned_only_without_names() {
+        let class = |name: Option<&str>| TruthLabel { number: Some(17), name: name.map(str::to_owned) };
+        let (cat, kitty, unnamed) = (class(Some("cat")), class(Some("kitty")), class(None));
+        assert_eq!(unmatched_text(&cat, &[kitty]), "no class with this name");
+        assert_eq!(unmatched_text(&cat, std::slice::from_ref(&unnamed)), "no class with this number");
+        assert_eq!(unmatched_text(&unnamed, &[cat]), "no class with this number");
     }
 }
