@@ -90,7 +90,6 @@ enum Command {
     /// Print a completion script for a shell
     Completions(about::CompletionsArgs),
     /// Write manual pages for `man`
-    #[command(hide = true)]
     Man(about::ManArgs),
 }
 
