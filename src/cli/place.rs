@@ -190,8 +190,9 @@ fn explain(place: &S3Place, error: AwsError) -> anyhow::Error {
     let bucket = &place.address.bucket;
     let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-');
     match &place.access.endpoint {
-        Some(server) => anyhow::Error::new(error)
-            .context(format!("{server} is treated as an S3 server; other web addresses are not supported")),
+        Some(server) => anyhow::Error::new(error).context(format!(
+            "this address is treated as one on the S3 server {server}; other web addresses are not supported"
+        )),
         None if !bucket.chars().all(is_valid) => anyhow!(
             "“{bucket}” is not a valid bucket name: AWS allows only lower-case letters, digits, dots and hyphens; check \
             the spelling"

@@ -350,7 +350,7 @@ fn project_is_shown_and_relocated() {
     let missing = project(&["relocate", "/no/such/folder"]);
     check_prints(&missing, 1, &["does not exist"]);
     let other = project(&["relocate", bench.folder.path().to_str().unwrap()]);
-    check_prints(&other, 1, &["none of the project's 2 images"]);
+    check_prints(&other, 1, &["None of the project's 2 images"]);
     let second = moved.join("1.png");
     let aside = bench.folder.path().join("aside.png");
     std::fs::rename(&second, &aside).unwrap();

@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 use crate::support::ended::Ended;
 use crate::support::spotcheck;
 
+const MODEL: &str = "efficientnet-lite0";
+
+#[track_caller]
 fn check(args: &[&str], expected: &str) {
     let mut command = spotcheck(args);
     command.stdin(Stdio::null()).env("AWS_EC2_METADATA_DISABLED", "true");
@@ -35,8 +38,8 @@ fn pipes_and_devices_are_refused() {
     let refused = "not a file but a pipe or device";
     let (image, model) = (pipe(folder.path(), "pipe.jpg"), pipe(folder.path(), "p.onnx"));
     let truth = pipe(folder.path(), "truth.json");
-    check(&["predict", &image], refused);
-    check(&["predict", "/dev/zero"], refused);
+    check(&["predict", "--model", MODEL, &image], refused);
+    check(&["predict", "--model", MODEL, "/dev/zero"], refused);
     check(&["predict", "assets/samples", "--model", &model], refused);
     check(&["models", "inspect", &model], refused);
     check(&["models", "add", &model], refused);
@@ -52,18 +55,18 @@ fn broken_link_is_named_as_such() {
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("link.jpg");
     std::os::unix::fs::symlink(folder.path().join("missing.jpg"), &link).unwrap();
-    check(&["predict", link.to_str().unwrap()], "link to a missing file");
+    check(&["predict", "--model", MODEL, link.to_str().unwrap()], "link to a missing file");
 }
 
 #[test]
 fn addresses_outside_s3_are_refused_with_advice() {
     for (address, expected) in [
-        ("https://example.com/x.jpg", "web addresses are not supported"),
+        ("https://example.com/x.jpg", "Web addresses are not supported"),
         ("https://example.com/photos/x.jpg", "other web addresses are not supported"),
         ("gs://bucket/x.jpg", "is not in S3; specify a folder"),
         ("s3:/bucket/x", "write s3://bucket/x"),
         ("s3://UPPER_case/", "not a valid bucket name"),
     ] {
-        check(&["predict", address], expected);
+        check(&["predict", "--model", MODEL, address], expected);
     }
 }
