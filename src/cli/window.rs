@@ -19,7 +19,7 @@ pub(crate) struct WindowArgs {
     #[arg(long, value_name = "ID|FILE.onnx")]
     model: Option<String>,
     /// Graphics renderer; if it fails, Spotcheck tries the other one
-    #[arg(long)]
+    #[arg(long, hide = cfg!(target_os = "linux"))]
     renderer: Option<Renderer>,
     #[command(flatten)]
     s3: S3Args,
@@ -32,6 +32,7 @@ enum Renderer {
     /// OpenGL
     Glow,
     /// Vulkan, Metal or Direct3D
+    #[cfg(any(windows, target_os = "macos"))]
     Wgpu,
 }
 
@@ -81,6 +82,7 @@ pub(crate) fn run(args: &WindowArgs, program: &clap::Command) -> anyhow::Result<
         model: args.model.clone(),
         renderer: args.renderer.map(|renderer| match renderer {
             Renderer::Glow => RendererChoice::Glow,
+            #[cfg(any(windows, target_os = "macos"))]
             Renderer::Wgpu => RendererChoice::Wgpu,
         }),
         dirs: AppDirs::find()?,

@@ -51,14 +51,22 @@ pub struct WindowError(String);
 pub enum RendererChoice {
     /// OpenGL.
     Glow,
-    /// Vulkan, Metal or Direct3D.
+    /// Vulkan, Metal or Direct3D; on Linux, OpenGL is always there.
+    #[cfg(any(windows, target_os = "macos"))]
     Wgpu,
 }
 
 impl RendererChoice {
+    const ALL: &[Self] = &[
+        Self::Glow,
+        #[cfg(any(windows, target_os = "macos"))]
+        Self::Wgpu,
+    ];
+
     fn name(self) -> &'static str {
         match self {
             Self::Glow => "OpenGL",
+            #[cfg(any(windows, target_os = "macos"))]
             Self::Wgpu => "wgpu",
         }
     }
@@ -215,37 +223,34 @@ impl eframe::App for App {
     }
 }
 
-/// Opens the window and returns when it is closed. If the renderer cannot start, the other one is tried, and the window
-/// reports it.
+/// Opens the window and returns when it is closed. If the renderer cannot start, the other one is tried if there is one,
+/// and the window reports it.
 ///
 /// # Errors
-/// There is no display, or neither renderer works on it.
+/// There is no display, or no renderer works on it.
 pub fn run_window(options: &WindowOptions) -> Result<(), WindowError> {
     start_log(&options.dirs);
     let first = options.renderer.unwrap_or(RendererChoice::Glow);
-    let second = match first {
-        RendererChoice::Glow => RendererChoice::Wgpu,
-        RendererChoice::Wgpu => RendererChoice::Glow,
-    };
     // Taken by the window that opens; which one that is cannot be known earlier.
     let head_start = HeadStart::begin(options).map_err(|error| WindowError(error.to_string()))?;
     let head_start = Arc::new(Mutex::new(Some(head_start)));
-    let result = run_with(first, options, &head_start, None);
-    result
-        .or_else(|error| {
-            let warning = format!(
-                "{} could not draw the window, so {} is used; choose a renderer with `--renderer`: {error}",
-                first.name(),
-                second.name()
-            );
-            log::warn!("{warning}");
-            run_with(second, options, &head_start, Some(warning)).map_err(|second_error| {
-                // The first error has the cause; the second often only reports the failed retry.
-                log::error!("{} failed too: {second_error}", second.name());
-                error
-            })
+    let result = run_with(first, options, &head_start, None).or_else(|error| {
+        let Some(&second) = RendererChoice::ALL.iter().find(|choice| **choice != first) else {
+            return Err(error);
+        };
+        let warning = format!(
+            "{} could not draw the window, so {} is used; choose a renderer with `--renderer`: {error}",
+            first.name(),
+            second.name()
+        );
+        log::warn!("{warning}");
+        run_with(second, options, &head_start, Some(warning)).map_err(|second_error| {
+            // The first error has the cause; the second often only reports the failed retry.
+            log::error!("{} failed too: {second_error}", second.name());
+            error
         })
-        .map_err(|error| WindowError(in_words(&error.to_string())))
+    });
+    result.map_err(|error| WindowError(in_words(&error.to_string())))
 }
 
 /// The reason of a winit error without its source lines, and what to do.
@@ -282,6 +287,7 @@ fn run_with(
             .with_min_inner_size([640.0, 420.0]),
         renderer: match renderer {
             RendererChoice::Glow => eframe::Renderer::Glow,
+            #[cfg(any(windows, target_os = "macos"))]
             RendererChoice::Wgpu => eframe::Renderer::Wgpu,
         },
         persistence_path: Some(config.join("window.ron")),
@@ -330,6 +336,7 @@ fn icon() -> egui::IconData {
 /// The graphics adapter, for diagnostics.
 fn graphics_adapter(creation: &eframe::CreationContext<'_>) -> String {
     use eframe::glow::HasContext as _;
+    #[cfg(any(windows, target_os = "macos"))]
     if let Some(wgpu) = &creation.wgpu_render_state {
         let info = wgpu.adapter.get_info();
         return format!("{} ({}, wgpu)", info.name, info.backend);

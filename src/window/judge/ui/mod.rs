@@ -21,6 +21,8 @@ use crate::window::ui::{keys, theme};
 const MAX_SUGGESTIONS: usize = 6;
 /// From this width, in points, the whole bar fits on one line.
 const ONE_LINE_WIDTH: f32 = 1330.0;
+/// What the link to another run needs in addition.
+const LINK_WIDTH: f32 = 150.0;
 /// From this width, all buttons fit on one line.
 const BUTTONS_WIDTH: f32 = 960.0;
 /// From this width, the verdicts and their subject fit on one line.
@@ -55,7 +57,8 @@ pub(crate) fn judge_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, com
 /// On as many lines as necessary, keeping related items on one line.
 fn lines_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Commands) {
     let width = ui.available_width();
-    if width >= ONE_LINE_WIDTH {
+    let link = if state.other_judged_run().is_some() { LINK_WIDTH } else { 0.0 };
+    if width >= ONE_LINE_WIDTH + link {
         ui.horizontal(|ui| {
             subject_ui(ui, state);
             verdicts_ui(ui, state, commands);
