@@ -586,7 +586,7 @@ fn late_model_inspections_and_trials_are_dropped() {
     event(&mut state, tried(now));
     let effects = command(&mut state, ModelsCommand::ConfirmImport);
     let is_right =
-        |request: &SaveRequest| request.card.input.channels == ChannelOrder::Bgr && request.card.assumed.len() == 1;
+        |request: &SaveRequest| request.card.input.channels == ChannelOrder::Bgr && request.card.assumed.len() == 2;
     assert!(has!(effects, Effect::Models(ModelsEffect::Save(request)) if is_right(request)), "{effects:?}");
     command(&mut state, ModelsCommand::CancelImport);
     assert!(state.import.is_none());
