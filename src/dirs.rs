@@ -89,7 +89,7 @@ pub fn shipped(path: &str) -> Option<PathBuf> {
 /// program (`PREFIX/bin/spotcheck` has `PREFIX/share/spotcheck`, an app on macOS has `Resources`), the folders above the
 /// program (`target/release` belongs to the repository two folders up), and the repository that it was built from.
 pub fn shipped_folders() -> Vec<PathBuf> {
-    let above: Vec<PathBuf> = program_folders().collect();
+    let above = program_folders();
     let prefix = above.get(1).into_iter();
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(PathBuf::from);
     let installed = prefix.flat_map(|prefix| [prefix.join("share/spotcheck"), prefix.join("Resources")]);
@@ -98,13 +98,14 @@ pub fn shipped_folders() -> Vec<PathBuf> {
 
 /// The libraries of a package for a system: `PREFIX/bin/spotcheck` has `PREFIX/lib/spotcheck`.
 pub fn package_library_folder() -> Option<PathBuf> {
-    program_folders().nth(1).map(|prefix| prefix.join("lib/spotcheck"))
+    program_folders().get(1).map(|prefix| prefix.join("lib/spotcheck"))
 }
 
 /// The package folders of the Python environment that Spotcheck is installed in: `PREFIX/bin/spotcheck` has
 /// `PREFIX/lib/python3.*/site-packages`. Links, as uv and pipx make them, are followed. Empty if there is none.
 pub fn python_packages() -> Vec<PathBuf> {
-    let Some(prefix) = program_folders().nth(1) else {
+    let folders = program_folders();
+    let Some(prefix) = folders.get(1) else {
         return Vec::new();
     };
     if cfg!(windows) {
@@ -117,13 +118,9 @@ pub fn python_packages() -> Vec<PathBuf> {
 }
 
 /// The folders above the program's file, innermost first.
-fn program_folders() -> impl Iterator<Item = PathBuf> {
+fn program_folders() -> Vec<PathBuf> {
     let program = std::env::current_exe().and_then(std::fs::canonicalize).unwrap_or_default();
-    let mut folder = Some(program);
-    std::iter::from_fn(move || {
-        folder = folder.take()?.parent().map(PathBuf::from);
-        folder.clone()
-    })
+    program.ancestors().skip(1).map(PathBuf::from).collect()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

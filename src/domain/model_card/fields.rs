@@ -17,7 +17,7 @@ pub struct CardField {
     /// Its meaning, unit and usual values.
     pub help: &'static str,
     pub edit: Edit,
-    /// Further conditions for its use: the table that contains it must be in the card, too.
+    /// Further conditions for its use; the card must also have the table that contains it.
     used: Used,
 }
 
@@ -549,7 +549,7 @@ impl Number {
         (self.min..=self.max).contains(&value.into())
     }
 
-    /// What a value must be, after the name of the field.
+    /// The rule for a value, to follow the name of the field.
     pub fn rule(&self) -> String {
         format!("must be {} to {}{}", self.min, self.max, self.unit)
     }
