@@ -10,6 +10,7 @@ use crate::domain::{
 #[derive(Debug, Clone, Copy)]
 pub struct JudgedImage<'j> {
     pub name: &'j str,
+    /// With moved and added boxes.
     pub prediction: &'j Prediction,
     pub verdict: Option<&'j Verdict>,
     /// The verdicts on its boxes, by index.
@@ -18,7 +19,7 @@ pub struct JudgedImage<'j> {
     pub shown: &'j [u32],
 }
 
-/// Accepted and corrected boxes are true; an unsure box does not count, found or not. An accepted image makes those of
+/// Accepted, corrected and added boxes are true; an unsure box does not count, found or not. An accepted image makes those of
 /// its boxes true that are visible and have no verdict of their own. Images that are not fully known are skipped:
 /// rejected or unsure as a whole, or with visible boxes without a verdict.
 pub fn from_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: &LabelSet) -> Found {
@@ -33,6 +34,9 @@ pub fn from_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: 
                 let class = match image.verdict {
                     Some(Verdict::Accept) => best,
                     Some(Verdict::WrongClass(right)) => Some((number_of(labels, right), right.as_str())),
+                    Some(Verdict::Moved(drawn) | Verdict::Added(drawn)) => {
+                        Some((number_of(labels, drawn.class()), drawn.class()))
+                    }
                     Some(Verdict::Reject | Verdict::Unsure) | None => None,
                 };
                 let Some((number, name)) = class else {
@@ -59,8 +63,8 @@ pub fn from_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: 
     );
     collector.notes.extend(note);
     if with_boxes {
-        let note = "verdicts apply to boxes: an object without a visible box is not in this ground truth. Recall \
-            therefore covers only objects that the run found, and a box on any other object is a false positive";
+        let note = "verdicts apply to boxes: an object without a visible or added box is not in this ground truth. A \
+            box on any other object is a false positive";
         collector.notes.push(note.to_owned());
     }
     collector.finish(AnnotationFormat::Verdicts)
@@ -87,6 +91,9 @@ fn add_boxes(collector: &mut Collector, image: &JudgedImage, detections: &[Detec
         let (number, name, role) = match own.or(of_image) {
             Some(Verdict::Accept) => (Some(detection.class_id), label, BoxRole::Object),
             Some(Verdict::WrongClass(right)) => (number_of(labels, right), Some(right.as_str()), BoxRole::Object),
+            Some(Verdict::Moved(drawn) | Verdict::Added(drawn)) => {
+                (number_of(labels, drawn.class()), Some(drawn.class()), BoxRole::Object)
+            }
             Some(Verdict::Unsure) => (Some(detection.class_id), label, BoxRole::Ignored),
             Some(Verdict::Reject) | None => continue,
         };

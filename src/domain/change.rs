@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use super::{FileStamp, LabelSet, Prediction, RunId, RunInfo, SampleUri};
+use super::{DrawnBox, FileStamp, LabelSet, Prediction, RunId, RunInfo, SampleUri};
 
 /// A person's judgment of an image's prediction, or of one of its boxes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr)]
@@ -16,6 +16,30 @@ pub enum Verdict {
     /// The position is right, the class is not. Contains the right class, which need not be one of the model's.
     #[strum(serialize = "wrong")]
     WrongClass(String),
+    /// The object is there, but not exactly in this position. Contains the right box, of the same or another class.
+    Moved(DrawnBox),
+    /// The model did not detect this object: the box is a person's. Its index follows those of the prediction and of
+    /// other added boxes.
+    Added(DrawnBox),
+}
+
+impl Verdict {
+    /// The class that the person gave, where a verdict has one.
+    pub fn right_class(&self) -> Option<&str> {
+        match self {
+            Self::WrongClass(class) => Some(class),
+            Self::Moved(drawn) | Self::Added(drawn) => Some(drawn.class()),
+            Self::Accept | Self::Reject | Self::Unsure => None,
+        }
+    }
+
+    /// The box that the person drew, where a verdict has one.
+    pub fn drawn(&self) -> Option<&DrawnBox> {
+        match self {
+            Self::Moved(drawn) | Self::Added(drawn) => Some(drawn),
+            _ => None,
+        }
+    }
 }
 
 /// What a verdict applies to. A verdict belongs to the run whose prediction it judges; an image can be judged before
@@ -24,7 +48,8 @@ pub enum Verdict {
 pub struct VerdictTarget {
     /// `None` if the image was judged without a prediction.
     pub run: Option<RunId>,
-    /// Index into the detections of the stored prediction; `None` for the image as a whole.
+    /// Index into the detections of the stored prediction, followed by the boxes that a person added; `None` for the
+    /// image as a whole.
     pub box_index: Option<u32>,
 }
 
@@ -58,6 +83,8 @@ pub enum Change {
         sample: SampleUri,
         target: VerdictTarget,
         verdict: Option<Verdict>,
+        /// Who gave the verdict; `None` if nobody said.
+        reviewer: Option<String>,
     },
     /// An empty text deletes the note.
     SetNote {

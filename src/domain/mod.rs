@@ -8,6 +8,7 @@ mod change;
 mod class_color;
 mod device;
 mod display_image;
+mod drawn_box;
 mod geometry;
 mod label_map;
 mod label_places;
@@ -32,6 +33,7 @@ pub use change::{Change, JudgedSample, SamplePrediction, Verdict, VerdictTarget}
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_image::{DisplayImage, PixelSource, RgbImage, TILE_SIDE, Tile, TileKey, TileLayout};
+pub use drawn_box::{DrawnBox, NEW_CLASS};
 pub use geometry::{AxisTransform, BoundingBox, ExactBox, leaves_image};
 pub use label_map::LabelError;
 pub use label_places::LabelPlaces;

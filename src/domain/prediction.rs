@@ -53,6 +53,11 @@ impl Prediction {
         }
     }
 
+    /// Whether it is a detector's.
+    pub fn is_of_boxes(&self) -> bool {
+        matches!(self.content, PredictionContent::Detections(_))
+    }
+
     pub fn classes(&self) -> &[ClassScore] {
         match &self.content {
             PredictionContent::Classes(classes) => classes,

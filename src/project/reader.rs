@@ -15,8 +15,8 @@ use super::files::ProjectFile;
 use super::names::{StoredName, from_stored, to_stored};
 use super::writer::run_number;
 use crate::domain::{
-    FileStamp, JudgedSample, LabelSet, Prediction, RunId, RunInfo, S3Place, SamplePrediction, SampleUri, Verdict,
-    VerdictTarget,
+    DrawnBox, FileStamp, JudgedSample, LabelSet, Prediction, RunId, RunInfo, S3Place, SamplePrediction, SampleUri,
+    Verdict, VerdictTarget,
 };
 use crate::tasks::TaskControl;
 
@@ -254,7 +254,7 @@ impl Project {
                 }
                 Ok::<(), rusqlite::Error>(())
             };
-            each("run, box, verdict, right_class", "verdicts", "sample, run, box", &|row, judged| {
+            each("run, box, verdict, right_class, bounds", "verdicts", "sample, run, box", &|row, judged| {
                 judged.verdicts.push(verdict_of_row(row)?);
                 Ok(())
             })?;
@@ -361,11 +361,20 @@ fn verdict_of_row(row: &Row<'_>) -> rusqlite::Result<(VerdictTarget, Verdict)> {
         "reject" => Verdict::Reject,
         "unsure" => Verdict::Unsure,
         "wrong" => Verdict::WrongClass(row.get("right_class")?),
+        "moved" => Verdict::Moved(drawn_of_row(row)?),
+        "added" => Verdict::Added(drawn_of_row(row)?),
         _ => return Err(damaged("verdict", format!("“{word}” is not a verdict"))),
     };
     let target =
         VerdictTarget { run: (run != 0).then_some(RunId(run as u64)), box_index: u32::try_from(box_number).ok() };
     Ok((target, verdict))
+}
+
+/// The box that a person drew.
+fn drawn_of_row(row: &Row<'_>) -> rusqlite::Result<DrawnBox> {
+    let (class, bounds): (String, String) = (row.get("right_class")?, row.get("bounds")?);
+    let drawn = serde_json::from_str(&bounds).ok().and_then(|bounds| DrawnBox::from_bounds(&class, bounds));
+    drawn.ok_or_else(|| damaged("bounds", format!("“{bounds}” is not a box")))
 }
 
 fn kind_of_row(row: &Row<'_>) -> rusqlite::Result<Kind> {

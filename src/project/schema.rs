@@ -17,7 +17,7 @@ pub(super) const APPLICATION_ID: i64 = 0x7370_6f74;
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// Step `n` turns a file of version `n` into one of version `n + 1`; 0 is an empty file. Never change a released step.
-const MIGRATIONS: [&str; 5] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
+const MIGRATIONS: [&str; 6] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6];
 
 const VERSION_1: &str = "
 CREATE TABLE facts (
@@ -108,6 +108,13 @@ UPDATE runs SET run_key = json_set(run_key, '$.made', 'here');
 /// Adds problems of images that were predicted anyway: a JSON list of texts, or nothing.
 const VERSION_5: &str = "
 ALTER TABLE answers ADD COLUMN warnings TEXT;
+";
+
+/// Adds the verdicts `moved` and `added`, with the box that a person drew, and who gave a verdict. Their class is in
+/// `right_class`.
+const VERSION_6: &str = "
+ALTER TABLE verdicts ADD COLUMN bounds TEXT; -- JSON: left, top, right, bottom in pixels
+ALTER TABLE verdicts ADD COLUMN reviewer TEXT;
 ";
 
 /// The tables, referenced ones first.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::schema::TABLES;
 use super::*;
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, DeviceChoice, FileStamp, InferenceLocation, JudgedSample, KeepRule, LabelSet,
-    Prediction, PredictionContent, RunInfo, RunKey, SamplePrediction, SampleUri, Verdict, VerdictTarget,
+    BoundingBox, ClassScore, Detection, DeviceChoice, DrawnBox, FileStamp, InferenceLocation, JudgedSample, KeepRule,
+    LabelSet, Prediction, PredictionContent, RunInfo, RunKey, SamplePrediction, SampleUri, Verdict, VerdictTarget,
 };
 use crate::tasks::ProgressUnit;
 
@@ -117,7 +117,12 @@ fn predictions(run: RunId, predictions: Vec<SamplePrediction>) -> Change {
 }
 
 fn verdict(sample: &str, run: Option<RunId>, box_index: Option<u32>, verdict: Option<Verdict>) -> Change {
-    Change::SetVerdict { sample: SampleUri::new(sample), target: VerdictTarget { run, box_index }, verdict }
+    Change::SetVerdict {
+        sample: SampleUri::new(sample),
+        target: VerdictTarget { run, box_index },
+        verdict,
+        reviewer: None,
+    }
 }
 
 fn note(sample: &str, text: &str) -> Change {
@@ -518,7 +523,7 @@ fn first_format_is_upgraded() {
     assert!(std::fs::read(bench.path()).unwrap() == before, "who only reads changes nothing");
 
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 1 to 5"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 1 to 6"), "{:?}", opened.notes);
     check(&opened.project);
     opened.project.write(1, tags("/photos/a/cat.jpg", &["new"])).unwrap();
     drop(opened);
@@ -544,7 +549,7 @@ fn second_format_keeps_file_versions() {
     check(&reader.project);
     drop(reader);
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 2 to 5"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 2 to 6"), "{:?}", opened.notes);
     check(&opened.project);
 }
 
@@ -566,7 +571,7 @@ fn third_format_runs_are_local() {
     let info = reader.project.runs().unwrap().remove(0);
     drop(reader);
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 3 to 5"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 3 to 6"), "{:?}", opened.notes);
     check(&opened.project);
     // The text distinguishes what was written before from another run.
     let again = Change::AddRun(Box::new(RunInfo { name: "renamed".to_owned(), ..info }));
@@ -582,9 +587,30 @@ fn fourth_format_has_no_warnings() {
     std::fs::copy(fixture, bench.path()).unwrap();
     let (run, cat) = (RunId(3), SampleUri::new("s3://photos/a/cat.jpg"));
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 4 to 5"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 4 to 6"), "{:?}", opened.notes);
     let prediction = opened.project.prediction(run, &cat).unwrap().unwrap().unwrap();
     assert_eq!((prediction.detections().len(), prediction.warnings.len()), (2, 0));
+}
+
+#[test]
+fn fifth_format_has_no_drawn_boxes() {
+    let bench = Bench::new();
+    let fixture = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/projects/version-5.spotcheck");
+    std::fs::copy(fixture, bench.path()).unwrap();
+    let (run, cat) = (RunId(3), "s3://photos/a/cat.jpg");
+    let wolf = Verdict::WrongClass("wolf".to_owned());
+    let (reader, _) = open_at(&bench.path(), OpenMode::Read).unwrap();
+    assert_eq!(reader.project.judgments().unwrap()[0].verdicts[0].1, wolf);
+    drop(reader);
+    let opened = bench.open();
+    assert!(opened.notes[0].contains("from format 5 to 6"), "{:?}", opened.notes);
+    let drawn = DrawnBox::new("wolf", [1.5, 2.0, 30.0, 40.0].into(), [640, 480]).unwrap();
+    let (moved, added) = (Verdict::Moved(drawn.clone()), Verdict::Added(drawn));
+    opened.project.write(1, verdict(cat, Some(run), Some(0), Some(moved.clone()))).unwrap();
+    opened.project.write(2, verdict(cat, Some(run), Some(2), Some(added.clone()))).unwrap();
+    drop(opened);
+    let verdicts = bench.open().project.judgments().unwrap()[0].verdicts.clone();
+    assert_eq!(verdicts.into_iter().map(|(_, verdict)| verdict).collect::<Vec<_>>(), [moved, wolf, added]);
 }
 
 #[test]

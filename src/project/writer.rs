@@ -193,9 +193,10 @@ impl<'t> Statements<'t> {
             )?,
             remove_boxes: connection.prepare("DELETE FROM boxes WHERE run = ?1 AND sample = ?2")?,
             set_verdict: connection.prepare(
-                "INSERT INTO verdicts (sample, run, box, verdict, right_class) VALUES (?1, ?2, ?3, ?4, ?5)
+                "INSERT INTO verdicts (sample, run, box, verdict, right_class, bounds, reviewer)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
                  ON CONFLICT (sample, run, box) DO UPDATE SET verdict = excluded.verdict,
-                 right_class = excluded.right_class",
+                 right_class = excluded.right_class, bounds = excluded.bounds, reviewer = excluded.reviewer",
             )?,
             remove_verdict: connection.prepare("DELETE FROM verdicts WHERE sample = ?1 AND run = ?2 AND box = ?3")?,
         })
@@ -239,14 +240,14 @@ impl<'t> Statements<'t> {
                 self.require_run(*run, refused)?;
                 predictions.iter().try_for_each(|prediction| self.set_prediction(*run, prediction))
             }
-            Change::SetVerdict { sample, target, verdict } => {
+            Change::SetVerdict { sample, target, verdict, reviewer } => {
                 if let Some(run) = target.run {
                     if refused.deleted.contains(&run) {
                         return Ok(());
                     }
                     self.require_run(run, refused)?;
                 }
-                self.set_verdict(sample, *target, verdict.as_ref())
+                self.set_verdict(sample, *target, verdict.as_ref(), reviewer.as_deref())
             }
             Change::SetNote { sample, text } => self.set_note(sample, text),
             Change::SetTags { sample, tags } => self.set_tags(sample, tags),
@@ -333,17 +334,16 @@ impl<'t> Statements<'t> {
         sample: &SampleUri,
         target: VerdictTarget,
         verdict: Option<&Verdict>,
+        reviewer: Option<&str>,
     ) -> rusqlite::Result<()> {
         let sample = self.sample_number(sample)?;
         let run = target.run.map_or(0, run_number);
         let box_number = target.box_index.map_or(-1, i64::from);
         match verdict {
             Some(verdict) => {
-                let right_class = match verdict {
-                    Verdict::WrongClass(right) => Some(right),
-                    Verdict::Accept | Verdict::Reject | Verdict::Unsure => None,
-                };
-                let values = params![sample, run, box_number, verdict.into_str(), right_class];
+                let bounds = verdict.drawn().map(|drawn| to_json(&drawn.bounds())).transpose()?;
+                let right_class = verdict.right_class();
+                let values = params![sample, run, box_number, verdict.into_str(), right_class, bounds, reviewer];
                 self.set_verdict.execute(values)?;
             }
             None => {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use strum::VariantArray;
+
 use super::candidate::{Candidate, Counted};
 use super::facts::Gate;
 use super::outcomes::{OutcomeClass, Outcomes, ShownOutcomes};
@@ -77,7 +79,7 @@ pub struct FilterCounts {
     /// every image once.
     pub unjudged: usize,
     /// Images by their verdict ([`super::Mark::judged`]), in the order of `VerdictKind::VARIANTS`.
-    pub verdicts: [usize; 4],
+    pub verdicts: [usize; VerdictKind::VARIANTS.len()],
     /// Images with an evaluation against ground truth.
     pub evaluated: usize,
     /// Images with a visible false positive.

@@ -32,8 +32,12 @@ pub struct Mark {
 pub enum VerdictKind {
     Accept,
     Unsure,
+    /// A person corrected the position.
+    Moved,
     #[strum(serialize = "wrong")]
     WrongClass,
+    /// A person drew the box of an object that the model did not detect.
+    Added,
     Reject,
 }
 
@@ -76,11 +80,23 @@ impl Mark {
 }
 
 impl VerdictKind {
+    /// What became of the prediction: “accepted”.
+    pub fn participle(self) -> &'static str {
+        match self {
+            Self::Accept => "accepted",
+            Self::Reject => "rejected",
+            Self::Unsure => "unsure",
+            Self::WrongClass => "wrong class",
+            Self::Moved => "moved",
+            Self::Added => "added",
+        }
+    }
+
     /// Whether it confirms the object of a box. Such boxes are always visible
     /// ([`ViewSettings::visible_detections`](crate::domain::ViewSettings::visible_detections)); rejected and unsure
     /// ones follow the filters.
     pub fn confirms(self) -> bool {
-        matches!(self, Self::Accept | Self::WrongClass)
+        matches!(self, Self::Accept | Self::WrongClass | Self::Moved | Self::Added)
     }
 }
 
@@ -91,6 +107,8 @@ impl From<&Verdict> for VerdictKind {
             Verdict::Reject => Self::Reject,
             Verdict::Unsure => Self::Unsure,
             Verdict::WrongClass(_) => Self::WrongClass,
+            Verdict::Moved(_) => Self::Moved,
+            Verdict::Added(_) => Self::Added,
         }
     }
 }
@@ -98,6 +116,7 @@ impl From<&Verdict> for VerdictKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::DrawnBox;
 
     #[test]
     fn worst_verdict_counts_once_all_boxes_are_judged() {
@@ -120,7 +139,17 @@ mod tests {
 
     #[test]
     fn verdict_kinds_have_their_words() {
-        for verdict in [Verdict::Accept, Verdict::Reject, Verdict::Unsure, Verdict::WrongClass("cat".to_owned())] {
+        let drawn = DrawnBox::from_bounds("cat", [1.0, 1.0, 2.0, 2.0].into()).unwrap();
+        let verdicts = [
+            Verdict::Accept,
+            Verdict::Reject,
+            Verdict::Unsure,
+            Verdict::WrongClass("cat".to_owned()),
+            Verdict::Moved(drawn.clone()),
+            Verdict::Added(drawn),
+        ];
+        assert_eq!(verdicts.len(), VerdictKind::VARIANTS.len());
+        for verdict in verdicts {
             assert_eq!(VerdictKind::from(&verdict).into_str(), verdict.into_str());
         }
     }

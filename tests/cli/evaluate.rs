@@ -329,7 +329,7 @@ fn verdicts_in_a_project_are_ground_truth() {
     let judge = |line: &Value, box_index, verdict| {
         let target = VerdictTarget { run: Some(RunId(1)), box_index };
         let sample = SampleUri::new(line["uri"].as_str().unwrap());
-        writer.write(1, Change::SetVerdict { sample, target, verdict: Some(verdict) }).unwrap();
+        writer.write(1, Change::SetVerdict { sample, target, verdict: Some(verdict), reviewer: None }).unwrap();
     };
     for (place, line) in shown.iter().enumerate().filter(|(place, _)| *place != left_out) {
         judge(line, None, Verdict::Accept);

@@ -94,6 +94,7 @@ impl Predicted {
             sample: self.uri(image),
             target: VerdictTarget { run: Some(RUN), box_index },
             verdict: Some(verdict),
+            reviewer: None,
         }
     }
 

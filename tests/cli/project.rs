@@ -311,6 +311,7 @@ fn judged_prediction_survives_an_image_change() {
         sample,
         target: VerdictTarget { run: Some(run), box_index: Some(0) },
         verdict: Some(Verdict::Accept),
+        reviewer: None,
     };
     opened.project.write(1, judged).unwrap();
     drop(opened);

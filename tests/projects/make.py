@@ -3,7 +3,7 @@
 of Spotcheck's own code.
 
 1 has neither tags nor the state of the predicted files; 2 has both, but no ETags; 3 has them, but not where a run was
-made; 4 has that, but no warnings."""
+made; 4 has that, but no warnings; 5 has them, but no drawn boxes and reviewers."""
 
 import json
 import sqlite3
@@ -17,9 +17,11 @@ STAMP_COLUMNS = {
     3: "size_bytes INTEGER, modified_ns INTEGER, etag TEXT, ",
 }
 STAMP_COLUMNS[4] = STAMP_COLUMNS[3]
+STAMP_COLUMNS[5] = STAMP_COLUMNS[3] + "warnings TEXT, "
 # Of the two images that have a prediction.
 STAMPS = {1: ((), ()), 2: ((4711, 1700000000000000001), (12, None)), 3: ((4711, None, "abc"), (12, None, None))}
 STAMPS[4] = STAMPS[3]
+STAMPS[5] = ((4711, None, "abc", '["is damaged"]'), (12, None, None, None))
 TAGS = """CREATE TABLE tags (
     sample INTEGER NOT NULL REFERENCES samples (id), tag TEXT NOT NULL, PRIMARY KEY (sample, tag)) WITHOUT ROWID;
 """
@@ -75,7 +77,7 @@ def write(version):
         "threads": 2,
         "keep": {"min_score": 0.005 if in_s3 else 0.25, "top_k": 5},
     }
-    if version == 4:
+    if version >= 4:
         key["made"] = "here"
     key = json.dumps(key, separators=(",", ":") if in_s3 else None)
     db.execute("INSERT INTO facts VALUES ('root', ?)", ("s3://photos/" if in_s3 else "/photos",))

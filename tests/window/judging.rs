@@ -11,6 +11,7 @@ use spotcheck::window::app::App;
 use spotcheck::window::state::{
     Action, BrowseCommand, Command, ExportCommand, ExportScope, Overlay, ReviewCommand, SearchCommand, ViewChange,
 };
+use strum::VariantArray;
 
 use crate::window::{
     click, folder_of, open, open_in, samples, sees, wait_for, wait_for_notice, wait_for_overlay, wait_until,
@@ -27,14 +28,12 @@ fn open_to_judge(source: &Path, model: &str) -> Harness<'static, App> {
     window
 }
 
-/// The number of images with each verdict, in the order of [`VerdictKind`].
+/// The number of accepted, unsure, wrong and rejected images.
 fn verdicts(window: &Harness<'static, App>) -> [usize; 4] {
     let state = window.state().state();
-    let mut counts = [0; 4];
-    for verdict in state.samples.ids().filter_map(|id| state.verdict_of(id)) {
-        counts[verdict as usize] += 1;
-    }
-    counts
+    let kinds = [VerdictKind::Accept, VerdictKind::Unsure, VerdictKind::WrongClass, VerdictKind::Reject];
+    let verdict = |kind| state.samples.ids().filter(|&id| state.verdict_of(id) == Some(kind)).count();
+    kinds.map(verdict)
 }
 
 /// Waits until these images are judged, and the bar shows it.
@@ -189,7 +188,7 @@ fn last_box_judges_the_image_and_advances() {
         wait_for(&mut window, &format!("{number} of {} boxes", boxes.len()));
         wait_until_idle(&mut window);
         assert_eq!(verdicts(&window), [0; 4]);
-        assert_eq!(counts(&window), (2, [0; 4]));
+        assert_eq!(counts(&window), (2, [0; VerdictKind::VARIANTS.len()]));
         assert!(!sees(&window, badge));
         let next = Command::Review(ReviewCommand::SelectBox(Some(boxes[number])));
         window.state_mut().command(next);

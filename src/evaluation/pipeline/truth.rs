@@ -102,7 +102,7 @@ fn name_wordnet_ids(classes: &mut [TruthLabel]) -> bool {
     true
 }
 
-/// An image with verdicts, and the judged prediction.
+/// An image with verdicts, and the judged prediction with the boxes that a person moved or added.
 struct Judged {
     name: String,
     prediction: Prediction,
@@ -140,6 +140,8 @@ fn verdicts(
                     None => image.verdict = Some(verdict.clone()),
                 }
             }
+            let drawn = image.boxes.iter().map(|(index, verdict)| (*index, verdict));
+            image.prediction = image.prediction.with_drawn_boxes(drawn, &run.labels);
             let confirmed = image.boxes.iter().filter(|(_, verdict)| VerdictKind::from(verdict).confirms());
             let confirmed: Vec<u32> = confirmed.map(|(index, _)| *index).collect();
             let shown = view.visible_detections(&image.prediction, &confirmed);

@@ -8,11 +8,11 @@ use std::io::{self, BufWriter, Write};
 use serde::Serialize;
 
 use super::file_names::FileNames;
-use super::row::{ChosenImage, ExportContext, InsideBox, right_class};
+use super::row::{ChosenImage, ExportContext, InsideBox};
 use super::tally::Tally;
 use super::target::{ExportTarget, JsonEntries, WholeFile};
 use super::{ExportError, Writer};
-use crate::domain::Verdict;
+use crate::domain::{BoundingBox, Verdict};
 
 #[derive(Serialize)]
 struct Image<'r> {
@@ -38,6 +38,8 @@ struct Annotation<'r> {
     area: f32,
     iscrowd: u8,
     score: f32,
+    /// `person` if the box, or its category, is not the model's.
+    author: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,6 +47,9 @@ struct Annotation<'r> {
     /// The model's class, if `category_id` is the class of a verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     model_category_id: Option<u32>,
+    /// The model's box, if `bbox` is a person's: left, top, width, height in pixels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_bbox: Option<[f32; 4]>,
 }
 
 #[derive(Serialize)]
@@ -102,9 +107,14 @@ impl CocoWriter {
             area: bounds.area(),
             iscrowd: 0,
             score: chosen.detection.score,
+            author: chosen.author(),
             verdict: chosen.verdict.map(Verdict::into_str),
-            right_class: right_class(chosen.verdict),
+            right_class: chosen.verdict.and_then(Verdict::right_class),
             model_category_id: chosen.is_relabeled().then_some(chosen.detection.class_id),
+            model_bbox: (chosen.bounds != chosen.detection.bounds).then(|| {
+                let BoundingBox { x1, y1, .. } = chosen.detection.bounds;
+                [x1, y1, chosen.detection.bounds.width(), chosen.detection.bounds.height()]
+            }),
         };
         self.annotations.push(&annotation).map_err(self.failed())
     }

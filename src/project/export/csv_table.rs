@@ -3,11 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::row::{ChosenContent, ChosenImage, right_class};
+use super::row::{ChosenContent, ChosenImage, inside, right_box};
 use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
-use crate::domain::{ClassScore, Verdict};
+use crate::domain::{BoundingBox, ClassScore, Verdict};
 
 /// A CSV file that appears under its name when complete.
 pub(super) struct Table {
@@ -35,8 +35,9 @@ impl Table {
 }
 
 /// The header. `index` counts the stored boxes (or classes) of an image from 0; boxes are in pixels of the upright
-/// image and clipped to it. `class_id` and `label` are the model's, `right_class` is the verdict's.
-const COLUMNS: [&str; 21] = [
+/// image and clipped to it. `class_id`, `label` and `x1` to `y2` are the model's unless `author` is `person`;
+/// `right_class` and `right_x1` to `right_y2` are the verdict's.
+const COLUMNS: [&str; 26] = [
     "image",
     "status",
     "width",
@@ -49,8 +50,13 @@ const COLUMNS: [&str; 21] = [
     "class_id",
     "label",
     "score",
+    "author",
     "verdict",
     "right_class",
+    "right_x1",
+    "right_y1",
+    "right_x2",
+    "right_y2",
     "image_verdict",
     "image_right_class",
     "note",
@@ -60,8 +66,8 @@ const COLUMNS: [&str; 21] = [
     "uri",
 ];
 
-/// The cells of a box or class: the columns from `index` to `right_class`.
-type BoxCells = [String; 10];
+/// The cells of a box or class: the columns from `index` to `right_y2`.
+type BoxCells = [String; 15];
 
 /// Text from outside never becomes a formula: if it looks like one, it gets a leading apostrophe, which spreadsheets do
 /// not show (OWASP, “CSV Injection”). Tags are separated by spaces.
@@ -85,9 +91,12 @@ fn box_cells(image: &ChosenImage, tally: &mut Tally) -> Vec<BoxCells> {
         |index: usize, bounds: [String; 4], class_id: u32, label: &str, score: f32, verdict: Option<&Verdict>| {
             let [x1, y1, x2, y2] = bounds;
             let [index, class_id, score] = [index.to_string(), class_id.to_string(), score.to_string()];
+            let author = if matches!(verdict, Some(Verdict::Added(_))) { "person" } else { "model" }.to_owned();
             let word = verdict.map_or("", Verdict::into_str).to_owned();
-            let right = escape_formula(right_class(verdict).unwrap_or_default());
-            [index, x1, y1, x2, y2, class_id, escape_formula(label), score, word, right]
+            let right = escape_formula(verdict.and_then(Verdict::right_class).unwrap_or_default());
+            let [rx1, ry1, rx2, ry2] = right_box(verdict).map(edge_texts).unwrap_or_default();
+            let label = escape_formula(label);
+            [index, x1, y1, x2, y2, class_id, label, score, author, word, right, rx1, ry1, rx2, ry2]
         };
     let boxes = match &prediction.content {
         ChosenContent::Classes(classes) => {
@@ -99,13 +108,17 @@ fn box_cells(image: &ChosenImage, tally: &mut Tally) -> Vec<BoxCells> {
         ChosenContent::Boxes(boxes) => boxes,
     };
     let rows = boxes.iter().filter_map(|chosen| {
-        let bounds = <[f32; 4]>::from(chosen.clipped?).map(|edge| edge.to_string());
-        let found = chosen.detection;
+        let found = &chosen.detection;
+        let bounds = edge_texts(inside(&found.bounds, prediction.size)?);
         Some(cells(chosen.index, bounds, found.class_id, &found.label, found.score, chosen.verdict))
     });
     let rows: Vec<BoxCells> = rows.collect();
     tally.outside += (boxes.len() - rows.len()) as u64;
     rows
+}
+
+fn edge_texts(bounds: BoundingBox) -> [String; 4] {
+    <[f32; 4]>::from(bounds).map(|edge| edge.to_string())
 }
 
 impl Writer for CsvWriter {
@@ -121,7 +134,7 @@ impl Writer for CsvWriter {
         let of_image = [escape_formula(&row.sample.name), status.to_owned(), width, height];
         let rest = [
             verdict.map_or("", Verdict::into_str).to_owned(),
-            escape_formula(right_class(verdict).unwrap_or_default()),
+            escape_formula(verdict.and_then(Verdict::right_class).unwrap_or_default()),
             escape_formula(row.note.as_deref().unwrap_or_default()),
             escape_formula(&tags.join(" ")),
             self.model.clone(),

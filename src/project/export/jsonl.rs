@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::row::{ChosenContent, ChosenImage, right_class};
+use super::row::{ChosenContent, ChosenImage, right_box};
 use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
@@ -55,18 +55,25 @@ struct JudgedBox<'r> {
     judgment: Judgment<'r>,
 }
 
-/// A verdict's word, and the right class if the verdict is `wrong`.
+/// A verdict's word, and what a person corrected. The box of the verdict `added` is a person's.
 #[derive(Serialize)]
 struct Judgment<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     right_class: Option<&'r str>,
+    /// `x1, y1, x2, y2` in pixels, where a person moved the box.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    right_box: Option<BoundingBox>,
 }
 
 impl<'r> Judgment<'r> {
     fn new(verdict: Option<&'r Verdict>) -> Self {
-        Self { verdict: verdict.map(Verdict::into_str), right_class: right_class(verdict) }
+        Self {
+            verdict: verdict.map(Verdict::into_str),
+            right_class: verdict.and_then(Verdict::right_class),
+            right_box: right_box(verdict),
+        }
     }
 }
 
@@ -97,7 +104,7 @@ impl<'r> Line<'r> {
                 let predicted = PredictedLine::new(prediction.size, row.warnings(), model);
                 let predicted = match &prediction.content {
                     ChosenContent::Boxes(boxes) => predicted
-                        .with_boxes(boxes.iter().map(|chosen| JudgedBox::new(chosen.detection, chosen.verdict))),
+                        .with_boxes(boxes.iter().map(|chosen| JudgedBox::new(&chosen.detection, chosen.verdict))),
                     ChosenContent::Classes(classes) => PredictedLine { classes: Some(classes), ..predicted },
                 };
                 Self { predicted: Some(predicted), ..Self::new(uri, "ok") }

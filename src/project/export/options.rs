@@ -167,7 +167,7 @@ pub struct ExportOptions {
     pub format: ExportFormat,
     pub boxes: BoxChoice,
     pub verdicts: VerdictChoice,
-    /// Which class datasets contain after a correction.
+    /// Whether datasets contain corrections.
     pub classes: ClassChoice,
     /// YOLO: adds the score as a sixth column. Many trainers reject it.
     pub yolo_scores: bool,
@@ -209,7 +209,7 @@ pub enum VerdictChoice {
     All,
     /// Without rejected boxes and rejected images.
     WithoutRejected,
-    /// Only accepted boxes, and corrected ones with their right class.
+    /// Only accepted, corrected and added boxes.
     Accepted,
 }
 
@@ -223,12 +223,13 @@ impl VerdictChoice {
     }
 }
 
-/// The class of a corrected box in a dataset. Other formats hold both classes.
+/// What a dataset contains after a correction. Other formats hold both the model's box and the person's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClassChoice {
-    /// The right class, if it is one of the model's labels.
+    /// The class and the position that the person gave, and the boxes that the person added.
     Judged,
+    /// Only the model's boxes, as it returned them.
     Model,
 }
 

@@ -1,13 +1,14 @@
 //! The input of every format: images with predictions and verdicts, and the selected part of them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::tally::Tally;
 use super::{ExportError, RowError};
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, JudgedSample, LabelSet, ModelTask, Prediction, PredictionContent, RunId,
-    RunInfo, Sample, SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings,
+    BoundingBox, ClassScore, Detection, JudgedSample, ModelTask, Prediction, PredictionContent, RunId, RunInfo, Sample,
+    SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings,
 };
 use crate::evaluation::Evaluated;
 use crate::image::decode::DecodeLimits;
@@ -241,7 +242,7 @@ impl ChosenPrediction<'_> {
         let [width, height] = self.size;
         let content = match &self.content {
             ChosenContent::Boxes(boxes) => {
-                PredictionContent::Detections(boxes.iter().map(|chosen| chosen.detection.clone()).collect())
+                PredictionContent::Detections(boxes.iter().map(ChosenBox::to_detection).collect())
             }
             ChosenContent::Classes(classes) => PredictionContent::Classes(classes.to_vec()),
         };
@@ -250,11 +251,13 @@ impl ChosenPrediction<'_> {
 }
 
 pub(super) struct ChosenBox<'r> {
-    /// Index into the stored detections.
+    /// Index into the stored detections, followed by added boxes.
     pub index: usize,
-    /// The box as the model returned it.
-    pub detection: &'r Detection,
-    /// The part inside the image; `None` if it has no area.
+    /// The box as the model returned it, or as a person added it.
+    pub detection: Cow<'r, Detection>,
+    /// The exported position: the drawn one, unless only the model's boxes are exported.
+    pub bounds: BoundingBox,
+    /// The part of `bounds` inside the image; `None` if it has no area.
     pub clipped: Option<BoundingBox>,
     /// The class in datasets: the judged one if requested, otherwise the model's.
     pub class_id: u32,
@@ -266,12 +269,27 @@ impl ChosenBox<'_> {
     pub(super) fn is_relabeled(&self) -> bool {
         self.class_id != self.detection.class_id
     }
+
+    /// Whether the exported box is a person's: added, or with another position or class than the model's.
+    fn is_corrected(&self) -> bool {
+        self.is_relabeled() || self.bounds != self.detection.bounds || matches!(self.verdict, Some(Verdict::Added(_)))
+    }
+
+    /// The exported position with the model's class and score, for drawing.
+    fn to_detection(&self) -> Detection {
+        Detection { bounds: self.bounds, ..self.detection.clone().into_owned() }
+    }
+
+    /// Who the exported box is from: `model` or `person`.
+    pub(super) fn author(&self) -> &'static str {
+        if self.is_corrected() { "person" } else { "model" }
+    }
 }
 
-/// The name of the right class, if the verdict has one.
-pub(super) fn right_class(verdict: Option<&Verdict>) -> Option<&str> {
+/// The position that a person gave to a box of the model.
+pub(super) fn right_box(verdict: Option<&Verdict>) -> Option<BoundingBox> {
     match verdict {
-        Some(Verdict::WrongClass(right)) => Some(right),
+        Some(Verdict::Moved(drawn)) => Some(drawn.bounds()),
         _ => None,
     }
 }
@@ -335,8 +353,46 @@ impl<'c> Chooser<'c> {
             (0..prediction.detections().len()).collect()
         };
         indices.sort_unstable();
-        let boxes = indices.into_iter().filter_map(|index| self.choose_box(row, prediction, index, tally));
-        ChosenPrediction { size, content: ChosenContent::Boxes(boxes.collect()) }
+        let mut boxes = Vec::new();
+        for index in indices {
+            boxes.extend(self.choose_box(row, prediction, index, tally));
+        }
+        if self.has_corrections() {
+            let added = row.box_verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Added(_)));
+            for (&index, verdict) in added {
+                boxes.extend(self.added_box(size, index as usize, verdict, tally));
+            }
+        }
+        ChosenPrediction { size, content: ChosenContent::Boxes(boxes) }
+    }
+
+    /// Whether the exported boxes are those that a person corrected. Other formats than datasets hold both.
+    fn has_corrections(&self) -> bool {
+        !self.options.format.is_dataset() || self.options.classes == ClassChoice::Judged
+    }
+
+    /// A box that a person added.
+    fn added_box<'r>(
+        &'r self,
+        size: [u32; 2],
+        index: usize,
+        verdict: &'r Verdict,
+        tally: &mut Tally,
+    ) -> Option<ChosenBox<'r>> {
+        let drawn = verdict.drawn()?;
+        let (class_id, label) = self.class_of(drawn.class(), tally);
+        let bounds = drawn.bounds();
+        let detection = Detection { bounds, class_id, label: label.to_owned(), score: 1.0 };
+        tally.added += 1;
+        Some(ChosenBox {
+            index,
+            detection: Cow::Owned(detection),
+            bounds,
+            clipped: inside(&bounds, size),
+            class_id,
+            label,
+            verdict: Some(verdict),
+        })
     }
 
     fn choose_box<'r>(
@@ -348,51 +404,54 @@ impl<'c> Chooser<'c> {
     ) -> Option<ChosenBox<'r>> {
         let detection = &prediction.detections()[index];
         let verdict = u32::try_from(index).ok().and_then(|index| row.box_verdicts.get(&index));
-        let judged_class = self.judged_class(verdict, tally);
         let inherited = row.verdict.as_ref().filter(|verdict| !matches!(verdict, Verdict::WrongClass(_)));
-        let keeps = match (self.options.verdicts, verdict.or(inherited)) {
-            (VerdictChoice::All, _) | (VerdictChoice::Accepted, Some(Verdict::Accept)) => true,
-            (VerdictChoice::WithoutRejected, verdict) => verdict != Some(&Verdict::Reject),
-            (VerdictChoice::Accepted, _) => judged_class.is_some(),
+        let is_confirmed = |verdict: &Verdict| VerdictKind::from(verdict).confirms();
+        let keeps = match self.options.verdicts {
+            VerdictChoice::All => true,
+            VerdictChoice::WithoutRejected => verdict.or(inherited) != Some(&Verdict::Reject),
+            VerdictChoice::Accepted => verdict.or(inherited).is_some_and(is_confirmed),
         };
         if !keeps {
             return None;
         }
-        let (class_id, label) = judged_class.unwrap_or((detection.class_id, &detection.label));
+        let right = verdict.and_then(Verdict::right_class).filter(|right| {
+            let is_other = *right != detection.label;
+            is_other && self.options.format.is_dataset() && self.options.classes == ClassChoice::Judged
+        });
+        let (class_id, label) = match right {
+            Some(right) => self.class_of(right, tally),
+            None => (detection.class_id, detection.label.as_str()),
+        };
+        let moved = right_box(verdict).filter(|_| self.has_corrections());
+        tally.moved += u64::from(moved.is_some());
+        let bounds = moved.unwrap_or(detection.bounds);
         Some(ChosenBox {
             index,
-            detection,
-            clipped: inside(&detection.bounds, prediction.width, prediction.height),
+            detection: Cow::Borrowed(detection),
+            bounds,
+            clipped: inside(&bounds, [prediction.width, prediction.height]),
             class_id,
             label,
             verdict,
         })
     }
 
-    /// The right class of a box, if the dataset should contain it and the model has it.
-    fn judged_class<'r>(&'r self, verdict: Option<&'r Verdict>, tally: &mut Tally) -> Option<(u32, &'r str)> {
-        let right = right_class(verdict)?;
-        if !self.options.format.is_dataset() || self.options.classes == ClassChoice::Model {
-            return None;
+    /// The id and name of a class that a person gave. One that the model does not have gets the next free id.
+    fn class_of<'r>(&'r self, name: &'r str, tally: &mut Tally) -> (u32, &'r str) {
+        let labels = &self.context.run.labels;
+        if let Some(class_id) = labels.id_of(name) {
+            return (class_id, labels.get(class_id).unwrap_or(name));
         }
-        let found = class_id_of(&self.context.run.labels, right);
-        if found.is_none() {
-            tally.foreign_classes += 1;
-            tally.foreign_class.get_or_insert_with(|| right.to_owned());
-        }
-        found.map(|class_id| (class_id, right))
+        let first = labels.max_id().map_or(FIRST_NEW_CLASS, |id| id.saturating_add(1));
+        (first.saturating_add(tally.new_class(name.trim())), name.trim())
     }
 }
 
-/// People type `Dog` for the class `dog`.
-fn class_id_of(labels: &LabelSet, name: &str) -> Option<u32> {
-    let exact = labels.iter().find(|(_, label)| *label == name);
-    let similar = || labels.iter().find(|(_, label)| label.to_lowercase() == name.trim().to_lowercase());
-    exact.or_else(similar).map(|(class_id, _)| class_id)
-}
+/// The id of the first class that a person gave, if the model's classes have no names.
+const FIRST_NEW_CLASS: u32 = 100_000;
 
 /// The part of the box inside the image, if it has an area.
-fn inside(bounds: &BoundingBox, width: u32, height: u32) -> Option<BoundingBox> {
+pub(super) fn inside(bounds: &BoundingBox, [width, height]: [u32; 2]) -> Option<BoundingBox> {
     let clipped = bounds.clipped(width, height);
     (bounds.is_finite() && clipped.area() > 0.0).then_some(clipped)
 }

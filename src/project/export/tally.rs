@@ -46,10 +46,12 @@ pub(super) struct Tally {
     /// Boxes that are entirely outside the image.
     pub outside: u64,
     pub relabeled: u64,
-    /// Boxes judged to be of a class that the model does not have.
-    pub foreign_classes: u64,
-    /// The first of these classes.
-    pub foreign_class: Option<String>,
+    /// Boxes of the model in a position that a person gave.
+    pub moved: u64,
+    /// Boxes that a person added.
+    pub added: u64,
+    /// Classes that a person gave and the model does not have, in order of occurrence.
+    pub new_classes: Vec<String>,
     /// Files that could not have the name of their image.
     pub renamed: u64,
     /// The first of them: image and file.
@@ -61,6 +63,16 @@ impl Tally {
     pub(super) fn rename(&mut self, image: &str, file: &str) {
         self.renamed += 1;
         self.first_renamed.get_or_insert_with(|| (image.to_owned(), file.to_owned()));
+    }
+
+    /// The position of a class among the new ones.
+    pub(super) fn new_class(&mut self, name: &str) -> u32 {
+        let known = self.new_classes.iter().position(|class| class == name);
+        let position = known.unwrap_or_else(|| {
+            self.new_classes.push(name.to_owned());
+            self.new_classes.len() - 1
+        });
+        position as u32
     }
 
     pub(super) fn notes(&self, format: ExportFormat) -> Vec<String> {
@@ -76,13 +88,11 @@ impl Tally {
         note(self.outdated, "prediction", "predictions", "skipped because outdated; predict again");
         note(self.outside, "box", "boxes", "skipped because no part is inside the image");
         note(self.relabeled, "box", "boxes", "written with the corrected class");
-        if let Some(class) = &self.foreign_class {
-            let text = format!(
-                "corrected to a class that the model does not have (such as “{class}”); exported with the model's \
-                 class"
-            );
-            note(self.foreign_classes, "box", "boxes", &text);
-        }
+        note(self.moved, "box", "boxes", "moved by a person");
+        note(self.added, "box", "boxes", "added by a person");
+        let new_classes = self.new_classes.join("”, “");
+        let text = format!("that the model does not have: “{new_classes}”");
+        note(self.new_classes.len() as u64, "class", "classes", &text);
         if let Some((image, file)) = &self.first_renamed {
             let text = format!("renamed, because the image name was taken or cannot be used ({image} became {file})");
             note(self.renamed, "file", "files", &text);

@@ -7,7 +7,7 @@ use strum::VariantArray;
 
 use super::sampler::{self, Sampled};
 use super::*;
-use crate::domain::{Page, RgbImage, SampleUri, Verdict};
+use crate::domain::{DrawnBox, Page, RgbImage, SampleUri, Verdict};
 use crate::image::decode::encode_jpeg;
 use crate::image::source::{MemorySource, Source, SourceError};
 use crate::project::export::options::{BoxChoice, ClassChoice, VerdictChoice};
@@ -55,14 +55,60 @@ fn corrected_class_replaces_the_predicted_one() {
     row.box_verdicts.insert(0, Verdict::WrongClass(" Dog".to_owned()));
     row.box_verdicts.insert(1, Verdict::WrongClass("fox".to_owned()));
     let judged = Sampled::new(ExportFormat::Coco, vec![row.clone()]);
-    assert_eq!(annotations(&judged), [(1, 2), (1, 2)]);
+    // A class that the model does not have gets the next free id.
+    assert_eq!(annotations(&judged), [(1, 2), (1, 8)]);
     assert!(judged.text.contains("\"model_category_id\":1"));
+    assert!(judged.text.contains("{\"id\":8,\"name\":\"fox\""), "{}", judged.text);
     let notes = judged.report.notes.join("\n");
-    assert!(notes.contains("1 box written"), "{notes}");
-    assert!(notes.contains("such as “fox”"), "{notes}");
+    assert!(notes.contains("2 boxes written"), "{notes}");
+    assert!(notes.contains("1 class that the model does not have: “fox”"), "{notes}");
     let as_the_model_said = ExportOptions { classes: ClassChoice::Model, ..options(ExportFormat::Coco) };
     let model = Sampled::with(as_the_model_said, &sampler::context(), vec![row]).unwrap();
     assert_eq!(annotations(&model), [(1, 1), (1, 2)]);
+}
+
+#[test]
+fn drawn_boxes_are_exported_with_their_author() {
+    let drawn = |class: &str, bounds: [f32; 4]| DrawnBox::new(class, bounds.into(), [100, 80]).unwrap();
+    let mut row = sampler::row("a.jpg", &[CAT, DOG]);
+    row.box_verdicts.insert(0, Verdict::Moved(drawn("cat", [12.0, 22.5, 40.0, 60.0])));
+    row.box_verdicts.insert(1, Verdict::Reject);
+    row.box_verdicts.insert(2, Verdict::Added(drawn("fox", [1.0, 2.0, 3.0, 4.5])));
+    let accepted = with_verdicts(VerdictChoice::Accepted);
+    let coco = Sampled::with(accepted, &sampler::context(), vec![row.clone()]).unwrap();
+    let file: serde_json::Value = serde_json::from_str(&coco.text).unwrap();
+    let boxes = file["annotations"].as_array().unwrap();
+    let facts = |at: usize| (&boxes[at]["bbox"], &boxes[at]["author"], &boxes[at]["category_id"]);
+    assert_eq!(boxes.len(), 2);
+    let json = |value: serde_json::Value| value;
+    assert_eq!(facts(0), (&json([12.0, 22.5, 28.0, 37.5].into()), &json("person".into()), &json(1.into())));
+    assert_eq!(facts(1), (&json([1.0, 2.0, 2.0, 2.5].into()), &json("person".into()), &json(8.into())));
+    assert!(boxes[0]["model_bbox"].is_array() && boxes[1]["model_bbox"].is_null());
+    let notes = coco.report.notes.join("\n");
+    assert!(notes.contains("1 box moved") && notes.contains("1 box added"), "{notes}");
+
+    let model = ExportOptions { classes: ClassChoice::Model, ..options(ExportFormat::Coco) };
+    let model = Sampled::with(model, &sampler::context(), vec![row.clone()]).unwrap();
+    assert_eq!(annotations(&model), [(1, 1), (1, 2)]);
+    assert!(!model.text.contains("person"), "{}", model.text);
+
+    let lines = Sampled::new(ExportFormat::Jsonl, vec![row.clone()]).text;
+    let line: serde_json::Value = serde_json::from_str(&lines).unwrap();
+    let boxes = &line["detections"];
+    assert_eq!(boxes[0]["right_box"], json([12.0, 22.5, 40.0, 60.0].into()));
+    assert_eq!((&boxes[2]["verdict"], &boxes[2]["label"]), (&json("added".into()), &json("fox".into())));
+    let yolo = Sampled::new(ExportFormat::Yolo, vec![row.clone()]).file("labels/a.txt");
+    assert_eq!(yolo.lines().nth(2), Some("3 0.0200000 0.0406250 0.0200000 0.0312500"));
+    let table = Sampled::new(ExportFormat::Csv, vec![row]).text;
+    let mut table = csv::Reader::from_reader(table.as_bytes());
+    let headers = table.headers().unwrap().clone();
+    let rows: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
+    let cell = |at: usize, name: &str| {
+        let column = headers.iter().position(|header| header == name).unwrap();
+        rows[at][column].to_owned()
+    };
+    assert_eq!([cell(0, "author"), cell(0, "right_y1")], ["model", "22.5"]);
+    assert_eq!([cell(2, "author"), cell(2, "x2"), cell(2, "right_x1")], ["person", "3", ""]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use quick_xml::Writer as Xml;
 use quick_xml::events::BytesText;
 
 use super::dataset_folder::{DatasetFolder, ImageNames, Places};
-use super::row::{ChosenImage, ExportContext, InsideBox, right_class};
+use super::row::{ChosenImage, ExportContext, InsideBox};
 use super::tally::Tally;
 use super::target::ExportTarget;
 use super::{ExportError, Writer};
@@ -96,6 +96,7 @@ fn write_object(xml: &mut XmlBytes, found: &InsideBox, [width, height]: [u32; 2]
         text(xml, "truncated", "0")?;
         text(xml, "difficult", "0")?;
         text(xml, "score", &chosen.detection.score.to_string())?;
+        text(xml, "author", chosen.author())?;
         write_judgment(xml, chosen.verdict)?;
         xml.create_element("bndbox").write_inner_content(|xml| {
             text(xml, "xmin", &xmin.to_string())?;
@@ -119,7 +120,7 @@ fn write_judgment(xml: &mut XmlBytes, verdict: Option<&Verdict>) -> io::Result<(
     if let Some(verdict) = verdict {
         text(xml, "verdict", verdict.into_str())?;
     }
-    if let Some(right) = right_class(verdict) {
+    if let Some(right) = verdict.and_then(Verdict::right_class) {
         text(xml, "right_class", right)?;
     }
     Ok(())

@@ -97,7 +97,7 @@ pub(super) static KEYS: [Key; 21] = [
     ], test: |image, value| value.is_number(image.facts().and_then(|facts| facts.margin)) },
     Key { words: &["verdict"], example: "verdict:accept", meaning: "with this verdict", help: &[
         ("!verdict", "Not judged: neither the image nor every visible box has a verdict"),
-        ("verdict:reject", "Judged, and this is the worst verdict: accept, reject, unsure, wrong"),
+        ("verdict:reject", "Judged, and this is the worst verdict: accept, reject, unsure, wrong, moved, added"),
     ], takes: Takes::OptionalVerdict, test: |image, value| image.verdict.is_some_and(|kind| value.is_verdict(kind)) },
     Key { words: &["tag", "tags"], example: "tag:night", meaning: "with this tag", takes: Takes::OptionalText, help: &[
         ("tag:night", "Has this tag; tag alone: any tag"),

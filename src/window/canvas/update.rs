@@ -1,8 +1,10 @@
 //! View settings: live filters, zoom, panels, theme.
 
 use crate::domain::{ModelCard, ViewChange, ViewSettings};
-use crate::window::state::{Action, CanvasView, Listing, Loadable, NoticeOffer, State, ThemeChoice, ViewNumber};
-use crate::window::{project, state};
+use crate::window::state::{
+    Action, CanvasView, Drawing, Listing, Loadable, NoticeOffer, Overlay, State, ThemeChoice, ViewNumber,
+};
+use crate::window::{browse, project, state};
 
 const THUMBNAIL_STEP: f32 = 24.0;
 const INTERFACE_STEP: f32 = 0.1;
@@ -118,8 +120,13 @@ pub(crate) fn walk_boxes(state: &mut State, by: isize) {
     }
 }
 
-/// Deselects a box hidden by the filters, so that no key judges an invisible box. Called after every message.
+/// Deselects a box hidden by the filters, so that no key judges an invisible box, and forgets a drawn box without a
+/// class. Called after every message.
 pub(crate) fn follow(state: &mut State) {
+    browse::update::shown::follow(state);
+    if matches!(state.shown.drawing, Some(Drawing::Drawn(_))) && state.overlay != Overlay::WrongClass {
+        state.shown.drawing = None;
+    }
     let is_hidden = |index: &mut usize| state.shown.prediction.is_some() && !state.shown_boxes().contains(index);
     let mut selected = state.shown.selected_box;
     selected.take_if(is_hidden);

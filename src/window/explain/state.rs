@@ -65,7 +65,7 @@ impl Explanation {
 impl State {
     /// The subject of “Explain”: the selected box or class, or else the best one on screen; `None` without one.
     pub fn question(&self) -> Option<Question> {
-        let prediction = self.shown.prediction.as_ref()?;
+        let prediction = self.shown.stored.as_ref()?;
         match &prediction.content {
             PredictionContent::Classes(classes) => {
                 let selected = self.shown.selected_class;

@@ -253,7 +253,7 @@ pub enum Action {
     LastImage,
     #[strum(message = "Accept", detailed_message = "The prediction is correct", props(keys = "A"))]
     Accept,
-    #[strum(message = "Reject", detailed_message = "The prediction is wrong", props(keys = "R"))]
+    #[strum(message = "Reject", detailed_message = "The prediction is wrong", props(keys = "R Delete"))]
     Reject,
     #[strum(message = "Unsure", detailed_message = "Cannot be decided from this image", props(keys = "U"))]
     Unsure,
@@ -263,6 +263,18 @@ pub enum Action {
         props(keys = "W")
     )]
     WrongClass,
+    #[strum(
+        message = "Draw box",
+        detailed_message = "Adds a box that the model did not find: drag over the object, then enter its class",
+        props(keys = "B")
+    )]
+    DrawBox,
+    #[strum(
+        message = "Duplicate box",
+        detailed_message = "Adds a copy of the selected box next to it",
+        props(keys = "Ctrl+D")
+    )]
+    DuplicateBox,
     #[strum(message = "Clear verdict", detailed_message = "Removes the verdict", props(keys = "Backspace C"))]
     ClearVerdict,
     #[strum(message = "Note…", detailed_message = "Adds a note to the image", props(keys = "N"))]
@@ -624,6 +636,16 @@ impl Action {
                 let has_class = !finds_boxes || state.shown.selected_box.is_some();
                 can_judge(state).and_then(|()| need(has_class, "Select the box that has the wrong class"))
             }
+            Self::DrawBox => {
+                can_judge(state)?;
+                let shows_boxes = state.shown.prediction.as_ref().is_some_and(|shown| shown.is_of_boxes());
+                need(shows_boxes, "Predict this image with a detector first")?;
+                need(state.selection.selected().len() == 1, "Select a single image first")
+            }
+            Self::DuplicateBox => {
+                can_judge(state)?;
+                need(state.shown.selected_box.is_some(), "Select a box first")
+            }
             Self::Present => need(!state.order().is_empty(), "No images to present"),
             Self::NextUncertain => {
                 need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Nothing is predicted yet")
@@ -651,6 +673,7 @@ impl Action {
             Self::ToggleInspector => Some(settings.show_inspector),
             Self::ToggleTasks => Some(settings.show_tasks_panel),
             Self::ToggleJudging => Some(settings.show_judging),
+            Self::DrawBox => Some(state.shown.drawing.is_some()),
             Self::GoOnAfterVerdict => Some(settings.next_after_verdict),
             Self::ToggleThumbnailBoxes => Some(settings.show_thumbnail_boxes),
             Self::ToggleStoredBoxes => Some(settings.show_stored_boxes),

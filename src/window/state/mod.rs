@@ -97,9 +97,12 @@ use std::path::PathBuf;
 pub(crate) use std::sync::Arc;
 
 pub(crate) use crate::domain::{
-    CacheUsage, LabelSet, ModelCard, Prediction, Problem, RunId, SampleId, Verdict, ViewSettings, grouped,
+    BoundingBox, CacheUsage, LabelSet, ModelCard, Prediction, Problem, RunId, SampleId, Verdict, ViewSettings, grouped,
 };
 use crate::review::{PredictionStatus, VerdictKind, verdict_of_image};
+
+/// The number of classes that are offered first.
+const RECENT_CLASSES: usize = 9;
 
 /// Everything the window shows. Panels read it; only `update` changes it.
 #[derive(Default)]
@@ -149,6 +152,8 @@ pub struct State {
     /// Whether the last verdict was on a box: then the first box of the next image is selected, so that no key judges a
     /// whole image by surprise.
     pub(crate) judges_boxes: bool,
+    /// The classes that the user gave to boxes, last used first.
+    pub recent_classes: Vec<String>,
     /// The field of the judging bar that should take the focus, and a number that distinguishes two requests.
     pub judge_focus: Option<(JudgeField, u64)>,
     pub models: ModelShelf,
@@ -202,8 +207,15 @@ pub enum Message {
 #[derive(Debug, Default)]
 pub struct Shown {
     pub display: Display,
-    /// The complete prediction of the current run; `None` before there is one.
+    /// The complete prediction of the current run, with the boxes that a person moved or added; `None` before there is
+    /// one.
     pub prediction: Option<Arc<Prediction>>,
+    /// The same prediction as the model returned it.
+    pub(crate) stored: Option<Arc<Prediction>>,
+    /// The revision of the verdicts that `prediction` contains.
+    pub(crate) marks_revision: u64,
+    /// A box that the user is about to draw.
+    pub drawing: Option<Drawing>,
     /// Why there is no prediction, if known.
     pub failure: Option<String>,
     /// Index into the detections of `prediction`.
@@ -215,6 +227,15 @@ pub struct Shown {
     /// Index of a class of `prediction`.
     pub selected_class: Option<u32>,
     pub explanation: Explanation,
+}
+
+/// The steps of adding a box.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Drawing {
+    /// The next drag draws it.
+    Armed,
+    /// It has this position, in pixels of the upright image, and needs a class.
+    Drawn(BoundingBox),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -539,6 +560,13 @@ impl State {
     pub fn is_listing(&self) -> bool {
         let running = self.tasks.running();
         running.iter().any(|task| task.kind == TaskKind::List)
+    }
+
+    /// Offers a class first the next time.
+    pub(crate) fn remember_class(&mut self, class: &str) {
+        self.recent_classes.retain(|known| known != class);
+        self.recent_classes.insert(0, class.to_owned());
+        self.recent_classes.truncate(RECENT_CLASSES);
     }
 
     pub(crate) fn show_notice(&mut self, text: impl Into<String>) {

@@ -33,6 +33,8 @@ pub struct Settings {
     pub slide_secs: f32,
     /// Whether to show the judging bar below the image.
     pub show_judging: bool,
+    /// Who judges: written with each verdict. Empty for nobody.
+    pub reviewer: String,
     /// The version that ran last, to offer the list of changes after an update.
     pub seen_version: String,
     pub show_thumbnail_boxes: bool,
@@ -130,6 +132,7 @@ impl Default for Settings {
             show_tasks_panel: false,
             slide_secs: 5.0,
             show_judging: true,
+            reviewer: String::new(),
             seen_version: env!("CARGO_PKG_VERSION").to_owned(),
             show_thumbnail_boxes: false,
             show_stored_boxes: true,

@@ -50,7 +50,7 @@ impl PressedKeys {
             return self.escape(ctx, state);
         }
         let Some((action, shortcut)) = shortcuts().find(|(_, shortcut)| press.is(*shortcut)) else {
-            return self.walk(ctx, state, press);
+            return nudge(ctx, state, press).or_else(|| self.walk(ctx, state, press));
         };
         // A verdict applies to one image or box, so holding a key down gives only one.
         let is_surplus = press.is_repeat && action.is_verdict();
@@ -73,7 +73,9 @@ impl PressedKeys {
         if state.has_dialog() || self.was_typing || browse::ui::grid::is_taken_remote(ctx) {
             return None;
         }
-        if state.shown.selected_box.is_some() {
+        if state.shown.drawing.is_some() {
+            Some(Command::Do(Action::DrawBox))
+        } else if state.shown.selected_box.is_some() {
             Some(Command::Review(ReviewCommand::SelectBox(None)))
         } else if state.selection.selected().len() > 1 {
             Some(Command::Browse(BrowseCommand::ClearSelection))
@@ -102,6 +104,21 @@ impl PressedKeys {
         let step = if shift { Step::ExtendBy(by) } else { Step::By(by) };
         Some(BrowseCommand::Walk(step).into())
     }
+}
+
+/// With Ctrl, arrow keys move the selected box by a pixel; with Shift as well, only its right and bottom edges.
+fn nudge(ctx: &Context, state: &State, press: KeyPress) -> Option<Command> {
+    let by = match press.key {
+        Key::ArrowLeft => [-1.0, 0.0],
+        Key::ArrowRight => [1.0, 0.0],
+        Key::ArrowUp => [0.0, -1.0],
+        Key::ArrowDown => [0.0, 1.0],
+        _ => return None,
+    };
+    let Modifiers { alt, shift, command, .. } = press.modifiers;
+    let is_taken = ctx.text_edit_focused() || browse::ui::grid::is_taken_remote(ctx) || state.has_dialog();
+    let is_meant = command && !alt && state.shown.selected_box.is_some() && !is_taken;
+    is_meant.then_some(ReviewCommand::NudgeBox { by, resizes: shift }.into())
 }
 
 #[derive(Debug, Clone, Copy)]

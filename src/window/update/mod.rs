@@ -200,6 +200,8 @@ fn on_image_action(state: &mut State, action: Action) {
         Action::Reject => judge::update::verdicts::set_verdict(state, Some(&Verdict::Reject)),
         Action::Unsure => judge::update::verdicts::set_verdict(state, Some(&Verdict::Unsure)),
         Action::WrongClass => state.overlay = toggled(state.overlay, Overlay::WrongClass),
+        Action::DrawBox => judge::update::drawing::toggle(state),
+        Action::DuplicateBox => judge::update::drawing::duplicate(state),
         Action::ClearVerdict => judge::update::verdicts::set_verdict(state, None),
         Action::WriteNote => judge::update::verdicts::focus(state, JudgeField::Note),
         Action::AddTag => judge::update::verdicts::focus(state, JudgeField::Tag),

@@ -26,6 +26,7 @@ macro_rules! has {
 }
 
 mod arranging;
+mod drawing;
 mod endpoints;
 mod judging;
 mod reloading;
@@ -46,6 +47,15 @@ fn event(state: &mut State, event: impl Into<Event>) -> Vec<Effect> {
 fn without_orders(mut effects: Vec<Effect>) -> Vec<Effect> {
     effects.retain(|effect| !matches!(effect, Effect::Search(_)));
     effects
+}
+
+/// The changes sent to the project file.
+fn changes(effects: &[Effect]) -> Vec<Change> {
+    let saves = effects.iter().filter_map(|effect| match effect {
+        Effect::Project(ProjectEffect::Save { changes, .. }) => Some(changes.clone()),
+        _ => None,
+    });
+    saves.flatten().collect()
 }
 
 fn page(names: &[&str]) -> Page {

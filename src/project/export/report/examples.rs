@@ -3,16 +3,17 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use strum::VariantArray;
+
 use super::super::ExportError;
 use super::super::annotated::annotate_thumbnail;
 use super::super::row::ChosenImage;
-use super::summary::VerdictCounts;
 use crate::domain::{
     BoundingBox, ModelTask, Prediction, PredictionContent, RgbImage, Sample, SampleUri, Verdict, ViewSettings,
 };
 use crate::image::decode::{DecodeLimits, encode_jpeg, thumbnail};
 use crate::image::source::Source;
-use crate::review::margin;
+use crate::review::{VerdictKind, margin};
 
 /// The number of images per section.
 const LEN: usize = 12;
@@ -21,6 +22,16 @@ const THUMBNAIL_SIDE: u32 = 480;
 const JPEG_QUALITY: u8 = 82;
 /// More boxes would only cover the thumbnail.
 const MAX_BOXES: usize = 60;
+
+/// The verdicts with a section each, its title and its explanation, in order.
+const JUDGED: [(VerdictKind, &str, &str); VerdictKind::VARIANTS.len()] = [
+    (VerdictKind::Reject, "Rejected", "Rejected by a person."),
+    (VerdictKind::WrongClass, "Wrong class", "A person chose another class."),
+    (VerdictKind::Moved, "Moved", "A person corrected the position of a box."),
+    (VerdictKind::Added, "Added", "A person added a box that the model did not find."),
+    (VerdictKind::Unsure, "Unsure", "A person could not decide."),
+    (VerdictKind::Accept, "Accepted", "Accepted by a person."),
+];
 
 /// One image with the selected part of its prediction.
 #[derive(Debug, Clone)]
@@ -56,7 +67,7 @@ pub(super) struct Examples {
     ranked: usize,
     least_certain: Best,
     most_certain: Best,
-    judged: [Best; VerdictCounts::WORDS.len()],
+    judged: [Best; JUDGED.len()],
 }
 
 /// The examples with the lowest ranks; on a tie, the earlier one.
@@ -95,8 +106,8 @@ impl Examples {
             self.least_certain.offer(margin, example);
             self.most_certain.offer(-margin, example);
         }
-        for (word, best) in VerdictCounts::WORDS.iter().zip(&mut self.judged) {
-            if has_verdict(image, word) {
+        for ((kind, ..), best) in JUDGED.iter().zip(&mut self.judged) {
+            if has_verdict(image, *kind) {
                 best.offer(margin.unwrap_or(1.0), example);
             }
         }
@@ -104,7 +115,7 @@ impl Examples {
 
     /// Sections with at least one example.
     pub(super) fn into_sections(self, task: ModelTask) -> Vec<Section<()>> {
-        let Self { ranked, mut least_certain, mut most_certain, judged: [accepted, rejected, unsure, wrong] } = self;
+        let Self { ranked, mut least_certain, mut most_certain, judged } = self;
         // With few images, none is in both.
         least_certain.0.truncate(ranked.div_ceil(2));
         most_certain.0.retain(|(_, example)| !least_certain.has(example));
@@ -115,12 +126,9 @@ impl Examples {
         let sections = [
             ("Least certain", hesitation, least_certain),
             ("Most certain", "The model is confident. A threshold does not filter out mistakes here.", most_certain),
-            ("Rejected", "Rejected by a person.", rejected),
-            ("Wrong class", "A person chose another class.", wrong),
-            ("Unsure", "A person could not decide.", unsure),
-            ("Accepted", "Accepted by a person.", accepted),
         ];
-        let sections = sections.into_iter().map(|(title, explanation, best)| Section {
+        let judged = JUDGED.iter().zip(judged).map(|(&(_, title, explanation), best)| (title, explanation, best));
+        let sections = sections.into_iter().chain(judged).map(|(title, explanation, best)| Section {
             title,
             explanation,
             examples: best.into_examples(),
@@ -205,8 +213,8 @@ pub(super) fn scaled(prediction: &Prediction, width: u32, height: u32) -> Predic
 }
 
 /// Whether the image or one of its boxes has this verdict.
-fn has_verdict(image: &ChosenImage, word: &str) -> bool {
-    let is = |verdict: &Verdict| verdict.into_str() == word;
+fn has_verdict(image: &ChosenImage, kind: VerdictKind) -> bool {
+    let is = |verdict: &Verdict| VerdictKind::from(verdict) == kind;
     image.boxes().iter().any(|chosen| chosen.verdict.is_some_and(is)) || image.row.verdict.as_ref().is_some_and(is)
 }
 

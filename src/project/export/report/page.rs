@@ -8,13 +8,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use strum::VariantArray;
 
 use super::examples::{Example, Section, Thumbnail, box_verdict_texts};
-use super::summary::{ClassCount, Histogram, Summary, VerdictCounts};
-use crate::domain::{ModelTask, Prediction, PredictionContent, RunInfo, Verdict, decimal, human_bytes, score_text};
+use super::summary::{ClassCount, Histogram, Summary};
+use crate::domain::{
+    ModelTask, Prediction, PredictionContent, RunInfo, Verdict, capitalized, decimal, human_bytes, score_text,
+};
 use crate::project::export::ExportContext;
 use crate::project::export::options::{BoxChoice, ExportOptions, VerdictChoice};
 use crate::project::export::plots::{Axis, Bar, Mark, Plane, Plot, bars};
+use crate::review::VerdictKind;
 
 /// The number of classes in the chart; the table has all of them.
 const CHARTED_CLASSES: usize = 15;
@@ -146,7 +150,6 @@ fn class_bars(summary: &Summary) -> Plot {
 }
 
 fn verdicts(summary: &Summary) -> Markup {
-    const NAMES: [&str; 4] = ["Accepted", "Rejected", "Unsure", "Wrong class"];
     let (images, boxes) = (&summary.image_verdicts, &summary.box_verdicts);
     html! {
         @if images.total() + boxes.total() + summary.notes > 0 || !summary.tags.is_empty() {
@@ -159,12 +162,15 @@ fn verdicts(summary: &Summary) -> Markup {
                         th.number scope="col" { "Boxes" }
                     } }
                     tbody {
-                        @for ((name, word), (of_images, of_boxes)) in
-                            NAMES.iter().zip(VerdictCounts::WORDS).zip(images.counts().iter().zip(boxes.counts())) {
+                        @for &kind in VerdictKind::VARIANTS {
                             tr {
-                                th scope="row" { span class=(format!("verdict {word}")) { (name) } }
-                                td.number { (grouped(*of_images)) }
-                                td.number { (grouped(of_boxes)) }
+                                th scope="row" {
+                                    span class=(format!("verdict {}", kind.into_str())) {
+                                        (capitalized(kind.participle()))
+                                    }
+                                }
+                                td.number { (grouped(images.of(kind))) }
+                                td.number { (grouped(boxes.of(kind))) }
                             }
                         }
                     }
@@ -223,10 +229,8 @@ pub(super) fn thumbnail_or_reason(thumbnail: Option<&Thumbnail>, text: &str) -> 
 
 fn verdict_badge(verdict: &Verdict) -> Markup {
     let name = match verdict {
-        Verdict::Accept => "accepted".to_owned(),
-        Verdict::Reject => "rejected".to_owned(),
-        Verdict::Unsure => "unsure".to_owned(),
         Verdict::WrongClass(right) => format!("is {right}"),
+        verdict => VerdictKind::from(verdict).participle().to_owned(),
     };
     html! { span class=(format!("verdict {}", verdict.into_str())) { (name) } }
 }

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use strum::VariantArray;
+
 use super::super::row::{ChosenContent, ChosenImage, Unpredicted};
 use crate::domain::{SampleUri, Verdict};
+use crate::review::VerdictKind;
 
 /// The number of failed images that are named; others are only counted.
 const MAX_FAILURES: usize = 200;
@@ -43,22 +46,17 @@ impl ClassCount {
     }
 }
 
-/// The counts by verdict, in the order of [`VerdictCounts::WORDS`].
+/// The counts by verdict, in the order of its variants.
 #[derive(Debug, Default)]
-pub(super) struct VerdictCounts([u64; 4]);
+pub(super) struct VerdictCounts([u64; VerdictKind::VARIANTS.len()]);
 
 impl VerdictCounts {
-    pub(super) const WORDS: [&str; 4] = ["accept", "reject", "unsure", "wrong"];
-
     fn add(&mut self, verdict: &Verdict) {
-        let word = verdict.into_str();
-        if let Some(place) = Self::WORDS.iter().position(|known| *known == word) {
-            self.0[place] += 1;
-        }
+        self.0[VerdictKind::from(verdict) as usize] += 1;
     }
 
-    pub(super) fn counts(&self) -> [u64; 4] {
-        self.0
+    pub(super) fn of(&self, kind: VerdictKind) -> u64 {
+        self.0[kind as usize]
     }
 
     pub(super) fn total(&self) -> u64 {
@@ -125,12 +123,16 @@ impl Summary {
                 self.without_boxes += u64::from(boxes.is_empty());
                 let mut seen = BTreeSet::new();
                 for chosen in boxes {
-                    let detection = chosen.detection;
-                    self.add_score(detection.class_id, &detection.label, detection.score);
-                    seen.insert(detection.class_id);
                     if let Some(verdict) = chosen.verdict {
                         self.box_verdicts.add(verdict);
                     }
+                    // The model gave an added box no score.
+                    if matches!(chosen.verdict, Some(Verdict::Added(_))) {
+                        continue;
+                    }
+                    let detection = &chosen.detection;
+                    self.add_score(detection.class_id, &detection.label, detection.score);
+                    seen.insert(detection.class_id);
                 }
                 for class_id in seen {
                     self.count_image(class_id);

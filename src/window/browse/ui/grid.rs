@@ -15,7 +15,7 @@ use crate::window::state::{
 };
 use crate::window::ui::textures::{Textures, Thumbnail, Thumbnails};
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{elided_in_middle, paint_verdict, truncated, verdict_word};
+use crate::window::ui::widgets::{elided_in_middle, paint_verdict, truncated};
 
 const GAP: f32 = 6.0;
 const PADDING: f32 = 6.0;
@@ -421,7 +421,7 @@ fn click(modifiers: Modifiers, sample: SampleId) -> Command {
 /// The verdict for screen readers: “, rejected, saving”.
 fn judged_text(state: &State, sample: SampleId) -> String {
     let verdict = state.verdict_of(sample);
-    let mut text = verdict.map_or_else(String::new, |kind| format!(", {}", verdict_word(kind)));
+    let mut text = verdict.map_or_else(String::new, |kind| format!(", {}", kind.participle()));
     if state.judgments.is_saving(sample) {
         text.push_str(", saving");
     }

@@ -1,7 +1,7 @@
 //! The prediction of the image on screen.
 
-use crate::domain::Prediction;
-use crate::window::state::{BoxToSelect, Display, Explanation, State};
+use crate::domain::{Prediction, Verdict};
+use crate::window::state::{Arc, BoxToSelect, Display, Explanation, State};
 use crate::window::{explain, project};
 
 /// Takes the prediction of the shown image from the current run, or reads it from the project.
@@ -23,12 +23,13 @@ pub(crate) fn take(state: &mut State) {
         Some(reason) => (None, Some(reason)),
         None => (prediction, failure),
     };
-    if state.shown.prediction != prediction {
+    if state.shown.stored != prediction {
         state.shown.selected_box = None;
         state.shown.selected_class = None;
         state.shown.explanation = Explanation::None;
     }
-    state.shown.prediction = prediction;
+    state.shown.stored = prediction;
+    correct(state);
     if state.shown.prediction.is_some()
         && let Some(requested) = state.shown.box_to_select.take()
     {
@@ -38,6 +39,27 @@ pub(crate) fn take(state: &mut State) {
         };
     }
     state.shown.failure = failure;
+}
+
+/// Shows the boxes as a person corrected them, if any verdict changed.
+pub(crate) fn follow(state: &mut State) {
+    if state.shown.marks_revision != state.judgments.marks().revision() {
+        correct(state);
+    }
+}
+
+fn correct(state: &mut State) {
+    state.shown.marks_revision = state.judgments.marks().revision();
+    state.shown.prediction = state.shown.stored.clone();
+    let (Some(stored), Some(run), Some(sample)) = (&state.shown.stored, state.runs.current(), state.selection.shown())
+    else {
+        return;
+    };
+    let verdicts = state.judgments.get(sample).into_iter().flat_map(|judged| judged.of_boxes(run.id()));
+    let drawn: Vec<(u32, &Verdict)> = verdicts.filter(|(_, verdict)| verdict.drawn().is_some()).collect();
+    if !drawn.is_empty() {
+        state.shown.prediction = Some(Arc::new(stored.with_drawn_boxes(drawn, run.labels())));
+    }
 }
 
 /// Why a remote prediction cannot be for this image, now that its size is known: job outputs are opened without reading

@@ -4,7 +4,7 @@ use eframe::egui::{Color32, CornerRadius, Id, Painter, Pos2, Rect, Shape, Stroke
 
 use super::labels::Labels;
 use super::placement::Placement;
-use crate::domain::{Detection, Prediction, PredictionContent, RunId, Verdict};
+use crate::domain::{BoundingBox, Detection, Prediction, PredictionContent, RunId, Verdict};
 use crate::evaluation::MATCHING_IOU;
 use crate::review::NamedOutcome;
 use crate::window::comparison;
@@ -22,26 +22,28 @@ const MOST_DASHED: usize = 100;
 /// The opacity of the other boxes while one is selected.
 const DIMMED: f32 = 0.35;
 
-/// Draws the boxes that the filters show. Returns the box under the pointer, as an index into the detections.
+/// Draws the boxes that the filters show, the selected one where the pointer `moved` it (in image pixels). Returns the
+/// box under the pointer, as an index into the detections.
 pub(crate) fn boxes_ui(
     painter: &Painter,
     state: &State,
     placement: &Placement,
     pointer: Option<Pos2>,
+    moved: Option<BoundingBox>,
     labels: &mut Labels<'_>,
 ) -> Option<usize> {
     let prediction = state.shown.prediction.as_ref()?;
     let detections = prediction.detections();
     let visible = state.shown_boxes();
     let size = placement.image_size();
+    let selected = state.shown.selected_box;
     let place = |index: usize| {
-        let bounds = detections[index].bounds;
+        let bounds = moved.filter(|_| selected == Some(index)).unwrap_or(detections[index].bounds);
         let clipped = bounds.clipped(size.x as u32, size.y as u32);
         placement.screen_from_image(clipped)
     };
     let sample = state.shown_sample()?;
     let verdict = |index: usize| state.judgments.box_verdict(sample, index);
-    let selected = state.shown.selected_box;
     let hovered = pointer.and_then(|at| smallest_under(&visible, place, at));
     // The highest scores last, on top of the others; the hovered and selected boxes on top of all.
     let is_raised = |index: usize| Some(index) == hovered || Some(index) == selected;
@@ -257,7 +259,7 @@ const DASH_DOTTED: Line = Line::Broken(&[9.0, 2.0], 4.0);
 
 fn line_of(verdict: Option<&Verdict>) -> Line {
     match verdict {
-        None | Some(Verdict::Accept) => Line::Solid,
+        None | Some(Verdict::Accept | Verdict::Moved(_) | Verdict::Added(_)) => Line::Solid,
         Some(Verdict::Reject) => DASHED,
         Some(Verdict::Unsure) => DOTTED,
         Some(Verdict::WrongClass(_)) => DASH_DOTTED,

@@ -1,6 +1,7 @@
 //! The canvas: the image, its predictions, and the bars above and below it.
 
 pub(crate) mod boxes;
+pub(crate) mod editing;
 pub(crate) mod labels;
 pub(crate) mod magnifier;
 pub(crate) mod placement;
@@ -273,6 +274,7 @@ fn image_ui(
         image.request_pixel(x, y);
     }
 
+    let editing = editing::Editing::new(ui, state, &placement, &response, commands);
     let hides_boxes = ui.input(|input| input.key_down(Key::H))
         && !browse::ui::grid::is_taken_remote(ui.ctx())
         && state.overlay == Overlay::None;
@@ -286,22 +288,23 @@ fn image_ui(
             labels.reserve(legend.place);
         }
         boxes::truth_ui(ui, &objects, &placement);
-        let hovered = boxes::boxes_ui(&painter, state, &placement, pointer, &mut labels);
+        let hovered = boxes::boxes_ui(&painter, state, &placement, pointer, editing.moved, &mut labels);
         boxes::truth_labels_ui(&objects, &placement, &mut labels);
         if state.side_by_side().is_none() {
             boxes::compared_ui(ui, state, &placement, &mut labels);
         }
         labels.paint();
+        editing.ui(&painter, state, &placement);
         if let Some(legend) = legend {
             legend.ui(ui, canvas);
         }
         hovered
     };
-    if response.clicked() {
+    if response.clicked() && state.shown.drawing.is_none() {
         let selected = hovered.filter(|index| state.shown.selected_box != Some(*index));
         commands.push(ReviewCommand::SelectBox(selected));
     }
-    if let Some(view) = placement.navigated(ui, &response, state) {
+    if let Some(view) = placement.navigated(ui, &response, state, !editing.is_dragging) {
         commands.push(ReviewCommand::SetCanvas(view));
     }
     warning_ui(ui, state, canvas);

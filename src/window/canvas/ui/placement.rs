@@ -48,7 +48,7 @@ impl Placement {
         Rect::from_min_max(point(bounds.x1, bounds.y1), point(bounds.x2, bounds.y2))
     }
 
-    fn image_from_screen(&self, at: Pos2) -> Vec2 {
+    pub(crate) fn image_from_screen(&self, at: Pos2) -> Vec2 {
         (at - self.on_screen.min) / self.zoom
     }
 
@@ -68,8 +68,9 @@ impl Placement {
         self.size
     }
 
-    /// The view after this frame's wheel, pinch and drag; `None` if it is unchanged.
-    pub(crate) fn navigated(&self, ui: &Ui, response: &Response, state: &State) -> Option<CanvasView> {
+    /// The view after this frame's wheel, pinch and drag; `None` if it is unchanged. `pans` is whether a drag moves the
+    /// image.
+    pub(crate) fn navigated(&self, ui: &Ui, response: &Response, state: &State, pans: bool) -> Option<CanvasView> {
         if !state.canvas_requests.is_empty() {
             let requests = state.canvas_requests.iter();
             return Some(requests.fold(state.canvas, |view, action| {
@@ -84,7 +85,7 @@ impl Placement {
                 CanvasView::Free { .. } => CanvasView::Fit,
             });
         }
-        if response.dragged() && response.drag_delta() != Vec2::ZERO {
+        if pans && response.dragged() && response.drag_delta() != Vec2::ZERO {
             return Some(self.moved(response.drag_delta()));
         }
         let at = response.hover_pos().filter(|_| state.overlay == Overlay::None)?;

@@ -73,7 +73,7 @@ pub(crate) fn image_ui(
         labels.paint();
     }
     caption.ui(ui, half);
-    if let Some(view) = placement.navigated(ui, &response, state) {
+    if let Some(view) = placement.navigated(ui, &response, state, true) {
         commands.push(ReviewCommand::SetCanvas(view));
     }
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod judgments;
 
-use crate::domain::{Saliency, SampleSet};
+use crate::domain::{BoundingBox, Saliency, SampleSet};
 use crate::evaluation::Agreement;
 use crate::review::{FilmBox, FilmFrame, FilmOrder, FilmRequest};
 use crate::window::state::{
@@ -41,6 +41,18 @@ pub enum ReviewCommand {
     /// Sets a verdict on the selected box, or else on every selected image; `None` clears it. Asks before judging many
     /// images.
     SetVerdict(Option<Verdict>),
+    /// The user drew a box, in pixels of the upright image.
+    DrawBox(BoundingBox),
+    /// The user moved the edges of the selected box.
+    MoveBox(BoundingBox),
+    /// Moves the selected box by pixels of the upright image, right and down.
+    NudgeBox {
+        by: [f32; 2],
+        /// Whether only the right and the bottom edge move.
+        resizes: bool,
+    },
+    /// The class of the box that was drawn, or the right class of the selected box or the selected images.
+    ChooseClass(String),
     /// Confirms the verdict for many images.
     ConfirmMassVerdict,
     /// Replaces the note of these images; an empty text removes it.

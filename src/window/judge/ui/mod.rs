@@ -8,13 +8,13 @@ use eframe::egui::{
     Button, Color32, Galley, Id, Key, Popup, PopupCloseBehavior, Rect, RectAlign, Response, RichText, Role, Sense,
     Stroke, TextEdit, TextStyle, Ui, WidgetInfo, pos2, vec2,
 };
+use strum::VariantArray;
 
 use crate::domain::{SampleId, SampleSet, Verdict};
 use crate::review::{FilterCounts, VerdictKind};
 use crate::window::state::{Action, Commands, JudgeField, ProjectCommand, ReviewCommand, State};
 use crate::window::ui::widgets::{
     self, action_icon_ui, ends_ui, grouped, paint_verdict, truncated, verdict_color, verdict_sign, verdict_text,
-    verdict_word,
 };
 use crate::window::ui::{keys, theme};
 
@@ -247,7 +247,7 @@ fn subject_words(state: &State, verdict: Option<&Verdict>) -> String {
     if let Some(verdict) = verdict {
         return match shown_kind(state) {
             Some(kind) if kind != VerdictKind::from(verdict) => {
-                format!("{}, but a box is {}", verdict_text(verdict), verdict_word(kind))
+                format!("{}, but a box is {}", verdict_text(verdict), kind.participle())
             }
             _ => verdict_text(verdict),
         };
@@ -501,9 +501,9 @@ fn bar_ui(ui: &Ui, bar: Rect, counts: &FilterCounts, total: usize) {
     }
 }
 
-fn stretches(counts: &FilterCounts) -> [(VerdictKind, usize); 4] {
-    use VerdictKind::{Accept, Reject, Unsure, WrongClass};
-    [Accept, Reject, WrongClass, Unsure].map(|kind| (kind, counts.verdict(kind)))
+fn stretches(counts: &FilterCounts) -> [(VerdictKind, usize); VerdictKind::VARIANTS.len()] {
+    use VerdictKind::{Accept, Added, Moved, Reject, Unsure, WrongClass};
+    [Accept, Reject, WrongClass, Moved, Added, Unsure].map(|kind| (kind, counts.verdict(kind)))
 }
 
 /// “134 of 2,000 images judged”.
@@ -517,7 +517,7 @@ fn progress_text(counts: &FilterCounts, total: usize) -> String {
     let parts: Vec<String> = stretches(counts)
         .into_iter()
         .filter(|(_, count)| *count > 0)
-        .map(|(kind, count)| format!("{} {}", grouped(count), verdict_word(kind)))
+        .map(|(kind, count)| format!("{} {}", grouped(count), kind.participle()))
         .collect();
     let judged = judged_text(counts, total);
     if parts.is_empty() { judged } else { format!("{judged}: {}", parts.join(", ")) }

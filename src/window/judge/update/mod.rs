@@ -1,5 +1,6 @@
 //! Dispatches commands and events about comparing and judging.
 
+pub(crate) mod drawing;
 pub(crate) mod verdicts;
 
 use crate::window::state::{ReviewCommand, ReviewEvent, State};
@@ -43,6 +44,10 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
             }
         }
         ReviewCommand::SetVerdict(verdict) => verdicts::set_verdict(state, verdict.as_ref()),
+        ReviewCommand::DrawBox(bounds) => drawing::drawn(state, bounds),
+        ReviewCommand::MoveBox(bounds) => drawing::move_box(state, bounds),
+        ReviewCommand::NudgeBox { by, resizes } => drawing::nudge(state, by, resizes),
+        ReviewCommand::ChooseClass(class) => drawing::choose_class(state, &class),
         ReviewCommand::ConfirmMassVerdict => verdicts::confirm_mass_verdict(state),
         ReviewCommand::SetNote { samples, text } => {
             verdicts::set_note(state, &samples, &text);

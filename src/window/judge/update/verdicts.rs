@@ -3,6 +3,7 @@
 use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
 use crate::review::{PredictionStatus, next_less_certain};
 use crate::window::judge::state::judgments::{EditOutcome, Mark, in_order};
+use crate::window::judge::update::drawing;
 use crate::window::state::{Action, JudgeField, NoticeOffer, Overlay, Run, State, Step};
 use crate::window::update::images;
 use crate::window::{browse, canvas, project, search};
@@ -72,8 +73,13 @@ fn judge(state: &mut State, verdict: Option<&Verdict>) {
     let (label, marks) = if let Some((sample, run, box_index)) = judged {
         let target = VerdictTarget { run: Some(run), box_index: Some(box_index) };
         let what = box_name(state, sample, box_index as usize);
-        let mark = Mark::Verdict(target, verdict.cloned());
-        (verdict_label(verdict, &what), vec![(sample, mark)])
+        match drawing::marks(state, sample, target, verdict) {
+            Ok(marks) => (verdict_label(verdict, &what), marks),
+            Err(reason) => {
+                state.show_notice(reason);
+                return;
+            }
+        }
     } else {
         let what = images_name(state, state.selection.selected());
         let label = verdict_label(verdict, &what);
@@ -128,7 +134,7 @@ pub(crate) fn take_back_prediction(state: &mut State, run: RunId, sample: Sample
 }
 
 /// The box that a verdict would apply to, if any.
-fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
+pub(crate) fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
     let sample = state.shown_sample()?;
     let run = state.run()?.id();
     let selected = state.shown.selected_box?;
@@ -194,7 +200,7 @@ fn edit_tags(state: &mut State, label: String, change: impl Fn(&[String]) -> Vec
     edit(state, label, marks);
 }
 
-fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>) {
+pub(crate) fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>) {
     if let Err(reason) = can_judge(state) {
         state.show_notice(reason);
         return;
@@ -240,10 +246,13 @@ fn notify_and_show(state: &mut State, what: &str, outcome: &EditOutcome) {
 }
 
 fn save(state: &mut State, outcome: &EditOutcome) {
+    let reviewer = Some(state.settings.reviewer.clone()).filter(|name| !name.is_empty());
     let change = |(sample, mark): &(SampleId, Mark)| {
         let sample = state.samples.get(*sample)?.uri.clone();
         Some(match mark.clone() {
-            Mark::Verdict(target, verdict) => Change::SetVerdict { sample, target, verdict },
+            Mark::Verdict(target, verdict) => {
+                Change::SetVerdict { sample, target, verdict, reviewer: reviewer.clone() }
+            }
             Mark::Note(text) => Change::SetNote { sample, text },
             Mark::Tags(tags) => Change::SetTags { sample, tags },
         })
@@ -251,6 +260,7 @@ fn save(state: &mut State, outcome: &EditOutcome) {
     let changes: Vec<Change> = outcome.marks.iter().filter_map(change).collect();
     let ticket = project::update::requests::save(state, changes);
     state.judgments.begin_saving(ticket, &outcome.samples());
+    browse::update::shown::follow(state);
 }
 
 /// Shows the next unjudged image in the order on screen, from the shown one and around the end.
@@ -307,6 +317,8 @@ fn verdict_label(verdict: Option<&Verdict>, what: &str) -> String {
         Some(Verdict::Reject) => format!("reject {what}"),
         Some(Verdict::Unsure) => format!("mark {what} as unsure"),
         Some(Verdict::WrongClass(class)) => format!("set the class of {what} to “{class}”"),
+        Some(Verdict::Moved(_)) => format!("move {what}"),
+        Some(Verdict::Added(_)) => format!("add {what}"),
         None => format!("clear the verdict on {what}"),
     }
 }
@@ -324,7 +336,7 @@ fn images_name(state: &State, samples: &SampleSet) -> String {
     }
 }
 
-fn box_name(state: &State, sample: SampleId, box_index: usize) -> String {
+pub(crate) fn box_name(state: &State, sample: SampleId, box_index: usize) -> String {
     let prediction = state.shown.prediction.as_ref();
     let detection = prediction.and_then(|prediction| prediction.detections().get(box_index));
     let label = detection.map_or("box", |detection| detection.label.as_str());

@@ -254,6 +254,8 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
         chip("Rejected", verdict(VerdictKind::Reject), "verdict:reject"),
         chip("Unsure", verdict(VerdictKind::Unsure), "verdict:unsure"),
         chip("Wrong class", verdict(VerdictKind::WrongClass), "verdict:wrong"),
+        chip("Moved", verdict(VerdictKind::Moved), "verdict:moved"),
+        chip("Added", verdict(VerdictKind::Added), "verdict:added"),
         chip("Problems", counts.problems, "problem"),
         chip("Damaged", counts.damaged, "damaged"),
         chip("Outdated", counts.outdated, "outdated"),

@@ -7,16 +7,6 @@ use crate::domain::{Detection, Prediction, Verdict};
 use crate::review::{NamedOutcome, VerdictKind};
 use crate::window::ui::theme;
 
-/// The word for screen readers and lists: “accepted”.
-pub(crate) fn verdict_word(kind: VerdictKind) -> &'static str {
-    match kind {
-        VerdictKind::Accept => "accepted",
-        VerdictKind::Reject => "rejected",
-        VerdictKind::Unsure => "unsure",
-        VerdictKind::WrongClass => "wrong class",
-    }
-}
-
 /// The predicted class with a verdict, or else with the ground-truth class: “✓ cup”, “≠ cup → bottle”, “cup, is
 /// bottle”.
 pub(crate) fn class_text(
@@ -27,6 +17,7 @@ pub(crate) fn class_text(
     let label = detection.label.as_str();
     match (verdict, outcome) {
         (Some(Verdict::WrongClass(right)), _) => format!("≠ {label} → {right}"),
+        (Some(Verdict::Added(_)), _) => format!("+ {label}"),
         (Some(other), _) => format!("{} {label}", verdict_sign(other.into())),
         (None, Some(outcome)) => outcome.class_text(label),
         (None, None) => label.to_owned(),
@@ -37,7 +28,7 @@ pub(crate) fn class_text(
 pub(crate) fn verdict_text(verdict: &Verdict) -> String {
     match verdict {
         Verdict::WrongClass(class) => format!("wrong class, is “{class}”"),
-        other => verdict_word(VerdictKind::from(other)).to_owned(),
+        other => VerdictKind::from(other).participle().to_owned(),
     }
 }
 
@@ -48,6 +39,8 @@ pub(crate) fn verdict_sign(kind: VerdictKind) -> &'static str {
         VerdictKind::Reject => "×",
         VerdictKind::Unsure => "?",
         VerdictKind::WrongClass => "≠",
+        VerdictKind::Moved => "↔",
+        VerdictKind::Added => "+",
     }
 }
 
@@ -58,11 +51,13 @@ pub(crate) fn verdict_color(kind: VerdictKind) -> Color32 {
         VerdictKind::Reject => Color32::from_rgb(0xd8, 0x3a, 0x4f),
         VerdictKind::Unsure => Color32::from_rgb(0xf2, 0xc1, 0x4c),
         VerdictKind::WrongClass => Color32::from_rgb(0x8f, 0x6b, 0xe8),
+        VerdictKind::Moved => Color32::from_rgb(0x4f, 0xb3, 0xf0),
+        VerdictKind::Added => Color32::from_rgb(0xe8, 0x8b, 0xd0),
     }
 }
 
-/// Draws a disc with a check mark, a square with a cross, a diamond with a question mark, or a triangle with “not
-/// equal”; legible on any image.
+/// Draws a disc with a check mark, a square with a cross, a diamond with a question mark, a triangle with “not equal”,
+/// a wide box with an arrow, or a square with a plus; legible on any image.
 pub(crate) fn paint_verdict(painter: &Painter, center: Pos2, radius: f32, kind: VerdictKind) {
     let outline = Stroke::new(1.5, Color32::from_black_alpha(200));
     let fill = verdict_color(kind);
@@ -72,9 +67,12 @@ pub(crate) fn paint_verdict(painter: &Painter, center: Pos2, radius: f32, kind: 
             painter.circle(center, radius, fill, outline);
             None
         }
-        VerdictKind::Reject => Some(vec![at(-0.9, -0.9), at(0.9, -0.9), at(0.9, 0.9), at(-0.9, 0.9)]),
+        VerdictKind::Reject | VerdictKind::Added => {
+            Some(vec![at(-0.9, -0.9), at(0.9, -0.9), at(0.9, 0.9), at(-0.9, 0.9)])
+        }
         VerdictKind::Unsure => Some(vec![at(0.0, -1.2), at(1.2, 0.0), at(0.0, 1.2), at(-1.2, 0.0)]),
         VerdictKind::WrongClass => Some(vec![at(0.0, -1.2), at(1.3, 1.0), at(-1.3, 1.0)]),
+        VerdictKind::Moved => Some(vec![at(-1.2, -0.7), at(1.2, -0.7), at(1.2, 0.7), at(-1.2, 0.7)]),
     };
     if let Some(corners) = shape {
         painter.add(Shape::convex_polygon(corners, fill, outline));
@@ -101,6 +99,17 @@ pub(crate) fn paint_verdict(painter: &Painter, center: Pos2, radius: f32, kind: 
             line(at(-0.45, 0.2), at(0.45, 0.2));
             line(at(-0.5, 0.6), at(0.5, 0.6));
             line(at(-0.25, 0.85), at(0.25, -0.1));
+        }
+        VerdictKind::Moved => {
+            line(at(-0.75, 0.0), at(0.75, 0.0));
+            for end in [-1.0, 1.0] {
+                line(at(0.75 * end, 0.0), at(0.4 * end, -0.35));
+                line(at(0.75 * end, 0.0), at(0.4 * end, 0.35));
+            }
+        }
+        VerdictKind::Added => {
+            line(at(-0.5, 0.0), at(0.5, 0.0));
+            line(at(0.0, -0.5), at(0.0, 0.5));
         }
     }
 }

@@ -8,15 +8,6 @@ fn verdicts(state: &State) -> Vec<VerdictKind> {
     samples.filter_map(|id| state.verdict_of(id)).collect()
 }
 
-/// The changes sent to the project file.
-fn changes(effects: &[Effect]) -> Vec<Change> {
-    let saves = effects.iter().filter_map(|effect| match effect {
-        Effect::Project(ProjectEffect::Save { changes, .. }) => Some(changes.clone()),
-        _ => None,
-    });
-    saves.flatten().collect()
-}
-
 fn ticket(effects: &[Effect]) -> u64 {
     let found = effects.iter().find_map(|effect| match effect {
         Effect::Project(ProjectEffect::Save { ticket, .. }) => Some(*ticket),
@@ -30,6 +21,7 @@ fn set_verdict(name: &str, run: Option<RunId>, verdict: Option<Verdict>) -> Chan
         sample: SampleUri::new(format!("/photos/{name}")),
         target: VerdictTarget { run, box_index: None },
         verdict,
+        reviewer: None,
     }
 }
 
@@ -258,7 +250,7 @@ fn judged_box_selects_the_next() {
     let target = VerdictTarget { run: Some(run), box_index: Some(0) };
     let sample = SampleUri::new("/photos/a.jpg");
     let verdict = Some(wrong.clone());
-    assert_eq!(changes(&effects), [Change::SetVerdict { sample, target, verdict }]);
+    assert_eq!(changes(&effects), [Change::SetVerdict { sample, target, verdict, reviewer: None }]);
     assert_eq!(state.judgments.box_verdict(SampleId(0), 0), Some(&wrong));
     assert_eq!(state.judgments.verdict(SampleId(0)), None);
     assert_eq!(state.shown.selected_box, Some(1));

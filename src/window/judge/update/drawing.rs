@@ -1,0 +1,177 @@
+//! Drawing, moving, copying and removing boxes. Each is a verdict on the box: the model's own box never changes.
+
+use crate::domain::{BoundingBox, DrawnBox, RunId, SampleId, Verdict, VerdictTarget};
+use crate::window::judge::state::judgments::{ImageJudgment, Mark};
+use crate::window::judge::update::verdicts;
+use crate::window::state::{Action, Drawing, Overlay, State};
+
+/// The offset of a copied box, in image pixels.
+const COPY_OFFSET: f32 = 8.0;
+
+/// Starts drawing a box, or stops it.
+pub(crate) fn toggle(state: &mut State) {
+    state.shown.drawing = match state.shown.drawing {
+        None => Some(Drawing::Armed),
+        Some(_) => None,
+    };
+}
+
+/// Asks for the class of a box that was just drawn, in pixels of the upright image.
+pub(crate) fn drawn(state: &mut State, bounds: BoundingBox) {
+    let Err(reason) = Action::DrawBox.check(state) else {
+        state.shown.drawing = Some(Drawing::Drawn(bounds));
+        state.overlay = Overlay::WrongClass;
+        return;
+    };
+    state.show_notice(reason);
+}
+
+/// Adds the box that was drawn, or gives the selected box another class.
+pub(crate) fn choose_class(state: &mut State, class: &str) {
+    state.overlay = Overlay::None;
+    state.remember_class(class);
+    match state.shown.drawing.take() {
+        Some(Drawing::Drawn(bounds)) => add(state, class, bounds),
+        _ => verdicts::set_verdict(state, Some(&Verdict::WrongClass(class.to_owned()))),
+    }
+}
+
+/// Moves the edges of the selected box to these pixels of the upright image.
+pub(crate) fn move_box(state: &mut State, bounds: BoundingBox) {
+    let Some(edited) = Edited::new(state) else {
+        return;
+    };
+    let Some(drawn) = DrawnBox::new(&edited.class, bounds, edited.size) else {
+        state.show_notice("The box is too small");
+        return;
+    };
+    let what = verdicts::box_name(state, edited.sample, edited.index as usize);
+    let verdict = if edited.is_added { Verdict::Added(drawn) } else { Verdict::Moved(drawn) };
+    let mark = Mark::Verdict(edited.target(edited.index), Some(verdict));
+    verdicts::edit(state, format!("move {what}"), vec![(edited.sample, mark)]);
+}
+
+/// Moves the selected box by this many pixels to the right and down, or only its right and bottom edges.
+pub(crate) fn nudge(state: &mut State, [x, y]: [f32; 2], resizes: bool) {
+    let Some(edited) = Edited::new(state) else {
+        return;
+    };
+    let [width, height] = edited.size.map(|side| side as f32);
+    let bounds = edited.bounds.clipped(edited.size[0], edited.size[1]);
+    let moved = if resizes {
+        BoundingBox::new(bounds.x1, bounds.y1, bounds.x2 + x, bounds.y2 + y)
+    } else {
+        let x = x.clamp(-bounds.x1, width - bounds.x2);
+        let y = y.clamp(-bounds.y1, height - bounds.y2);
+        BoundingBox::new(bounds.x1 + x, bounds.y1 + y, bounds.x2 + x, bounds.y2 + y)
+    };
+    move_box(state, moved);
+}
+
+/// Adds a copy of the selected box next to it.
+pub(crate) fn duplicate(state: &mut State) {
+    let Some(edited) = Edited::new(state) else {
+        return;
+    };
+    let [right, bottom] = edited.size.map(|side| side as f32);
+    // To the other side at the edge of the image.
+    let x = if edited.bounds.x2 + COPY_OFFSET > right { -COPY_OFFSET } else { COPY_OFFSET };
+    let y = if edited.bounds.y2 + COPY_OFFSET > bottom { -COPY_OFFSET } else { COPY_OFFSET };
+    let BoundingBox { x1, y1, x2, y2 } = edited.bounds;
+    add(state, &edited.class, BoundingBox::new(x1 + x, y1 + y, x2 + x, y2 + y));
+}
+
+fn add(state: &mut State, class: &str, bounds: BoundingBox) {
+    let (Some(sample), Some(run), Some(prediction)) =
+        (state.shown_sample(), state.run_id(), state.shown.prediction.as_ref())
+    else {
+        return;
+    };
+    let Some(drawn) = DrawnBox::new(class, bounds, [prediction.width, prediction.height]) else {
+        state.show_notice("The box is too small");
+        return;
+    };
+    let Ok(index) = u32::try_from(prediction.detections().len()) else {
+        return;
+    };
+    let image = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
+    let label = format!("add a {} in {image}", drawn.class());
+    let target = VerdictTarget { run: Some(run), box_index: Some(index) };
+    verdicts::edit(state, label, vec![(sample, Mark::Verdict(target, Some(Verdict::Added(drawn))))]);
+    verdicts::select_box(state, Some(index as usize));
+}
+
+/// The marks that give a box this verdict, `None` to clear it. A box that a person drew keeps its position with another
+/// class, and an added box is removed instead of rejected.
+///
+/// # Errors
+/// Why the box cannot have this verdict.
+pub(crate) fn marks(
+    state: &State,
+    sample: SampleId,
+    target: VerdictTarget,
+    verdict: Option<&Verdict>,
+) -> Result<Vec<(SampleId, Mark)>, &'static str> {
+    let judged = state.judgments.get(sample).and_then(|judged| judged.verdict(target));
+    let given = match (judged, verdict) {
+        (Some(Verdict::Added(_)), None | Some(Verdict::Reject)) => return Ok(removal(state, sample, target)),
+        (Some(Verdict::Added(_)), Some(Verdict::Unsure)) => {
+            return Err("You added this box. Clear its verdict to remove it");
+        }
+        (Some(Verdict::Added(_) | Verdict::Moved(_)), Some(Verdict::Accept)) => {
+            return Err("This box is corrected already: it counts as accepted");
+        }
+        (Some(Verdict::Added(drawn)), Some(Verdict::WrongClass(class))) => drawn.with_class(class).map(Verdict::Added),
+        (Some(Verdict::Moved(drawn)), Some(Verdict::WrongClass(class))) => drawn.with_class(class).map(Verdict::Moved),
+        _ => verdict.cloned(),
+    };
+    Ok(vec![(sample, Mark::Verdict(target, given))])
+}
+
+/// The marks that remove an added box: those after it take its index.
+fn removal(state: &State, sample: SampleId, target: VerdictTarget) -> Vec<(SampleId, Mark)> {
+    let judged = state.judgments.get(sample).into_iter().flat_map(ImageJudgment::verdicts);
+    let later = judged.filter(|(other, _)| other.run == target.run && other.box_index > target.box_index);
+    let (mut targets, mut verdicts) = (vec![target], Vec::new());
+    for (other, verdict) in later {
+        targets.push(*other);
+        verdicts.push(Some(verdict.clone()));
+    }
+    verdicts.push(None);
+    targets.into_iter().zip(verdicts).map(|(target, verdict)| (sample, Mark::Verdict(target, verdict))).collect()
+}
+
+/// The selected box, as a person may have corrected it.
+struct Edited {
+    sample: SampleId,
+    run: RunId,
+    index: u32,
+    bounds: BoundingBox,
+    class: String,
+    is_added: bool,
+    /// Width and height of the image in pixels.
+    size: [u32; 2],
+}
+
+impl Edited {
+    fn new(state: &State) -> Option<Self> {
+        let (sample, run, index) = verdicts::judged_box(state)?;
+        let prediction = state.shown.prediction.as_ref()?;
+        let detection = prediction.detections().get(index as usize)?;
+        let verdict = state.judgments.box_verdict(sample, index as usize);
+        let class = verdict.and_then(Verdict::right_class).unwrap_or(&detection.label);
+        Some(Self {
+            sample,
+            run,
+            index,
+            bounds: detection.bounds,
+            class: class.to_owned(),
+            is_added: matches!(verdict, Some(Verdict::Added(_))),
+            size: [prediction.width, prediction.height],
+        })
+    }
+
+    fn target(&self, index: u32) -> VerdictTarget {
+        VerdictTarget { run: Some(self.run), box_index: Some(index) }
+    }
+}
