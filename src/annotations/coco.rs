@@ -421,7 +421,7 @@ impl<'de> Visitor<'de> for Document<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
         self.0.are_results = true;
-        Each::new("a list", |index, raw| self.0.annotation(index, raw)).of_list(seq)
+        Each::new("a list", |index, raw| self.0.annotation(index, raw)).visit_list(seq)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {

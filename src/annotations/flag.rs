@@ -14,9 +14,9 @@ pub(super) fn flag(key: &str, value: &Scalar) -> Result<bool, Refusal> {
     let is_set = match value {
         Scalar::Missing => Some(false),
         Scalar::Bool(value) => Some(*value),
-        Scalar::Text(text) => of_text(text),
+        Scalar::Text(text) => from_text(text),
         Scalar::Other => None,
-        Scalar::Integer(_) | Scalar::Float(_) => value.number().map(of_number),
+        Scalar::Integer(_) | Scalar::Float(_) => value.number().map(from_number),
     };
     is_set.ok_or_else(|| {
         let reason = format!("has {value} as {key}; a flag must be 0 or 1, false or true, no or yes");
@@ -24,16 +24,16 @@ pub(super) fn flag(key: &str, value: &Scalar) -> Result<bool, Refusal> {
     })
 }
 
-fn of_number(number: f64) -> bool {
+fn from_number(number: f64) -> bool {
     !number.is_nan() && number != 0.0 && number != -1.0
 }
 
-fn of_text(text: &str) -> Option<bool> {
+fn from_text(text: &str) -> Option<bool> {
     let text = text.trim().to_lowercase();
     match text.as_str() {
         "" | "-" | "false" | "f" | "no" | "n" | "none" | "null" | "na" | "n/a" | "<na>" | "unspecified" => Some(false),
         "true" | "t" | "yes" | "y" => Some(true),
-        text => text.parse().ok().map(of_number),
+        text => text.parse().ok().map(from_number),
     }
 }
 

@@ -233,7 +233,7 @@ impl<T, F: FnMut(u64, Option<T>)> Each<T, F> {
         Self { what, visit, element: PhantomData }
     }
 
-    pub fn of_list<'de, A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error>
+    pub fn visit_list<'de, A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error>
     where
         T: Deserialize<'de>,
     {
@@ -262,6 +262,6 @@ impl<'de, T: Deserialize<'de>, F: FnMut(u64, Option<T>)> Visitor<'de> for Each<T
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
-        self.of_list(seq)
+        self.visit_list(seq)
     }
 }

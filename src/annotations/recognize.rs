@@ -57,7 +57,7 @@ pub(super) fn recognize(
 ) -> Result<Recognized, AnnotationsError> {
     let listed = files.list(control)?;
     let [file] = &listed[..] else {
-        return of_folder(&Look { files, control }, &listed, split);
+        return recognize_folder(&Look { files, control }, &listed, split);
     };
     let look = Look { files, control };
     let (content, first_line) = look.content(file)?;
@@ -74,12 +74,12 @@ pub(super) fn recognize(
             }
             Look { files, control }.data_set(&file, None, split)?
         }
-        Content::Image => of_folder(&look, &listed, split)?,
+        Content::Image => recognize_folder(&look, &listed, split)?,
         Content::Other(reason) => return Err(AnnotationsError::Unknown { place: files.name_of(&file), reason }),
     })
 }
 
-fn of_folder(look: &Look, listed: &[FileEntry], split: Option<&str>) -> Result<Recognized, AnnotationsError> {
+fn recognize_folder(look: &Look, listed: &[FileEntry], split: Option<&str>) -> Result<Recognized, AnnotationsError> {
     let unknown = |reason: String| AnnotationsError::Unknown { place: look.files.name(), reason };
     let with_extension = |extensions: &[&str]| {
         let has = |file: &&FileEntry| {
@@ -160,8 +160,8 @@ impl Look<'_> {
         }
         let is_yaml = [".yaml", ".yml"].iter().any(|extension| file.name.to_lowercase().ends_with(extension));
         let content = match text.as_bytes()[0] {
-            b'[' => of_list(&text),
-            b'{' => of_object(&text, &first_line),
+            b'[' => list_content(&text),
+            b'{' => object_content(&text, &first_line),
             b'<' if text.contains("<annotation") => Content::Format(AnnotationFormat::PascalVoc),
             b'<' => Content::Other("it is XML without an annotation element".to_owned()),
             _ if is_yaml && text.lines().any(is_of_data_yaml) => Content::DataYaml,
@@ -286,7 +286,7 @@ fn binary(head: &[u8]) -> Option<&'static str> {
     (!head.iter().all(is_of_text)).then_some("a binary file, not text")
 }
 
-fn of_list(text: &str) -> Content {
+fn list_content(text: &str) -> Content {
     let behind = text[1..].trim_start();
     if behind.starts_with('{') {
         let keys = top_keys(behind.as_bytes());
@@ -300,7 +300,7 @@ fn of_list(text: &str) -> Content {
     Content::Format(AnnotationFormat::CocoResults)
 }
 
-fn of_object(text: &str, first_line: &str) -> Content {
+fn object_content(text: &str, first_line: &str) -> Content {
     let keys = top_keys(text.as_bytes());
     let has_one_of = |known: &[&str]| known.iter().any(|known| keys.iter().any(|key| key == known));
     if has_one_of(&["images", "annotations", "categories"]) {

@@ -259,7 +259,7 @@ impl Loaded {
             Credentials::Anonymous => loader.no_credentials(),
             Credentials::Ambient => loader.credentials_provider(Kept::new(credentials::ambient(&http, &region))),
             Credentials::Profile(name) => {
-                loader.credentials_provider(Kept::new(credentials::of_profile(name, &http, &region)))
+                loader.credentials_provider(Kept::new(credentials::from_profile(name, &http, &region)))
             }
         };
         let config = loader.load().await;

@@ -45,11 +45,11 @@ pub(super) async fn configured_region(profile: Option<&str>, http: &SharedHttpCl
     if let Some(region) = region_of(&Env::real()) {
         return Some(region);
     }
-    let mut of_profile = ProfileFileRegionProvider::builder().configure(&provider_config(http));
+    let mut in_profile = ProfileFileRegionProvider::builder().configure(&provider_config(http));
     if let Some(profile) = profile {
-        of_profile = of_profile.profile_name(profile);
+        in_profile = in_profile.profile_name(profile);
     }
-    of_profile.build().region().await.filter(|region| !region.as_ref().trim().is_empty())
+    in_profile.build().region().await.filter(|region| !region.as_ref().trim().is_empty())
 }
 
 /// The variables of the AWS SDKs, in order.
@@ -73,7 +73,7 @@ pub(super) fn ambient(http: &SharedHttpClient, region: &Region) -> impl ProvideC
 }
 
 /// The credentials of one profile, ignoring the environment.
-pub(super) fn of_profile(name: &str, http: &SharedHttpClient, region: &Region) -> impl ProvideCredentials + use<> {
+pub(super) fn from_profile(name: &str, http: &SharedHttpClient, region: &Region) -> impl ProvideCredentials + use<> {
     let config = provider_config(http).with_region(Some(region.clone()));
     ProfileFileCredentialsProvider::builder().profile_name(name).configure(&config).build()
 }

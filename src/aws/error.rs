@@ -199,7 +199,7 @@ impl AwsError {
                     message: failed.err().message(),
                     date: failed.raw().headers().get("date"),
                 };
-                of_response(&response, operation, caller)
+                response_error(&response, operation, caller)
             }
             SdkError::ResponseError(failed) => {
                 let status = failed.raw().status().as_u16();
@@ -211,7 +211,7 @@ impl AwsError {
                 AwsErrorKind::Other,
                 format!("Could not {operation}: {}; check the endpoint URL and the region", causes_text(error)),
             ),
-            _ => of_connection(&causes_text(error), operation, caller),
+            _ => connection_error(&causes_text(error), operation, caller),
         }
     }
 
@@ -368,7 +368,7 @@ struct Response<'a> {
     date: Option<&'a str>,
 }
 
-fn of_response(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> AwsError {
+fn response_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     if let Operation::Call { .. } = operation {
         return caller_error(response, operation, caller)
             .unwrap_or_else(|| calls::refused(response, operation, caller));
@@ -622,7 +622,7 @@ fn not_s3(status: u16, operation: &Operation<'_>, caller: &Caller) -> AwsError {
 }
 
 /// The error of a server that could not be reached at all.
-fn of_connection(text: &str, operation: &Operation<'_>, caller: &Caller) -> AwsError {
+fn connection_error(text: &str, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     let server = caller.server();
     let (kind, why) = if text.contains("dns error") || text.contains("failed to lookup") {
         let host = match &caller.endpoint {
@@ -709,7 +709,7 @@ mod tests {
             date: Some("Sat, 21 Nov 2020 10:00:00 GMT"),
         };
         let operation = Operation::List { bucket: "photos", prefix: "cats/" };
-        of_response(&response, &operation, &caller(Credentials::Profile("work".to_owned())))
+        response_error(&response, &operation, &caller(Credentials::Profile("work".to_owned())))
     }
 
     #[test]

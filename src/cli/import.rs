@@ -88,7 +88,7 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         );
     }
 
-    let place = parse_location(&args.source, args.s3.of(&args.source, args.any_is_in_s3()))?;
+    let place = parse_location(&args.source, args.s3.for_path(&args.source, args.any_is_in_s3()))?;
     let opened = place::open(&args.saving.spelt_as_known(place), &interrupt)?;
     let source = Arc::clone(&opened.source);
     let page = list(&source, None, &interrupt)?;
@@ -153,7 +153,7 @@ fn read(
     label: &str,
     interrupt: &TaskControl,
 ) -> anyhow::Result<AnnotationFile> {
-    let files = match parse_location(path, args.s3.of(path, args.any_is_in_s3()))? {
+    let files = match parse_location(path, args.s3.for_path(path, args.any_is_in_s3()))? {
         Location::Path(path) if is_stdin(&path) => bail!("predictions are read from a file or folder, not from stdin"),
         Location::Path(path) => Files::local(&absolute(&path)?),
         Location::S3(place) => Files::in_s3(&Aws::new(), &place),

@@ -53,7 +53,7 @@ impl S3Args {
     }
 
     /// The flags for one of several locations: none for a local one if another is in S3.
-    pub(crate) fn of(&self, path: &Path, other_is_in_s3: bool) -> &Self {
+    pub(crate) fn for_path(&self, path: &Path, other_is_in_s3: bool) -> &Self {
         static NONE: LazyLock<S3Args> = LazyLock::new(S3Args::default);
         if other_is_in_s3 && !is_in_s3(path) { &NONE } else { self }
     }
@@ -136,7 +136,7 @@ pub(crate) fn parse_location(text: &Path, args: &S3Args) -> anyhow::Result<Locat
 impl LayoutArgs {
     /// # Errors
     /// A layout was given for a source other than S3.
-    pub(crate) fn of(self, location: Location) -> anyhow::Result<Location> {
+    pub(crate) fn apply_to(self, location: Location) -> anyhow::Result<Location> {
         let layout = match self.layout {
             None => return Ok(location),
             Some(Layout::Flat) => S3Layout::Flat,
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn only_s3_locations_have_a_layout() {
         let folder = LayoutArgs { layout: Some(Layout::Folder) };
-        let listed = |text, layout: LayoutArgs| layout.of(parse(text, &S3Args::default())?);
+        let listed = |text, layout: LayoutArgs| layout.apply_to(parse(text, &S3Args::default())?);
         let layout_of = |place| match place {
             Ok(Location::S3(place)) => Some(place.layout),
             _ => None,

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &WindowArgs, program: &clap::Command) -> anyhow::Result<
         Some(source) if is_word(source) && !source.exists() => {
             bail!("{}", no_such_word(&source.to_string_lossy(), program))
         }
-        Some(source) => match args.listing.of(parse_location(source, &args.s3)?)? {
+        Some(source) => match args.listing.apply_to(parse_location(source, &args.s3)?)? {
             Location::S3(place) => (None, Some(*place)),
             Location::Path(_) => (Some(source.clone()), None),
         },

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The left, top, right and bottom edge of a box. After `vision::postprocess`, always in pixels of the upright image
+/// The left, top, right and bottom edge of a box. After `model::postprocess`, always in pixels of the upright image
 /// (origin at the top left corner, `x` to the right, `y` down), not clipped to it.
 ///
 /// Written as `[x1, y1, x2, y2]` in JSON.

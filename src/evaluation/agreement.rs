@@ -124,7 +124,7 @@ pub struct ClassChange {
 
 impl Agreement {
     /// `None` unless both runs have a prediction.
-    pub fn of(&self, id: SampleId) -> Option<&ImageAgreement> {
+    pub fn image(&self, id: SampleId) -> Option<&ImageAgreement> {
         self.images.get(id.index())?.as_ref()
     }
 
@@ -430,7 +430,7 @@ mod tests {
         }
         let agreement = comparison.finish();
         for (number, case) in expected.detections.iter().enumerate() {
-            let image = agreement.of(SampleId::from_index(number)).unwrap();
+            let image = agreement.image(SampleId::from_index(number)).unwrap();
             check_close(number, image.disagreement, case.disagreement);
             let largest = case.differences.iter().copied().max_by(f32::total_cmp);
             check_difference(number, image.largest_difference, largest);
@@ -457,7 +457,7 @@ mod tests {
         }
         let agreement = comparison.finish();
         for (number, case) in expected.classifications.iter().enumerate() {
-            let image = agreement.of(SampleId::from_index(number)).unwrap();
+            let image = agreement.image(SampleId::from_index(number)).unwrap();
             assert_eq!(image.is_flip, case.flipped, "case {number}");
             check_close(number, image.disagreement, case.disagreement);
             check_difference(number, image.largest_difference, case.difference);
@@ -476,7 +476,7 @@ mod tests {
         comparison.add(SampleId(0), Some(&sure), Some(&classes(&[(1, 0.0)])));
         comparison.add(SampleId(1), Some(&classes(&[(1, 0.01)])), Some(&classes(&[(2, 0.01)])));
         let agreement = comparison.finish();
-        let of = |id| agreement.of(SampleId(id)).unwrap().disagreement;
+        let of = |id| agreement.image(SampleId(id)).unwrap().disagreement;
         assert!(of(1) > of(0));
         assert_eq!(
             agreement.summary.confusion,
@@ -497,7 +497,7 @@ mod tests {
         assert_eq!(agreement.summary.predicted_only_left, 1);
         assert_eq!(agreement.summary.predicted_only_right, 2);
         assert_eq!(agreement.summary.rate(), None);
-        assert_eq!(agreement.of(SampleId(0)), None);
+        assert_eq!(agreement.image(SampleId(0)), None);
         assert!(agreement.column().iter().all(|value| value.is_nan()));
     }
 
@@ -506,7 +506,7 @@ mod tests {
         let mut comparison = comparison();
         comparison.add(SampleId(5), Some(&boxes(vec![])), Some(&boxes(vec![])));
         let agreement = comparison.finish();
-        let image = agreement.of(SampleId(5)).unwrap();
+        let image = agreement.image(SampleId(5)).unwrap();
         assert!(image.agrees() && image.disagreement.abs() < f32::EPSILON);
         assert_eq!(agreement.summary.rate(), Some(1.0));
     }
@@ -519,6 +519,6 @@ mod tests {
         comparison.add(SampleId(1), Some(&broken), Some(&classes(&[(2, 0.5)])));
         let agreement = comparison.finish();
         assert!(agreement.summary.differences.mean().unwrap().is_finite());
-        assert!(agreement.of(SampleId(1)).unwrap().disagreement.is_finite());
+        assert!(agreement.image(SampleId(1)).unwrap().disagreement.is_finite());
     }
 }

@@ -44,7 +44,7 @@ impl VisibleBoxes<'_> {
     }
 
     /// The indices of the visible boxes.
-    pub fn of(&self, summary: Summary<'_>) -> impl Iterator<Item = usize> {
+    pub fn boxes(&self, summary: Summary<'_>) -> impl Iterator<Item = usize> {
         let boxes = summary.classes.iter().zip(summary.scores).enumerate();
         let visible = boxes.filter(|&(at, (&class, &score))| self.contains(at, class, score));
         visible.map(|(at, _)| at)
@@ -128,7 +128,7 @@ impl<'a> Gate<'a> {
         let mark = self.marks.and_then(|marks| marks.of(id));
         VisibleBoxes {
             gate: self,
-            hidden: self.suppressed.and_then(|bits| bits.of(id)),
+            hidden: self.suppressed.and_then(|bits| bits.image(id)),
             mark: mark.filter(|mark| !mark.boxes.is_empty()),
         }
     }
@@ -136,7 +136,7 @@ impl<'a> Gate<'a> {
     /// As [`Mark::judged`].
     pub fn verdict(&'a self, id: SampleId, summary: Summary<'_>) -> Option<VerdictKind> {
         let mark = self.marks?.of(id)?;
-        mark.judged(self.visible(id).of(summary))
+        mark.judged(self.visible(id).boxes(summary))
     }
 
     /// A classifier's top class with its score; `None` if below the minimum score.
@@ -232,7 +232,7 @@ pub fn count_boxes(
             continue;
         };
         count += match &gate {
-            Some(gate) => gate.visible(sample).of(summary).count(),
+            Some(gate) => gate.visible(sample).boxes(summary).count(),
             None => summary.scores.len(),
         };
     }

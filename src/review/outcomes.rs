@@ -185,7 +185,7 @@ impl Outcomes {
     }
 
     /// The outcomes of an image with this prediction; `None` if it was not evaluated, or was predicted again since.
-    pub fn of(&self, id: SampleId, summary: Summary<'_>) -> Option<ImageOutcomes<'_>> {
+    pub fn image(&self, id: SampleId, summary: Summary<'_>) -> Option<ImageOutcomes<'_>> {
         let row = self.rows.get(id.index()).filter(|row| row.is_evaluated)?;
         let evaluated = self.predictions.summary(id)?;
         // Nearly always, both share the same memory.
@@ -273,7 +273,7 @@ impl<'a> ShownOutcomes<'a> {
             visible: gate.visible(id),
             classes: &outcomes.classes,
             places: &outcomes.places,
-            outcomes: outcomes.of(id, summary)?,
+            outcomes: outcomes.image(id, summary)?,
         })
     }
 

@@ -80,15 +80,15 @@ impl Suppressed {
     }
 
     pub fn is_known(&self, id: SampleId) -> bool {
-        self.of(id).is_some()
+        self.image(id).is_some()
     }
 
     /// False if unknown.
     pub fn hides(&self, id: SampleId, box_index: usize) -> bool {
-        self.of(id).is_some_and(|bits| bits.hides(box_index))
+        self.image(id).is_some_and(|bits| bits.hides(box_index))
     }
 
-    pub fn of(&self, id: SampleId) -> Option<HiddenBoxes<'_>> {
+    pub fn image(&self, id: SampleId) -> Option<HiddenBoxes<'_>> {
         let bits = self.samples.get(id.index())?.as_deref()?;
         Some(HiddenBoxes(bits))
     }

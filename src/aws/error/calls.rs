@@ -138,7 +138,7 @@ mod tests {
             region: "eu-west-1".to_owned(),
             renewal: Some("aws sso login --profile work".to_owned()),
         };
-        crate::aws::error::of_response(&response, &operation, &caller)
+        crate::aws::error::response_error(&response, &operation, &caller)
     }
 
     /// Status, code and message of a response; the resulting kind and a part of the message.

@@ -199,7 +199,7 @@ fn with_advice(error: EvaluateError, args: &EvaluateArgs) -> anyhow::Error {
 
 fn files(path: &Path, s3: &S3Args) -> anyhow::Result<Files> {
     // S3 flags may only apply to the images.
-    match parse_location(path, s3.of(path, true))? {
+    match parse_location(path, s3.for_path(path, true))? {
         Location::Path(path) if is_stdin(&path) => {
             bail!("annotations are read from a file or folder, not from standard input")
         }

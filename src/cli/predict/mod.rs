@@ -93,7 +93,7 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         }
         error
     });
-    let place = args.listing.of(place?)?;
+    let place = args.listing.apply_to(place?)?;
     args.check_out()?;
     let place = args.saving.spelt_as_known(place);
     let interrupt = interruptible(ProgressUnit::Bytes)?;

@@ -393,7 +393,7 @@ impl SavedLabels {
         Self { known, naming }
     }
 
-    pub(crate) fn of_predictions() -> Self {
+    pub(crate) fn recorded_by_reader() -> Self {
         Self { known: LabelSet::default(), naming: Naming::OfPredictions }
     }
 

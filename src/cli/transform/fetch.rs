@@ -81,7 +81,7 @@ pub(crate) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let choice = reading_choice(args, &library)?;
     let interrupt = interruptible(ProgressUnit::Bytes)?;
     let origin = find_origin(args, &dirs, &interrupt)?;
-    let place = parse_location(&args.source, args.s3.of(&args.source, !Path::new(&args.outputs).is_dir()))?;
+    let place = parse_location(&args.source, args.s3.for_path(&args.source, !Path::new(&args.outputs).is_dir()))?;
     let place = args.saving.spelt_as_known(place);
     let opened = place::open(&place, &interrupt)?;
     let source = Arc::clone(&opened.source);
@@ -224,7 +224,7 @@ fn begin_saving(
     };
     let labels = match run.reader.given_labels() {
         Some(labels) => SavedLabels::given(labels),
-        None => SavedLabels::of_predictions(),
+        None => SavedLabels::recorded_by_reader(),
     };
     let key = run.key.clone();
     let about = (&run.card, labels);

@@ -129,8 +129,8 @@ impl RehearseArgs {
     /// The archive, if given, and the images.
     fn places(&self) -> anyhow::Result<(Option<Location>, Location)> {
         let archive = self.archive.as_deref();
-        let of_source = self.s3.of(&self.source, archive.is_some_and(is_in_s3));
-        let archive = archive.map(|archive| parse_location(archive, self.s3.of(archive, true))).transpose()?;
+        let of_source = self.s3.for_path(&self.source, archive.is_some_and(is_in_s3));
+        let archive = archive.map(|archive| parse_location(archive, self.s3.for_path(archive, true))).transpose()?;
         Ok((archive, parse_location(&self.source, of_source)?))
     }
 

@@ -618,7 +618,7 @@ fn set_resize(card: &mut Value, path: &str, value: &Value) -> Option<()> {
     let is_whole = keys.next().is_none();
     let rule: ResizeRule = serde_json::from_value(present.clone()).ok()?;
     let mut fields =
-        rule.of_each_kind().iter().find_map(|rule| match serde_json::to_value(rule).ok()?.get_mut(kind)? {
+        rule.one_per_kind().iter().find_map(|rule| match serde_json::to_value(rule).ok()?.get_mut(kind)? {
             Value::Object(fields) => Some(std::mem::take(fields)),
             _ => None,
         })?;
@@ -644,9 +644,9 @@ mod tests {
     fn cards() -> Vec<Value> {
         let crop = CenterCrop { width: 8, height: 8, offset: Rounding::Down };
         let stretch = ResizeRule::Stretch { width: 8, height: 8, crop: Some(crop) };
-        let rules = ResizeRule::stretch(8, 8).of_each_kind().into_iter().chain([stretch]);
+        let rules = ResizeRule::stretch(8, 8).one_per_kind().into_iter().chain([stretch]);
         let classes = OutputConvention::for_predictions(ModelTask::Classification);
-        let boxes = GridCoding::of_each_kind().map(|coding| {
+        let boxes = GridCoding::one_per_kind().map(|coding| {
             OutputConvention::Detection(DetectionOutput {
                 labels: None,
                 angle: Some(Columns::whole("angles")),

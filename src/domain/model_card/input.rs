@@ -271,7 +271,7 @@ impl ResizeRule {
     }
 
     /// One rule of each kind, for an input of the same size as this rule's.
-    pub fn of_each_kind(&self) -> [Self; 5] {
+    pub fn one_per_kind(&self) -> [Self; 5] {
         const LONGEST: u64 = 16_384;
         let [width, height] = match *self {
             Self::ShortSidePad { short_side, .. } => [short_side, short_side],

@@ -397,7 +397,7 @@ impl GridCoding {
     pub const RETINA_FACE_PRIORS: [[f32; 2]; 6] = [[16.0; 2], [32.0; 2], [64.0; 2], [128.0; 2], [256.0; 2], [512.0; 2]];
 
     /// One of each kind, with the numbers of its best-known exporter.
-    pub fn of_each_kind() -> [Self; 5] {
+    pub fn one_per_kind() -> [Self; 5] {
         [
             Self::Offsets {},
             Self::DistanceBins { bins: 8, point: CellPoint::Center },

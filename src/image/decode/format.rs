@@ -54,7 +54,7 @@ impl Format {
         })
     }
 
-    pub fn of_image_crate(self) -> image::ImageFormat {
+    pub fn to_image_crate(self) -> image::ImageFormat {
         match self {
             Self::Jpeg => image::ImageFormat::Jpeg,
             Self::Png => image::ImageFormat::Png,

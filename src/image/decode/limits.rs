@@ -17,7 +17,7 @@ pub struct DecodeLimits {
 
 impl Default for DecodeLimits {
     fn default() -> Self {
-        Self { max_megapixels: 512, budget: MemoryBudget::of_process() }
+        Self { max_megapixels: 512, budget: MemoryBudget::shared() }
     }
 }
 
@@ -91,7 +91,7 @@ impl MemoryBudget {
     }
 
     /// The budget shared by this process.
-    pub fn of_process() -> Self {
+    pub fn shared() -> Self {
         static PROCESS: OnceLock<MemoryBudget> = OnceLock::new();
         PROCESS.get_or_init(|| Self::new(Self::DEFAULT_CAPACITY)).clone()
     }

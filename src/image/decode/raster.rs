@@ -70,7 +70,7 @@ fn estimated_bytes(format: Format, stored: u64, rgb: u64, orientation: Orientati
 
 /// Reads the header.
 pub(super) fn open(bytes: &[u8], format: Format) -> Result<impl ImageDecoder + '_, DecodeError> {
-    let mut reader = ImageReader::with_format(Cursor::new(bytes), format.of_image_crate());
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format.to_image_crate());
     let mut limits = Limits::no_limits();
     // For headers, palettes and color profiles; pixels get their own limit once their number is known.
     limits.max_alloc = Some(256 << 20);

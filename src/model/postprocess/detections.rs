@@ -277,7 +277,7 @@ impl<'o> Tables<'o> {
             // The sigmoid does not change which class is best.
             let best_of_rows = self.scores.best_columns(classes, self.rows);
             for &row in rows {
-                let (class, number) = best_of_rows.of(row);
+                let (class, number) = best_of_rows.best_of_row(row);
                 best.add(row, class as f32, activated(activation, number) * factor(row))?;
             }
             return Ok(());
@@ -465,7 +465,7 @@ impl BestColumns {
         Self { columns: vec![0; rows], numbers: vec![f32::NEG_INFINITY; rows] }
     }
 
-    fn of(&self, row: usize) -> (u32, f32) {
+    fn best_of_row(&self, row: usize) -> (u32, f32) {
         (self.columns[row], self.numbers[row])
     }
 

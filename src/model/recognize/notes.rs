@@ -431,12 +431,12 @@ mod tests {
     use super::super::noted::NotedTask;
     use super::*;
 
-    fn of_metadata(entries: &[(&str, &str)]) -> Notes {
+    fn notes_in_metadata(entries: &[(&str, &str)]) -> Notes {
         let metadata = entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         Notes::read("model", &metadata, &[])
     }
 
-    fn of_files(files: &[(&str, &str)]) -> Notes {
+    fn notes_in_files(files: &[(&str, &str)]) -> Notes {
         let file = |(name, text): &(&str, &str)| Neighbor { name: (*name).to_owned(), text: (*text).to_owned() };
         let neighbors: Vec<Neighbor> = files.iter().map(file).collect();
         Notes::read("yolo", &BTreeMap::new(), &neighbors)
@@ -453,7 +453,7 @@ mod tests {
             r#"{"0": "person", "1": "driver's seat", "2": "fire, \"big\""}"#,
             r#"["person", "driver's seat", "fire, \"big\""]"#,
         ] {
-            let notes = of_metadata(&[("names", text)]);
+            let notes = notes_in_metadata(&[("names", text)]);
             assert_eq!(list(&notes.labels[0].value), ["person", "driver's seat", "fire, \"big\""], "{text}");
         }
     }
@@ -461,13 +461,13 @@ mod tests {
     #[test]
     fn other_metadata_is_not_a_name_list() {
         for text in ["", "person", "{}", "[[1], 2]", "{'a': 'b'}", "['open", "[null]"] {
-            assert_eq!(of_metadata(&[("names", text)]).labels, [], "{text}");
+            assert_eq!(notes_in_metadata(&[("names", text)]).labels, [], "{text}");
         }
     }
 
     #[test]
     fn ultralytics_metadata_is_read() {
-        let notes = of_metadata(&[
+        let notes = notes_in_metadata(&[
             ("author", "Ultralytics"),
             ("names", "{0: 'a', 1: 'b'}"),
             ("imgsz", "[480, 640]"),
@@ -485,13 +485,13 @@ mod tests {
         assert!(notes.end_to_end.unwrap().value);
         assert!(notes.nms_in_graph.unwrap().value);
         assert_eq!(notes.exporter.unwrap().value, Exporter::Ultralytics);
-        let yolov5 = of_metadata(&[("names", "['a', 'b']"), ("stride", "32")]);
+        let yolov5 = notes_in_metadata(&[("names", "['a', 'b']"), ("stride", "32")]);
         assert_eq!(yolov5.exporter.unwrap().value, Exporter::Yolov5);
     }
 
     #[test]
     fn label_file_named_after_the_model_comes_first() {
-        let notes = of_files(&[
+        let notes = notes_in_files(&[
             ("coco.yaml", "path: ../datasets\nnames:\n  0: person\n  1: no\n"),
             ("labels.txt", "cat\ndog\nbird\n"),
             ("yolo.names", "red\ngreen\n"),
@@ -563,7 +563,8 @@ mod tests {
 
     #[test]
     fn broken_file_is_a_remark() {
-        let notes = of_files(&[("labels.txt", "cat\n\ndog\n"), ("data.yaml", "names: [a, b"), ("other.yaml", "a: 1")]);
+        let notes =
+            notes_in_files(&[("labels.txt", "cat\n\ndog\n"), ("data.yaml", "names: [a, b"), ("other.yaml", "a: 1")]);
         assert_eq!(notes.labels, []);
         assert_eq!(notes.remarks.len(), 2, "{:?}", notes.remarks);
         assert!(notes.remarks[0].starts_with("labels.txt was not used: line 2"), "{:?}", notes.remarks);

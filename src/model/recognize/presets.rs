@@ -62,7 +62,7 @@ fn all(task: ModelTask, input: &ImageInput) -> impl Iterator<Item = Preset> {
         ModelTask::Classification => classifiers(input),
         ModelTask::Detection => detectors(input),
     };
-    named.into_iter().map(|(name, about, way)| Preset { name, about, input: way.of(input) })
+    named.into_iter().map(|(name, about, way)| Preset { name, about, input: way.apply_to(input) })
 }
 
 struct Way {
@@ -99,7 +99,7 @@ const TENSORFLOW: Pixels = Pixels::rgb(127.5, [1.0; 3], [1.0; 3]);
 const CAFFE: Pixels = Pixels::rgb(1.0, [103.939, 116.779, 123.68], [1.0; 3]).bgr();
 
 impl Way {
-    fn of(self, input: &ImageInput) -> ImageInput {
+    fn apply_to(self, input: &ImageInput) -> ImageInput {
         let has_one_channel = input.channels == ChannelOrder::Gray;
         let mut made = ImageInput {
             channels: if has_one_channel { input.channels } else { self.pixels.channels },

@@ -77,7 +77,7 @@ impl TruthMarks {
                     .zip(classes.zip(scores))
                     .all(|(detection, (class, score))| (detection.class_id, detection.score) == (*class, *score))
         });
-        let Some(of_image) = evaluated.and_then(|summary| outcomes.of(sample, summary)) else {
+        let Some(of_image) = evaluated.and_then(|summary| outcomes.image(sample, summary)) else {
             return Self::default();
         };
         let texts = |&(drawn, index): &(usize, usize)| {

@@ -76,7 +76,7 @@ impl Transport for EndpointTransport {
         self.sagemaker
             .invoke_endpoint(&self.endpoint, request.content_type, Some(JSON), request.body, Some(control))
             .map(|response| response.body)
-            .map_err(|error| of_aws(self.explained(error, control)))
+            .map_err(|error| predict_error(self.explained(error, control)))
     }
 
     fn name(&self) -> String {
@@ -85,7 +85,7 @@ impl Transport for EndpointTransport {
 }
 
 /// An error that other images may not have affects only this image.
-fn of_aws(error: AwsError) -> PredictError {
+fn predict_error(error: AwsError) -> PredictError {
     use AwsErrorKind as Kind;
     match error.kind {
         Kind::Cancelled => PredictError::Cancelled,

@@ -107,7 +107,7 @@ impl<'s> Names<'s> {
     ///
     /// # Errors
     /// The list cannot be read. Inner errors: why the line has no image.
-    pub(super) fn of_list(
+    pub(super) fn images_of_list(
         &self,
         list: ResponseFile<'_>,
         source: &dyn Source,

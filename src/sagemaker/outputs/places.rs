@@ -103,7 +103,7 @@ fn content(found: &[&Json], is_each: bool) -> Option<PlaceContent> {
         return Some(if is_each { PlaceContent::Texts { count: found.len() } } else { PlaceContent::Text });
     }
     if is_each && found.iter().all(|each| matches!(each, Json::Numbers(_))) {
-        return of_rows(found.iter().copied());
+        return rows_content(found.iter().copied());
     }
     match found {
         [Json::Numbers(numbers)] if !numbers.is_empty() => {
@@ -114,10 +114,10 @@ fn content(found: &[&Json], is_each: bool) -> Option<PlaceContent> {
         }
         // A single one is described by its content.
         [Json::List(list)] if list.len() > 1 && list.iter().all(|each| matches!(each, Json::Numbers(_))) => {
-            of_rows(list.iter())
+            rows_content(list.iter())
         }
         [Json::List(list)] => match &**list {
-            [row @ Json::Numbers(numbers)] if numbers.len() == 4 => of_rows([row].into_iter()),
+            [row @ Json::Numbers(numbers)] if numbers.len() == 4 => rows_content([row].into_iter()),
             _ => None,
         },
         _ => None,
@@ -125,7 +125,7 @@ fn content(found: &[&Json], is_each: bool) -> Option<PlaceContent> {
 }
 
 /// Lists of numbers, as they are read: rows of four, or all concatenated.
-fn of_rows<'j>(lists: impl Iterator<Item = &'j Json>) -> Option<PlaceContent> {
+fn rows_content<'j>(lists: impl Iterator<Item = &'j Json>) -> Option<PlaceContent> {
     let (mut rows, mut numbers) = (0, 0);
     let (mut all_parts, mut all_fours) = (true, true);
     for list in lists {

@@ -449,7 +449,7 @@ impl Shared<'_> {
         let lines = ResponseFile { folder, file: &file, control: self.control, format: ResponseFormat::Several };
         let lines = self
             .names
-            .of_list(lines, self.source)
+            .images_of_list(lines, self.source)
             .map_err(|reason| format!("could not read the input list of the job: {reason}: {list}"))?;
         let count = responses.count()?;
         if count != lines.len() as u64 {

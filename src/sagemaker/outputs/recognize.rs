@@ -116,8 +116,8 @@ impl Recognition {
             return Err(Unrecognized::Broken(format!("the model failed: {reason}")));
         }
         let found = match inner {
-            Json::Object(_) => of_serving(inner),
-            _ => of_list(inner, ""),
+            Json::Object(_) => recognize_serving(inner),
+            _ => recognize_list(inner, ""),
         };
         found.ok_or_else(|| Unrecognized::unknown(output))
     }
@@ -159,13 +159,13 @@ fn own(output: &Json, status: &Json) -> Result<Recognition, Unrecognized> {
 }
 
 /// TensorFlow Serving returns `{"predictions": [one per input]}`, or `{"outputs": {"name": [one per input]}}`.
-fn of_serving(output: &Json) -> Option<Recognition> {
+fn recognize_serving(output: &Json) -> Option<Recognition> {
     if let Some(predictions) = output.get("predictions") {
         let first = first_of(predictions)?;
         return match first {
-            Json::Object(_) => of_named(|key| first.get(key), |key| format!("/predictions/0/{key}"))
-                .or_else(|| of_only_list(first, "/predictions/0")),
-            list => of_list(list, "/predictions/0"),
+            Json::Object(_) => recognize_named(|key| first.get(key), |key| format!("/predictions/0/{key}"))
+                .or_else(|| recognize_only_list(first, "/predictions/0")),
+            list => recognize_list(list, "/predictions/0"),
         };
     }
     let outputs = output.get("outputs")?;
@@ -175,9 +175,9 @@ fn of_serving(output: &Json) -> Option<Recognition> {
             numbers @ Json::Numbers(list) => (!list.is_empty()).then_some(numbers),
             list => first_of(list),
         };
-        return of_named(inner, |key| format!("/outputs/{key}/0"));
+        return recognize_named(inner, |key| format!("/outputs/{key}/0"));
     }
-    of_list(first_of(outputs)?, "/outputs/0")
+    recognize_list(first_of(outputs)?, "/outputs/0")
 }
 
 /// The first element of a list that is not a number.
@@ -189,7 +189,7 @@ fn first_of(list: &Json) -> Option<&Json> {
 }
 
 /// Named outputs: those of TensorFlow Object Detection, or of a classifier such as TensorFlow's.
-fn of_named<'j>(get: impl Fn(&str) -> Option<&'j Json>, path: impl Fn(&str) -> String) -> Option<Recognition> {
+fn recognize_named<'j>(get: impl Fn(&str) -> Option<&'j Json>, path: impl Fn(&str) -> String) -> Option<Recognition> {
     let at = |key: &str| get(key).and(JsonPointer::parse(&path(key)).ok());
     if let (Some(boxes), Some(classes), Some(scores)) =
         (at("detection_boxes"), at("detection_classes"), at("detection_scores"))
@@ -225,7 +225,7 @@ fn of_named<'j>(get: impl Fn(&str) -> Option<&'j Json>, path: impl Fn(&str) -> S
 }
 
 /// An object in which only one list of numbers could be scores.
-fn of_only_list(output: &Json, path: &str) -> Option<Recognition> {
+fn recognize_only_list(output: &Json, path: &str) -> Option<Recognition> {
     let Json::Object(fields) = output else {
         return None;
     };
@@ -243,7 +243,7 @@ fn of_only_list(output: &Json, path: &str) -> Option<Recognition> {
 }
 
 /// A list of scores, or of one list of scores.
-fn of_list(list: &Json, path: &str) -> Option<Recognition> {
+fn recognize_list(list: &Json, path: &str) -> Option<Recognition> {
     match list {
         Json::Numbers(scores) => classifier(scores, path, ScoreKind::Unnamed),
         Json::List(lists) => match &**lists {

@@ -339,7 +339,7 @@ mod tests {
         found
     }
 
-    fn of_text(text: &str) -> Vec<Option<f64>> {
+    fn found_in_text(text: &str) -> Vec<Option<f64>> {
         found(|file| file.write_all(text.as_bytes()).unwrap())
     }
 
@@ -352,9 +352,9 @@ mod tests {
             "{\"n\": 1}{\"n\": 2}{\"n\": 3}",
             "{\n  \"n\": 1\n}{\n  \"n\": 2\n}\n{\n  \"n\": 3\n}\n",
         ] {
-            assert_eq!(of_text(text), three, "{text}");
+            assert_eq!(found_in_text(text), three, "{text}");
         }
-        assert!(of_text("").is_empty());
+        assert!(found_in_text("").is_empty());
     }
 
     /// The parts of a document, as JSON again.
@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn broken_line_costs_only_itself() {
-        assert_eq!(of_text("{\"n\": 1}\n{\"n\": \n{\"n\": 3}\n"), [Some(1.0), None, Some(3.0)]);
+        assert_eq!(found_in_text("{\"n\": 1}\n{\"n\": \n{\"n\": 3}\n"), [Some(1.0), None, Some(3.0)]);
     }
 
     #[test]
@@ -423,13 +423,13 @@ mod tests {
         {
             for spaces in ["", "  "] {
                 let text = format!("{{\"n\": 1}}{spaces}{broken}{{\"n\": 3}}{spaces}{{\"n\": 4}}");
-                assert_eq!(of_text(&text), [Some(1.0), None, Some(3.0), Some(4.0)], "{text}");
+                assert_eq!(found_in_text(&text), [Some(1.0), None, Some(3.0), Some(4.0)], "{text}");
             }
             let last = format!("{{\"n\": 1}}{{\"n\": 2}}{broken}");
-            assert_eq!(of_text(&last), [Some(1.0), Some(2.0), None], "{last}");
+            assert_eq!(found_in_text(&last), [Some(1.0), Some(2.0), None], "{last}");
         }
         // A line is one response if nothing in it begins like its start.
-        assert_eq!(of_text("{\"n\": 1} and more\n{\"n\": 2}"), [None, Some(2.0)]);
+        assert_eq!(found_in_text("{\"n\": 1} and more\n{\"n\": 2}"), [None, Some(2.0)]);
     }
 
     #[test]

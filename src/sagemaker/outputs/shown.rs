@@ -143,15 +143,17 @@ fn append(text: &mut String, what: std::fmt::Arguments<'_>) {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> String {
+    fn shown_text(text: &str) -> String {
         shown(&Json::parse(text.as_bytes()).unwrap())
     }
 
     #[test]
     fn shown_response_is_indented_and_elided() {
         assert_eq!(
-            of(r#"{"scores": [0.25, 0.75000001, 1e-9, 4, 5, 6, 7, 8], "name": "a \"cat\"",
-                "boxes": [[1, 2], [3, 4], [5, 6], [7, 8]]}"#),
+            shown_text(
+                r#"{"scores": [0.25, 0.75000001, 1e-9, 4, 5, 6, 7, 8], "name": "a \"cat\"",
+                "boxes": [[1, 2], [3, 4], [5, 6], [7, 8]]}"#
+            ),
             concat!(
                 "{\n",
                 "  \"scores\": [0.25, 0.75, 1.000e-9, 4, 5, 6, … 2 more],\n",
@@ -165,15 +167,15 @@ mod tests {
                 "}"
             )
         );
-        assert_eq!(of("[]"), "[]");
-        assert_eq!(of("null"), "null");
+        assert_eq!(shown_text("[]"), "[]");
+        assert_eq!(shown_text("null"), "null");
     }
 
     #[test]
     fn huge_response_is_shown_briefly() {
         let fields: Vec<String> =
             (0..1000).map(|key| format!("\"{key}\": [[[1], [2], [3]], [[4], [5], [6]], [[7], [8], [9]]]")).collect();
-        let text = of(&format!("[{{{0}}}, {{{0}}}, {{{0}}}]", fields.join(",")));
+        let text = shown_text(&format!("[{{{0}}}, {{{0}}}, {{{0}}}]", fields.join(",")));
         assert!(text.len() < LONGEST + 100, "{}", text.len());
         assert!(text.ends_with('…'), "{text}");
         assert!(shown_raw(&vec![b'x'; 10_000]).len() < LONGEST + 100);

@@ -200,7 +200,7 @@ pub fn rehearse(
     let largest = largest_request(source.as_ref(), &samples.samples, options, control)?;
     let limits = RequestLimits::new(options, largest)?;
     environment.extend(options.environment.clone());
-    environment.extend(of_job(options.strategy, &limits));
+    environment.extend(job_variables(options.strategy, &limits));
     let count = samples.samples.len();
     control.set_total(Some((count * (1 + usize::from(predictor.is_some()))) as u64));
 
@@ -273,7 +273,7 @@ fn server(
 }
 
 /// The variables that SageMaker sets for a job.
-fn of_job(strategy: BatchStrategy, limits: &RequestLimits) -> Environment {
+fn job_variables(strategy: BatchStrategy, limits: &RequestLimits) -> Environment {
     let strategy = match strategy {
         BatchStrategy::SingleRecord => "SINGLE_RECORD",
         BatchStrategy::MultiRecord => "MULTI_RECORD",

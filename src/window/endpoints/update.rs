@@ -84,7 +84,7 @@ pub(crate) fn open(state: &mut State, id: &EndpointId) {
     if endpoints.confirming.as_ref() != Some(id) {
         endpoints.confirming = None;
     }
-    if endpoints.all.of(id).deleting.is_none() {
+    if endpoints.all.get_or_insert(id).deleting.is_none() {
         watch(state, id);
     }
 }
@@ -117,7 +117,7 @@ fn records_read(state: &mut State, records: Vec<EndpointRecord>, unreadable: Vec
         if record.is_started && !before.contains(&id) && !due.contains(&id) {
             new.push(id.clone());
         }
-        let endpoint = endpoints.all.of(&id);
+        let endpoint = endpoints.all.get_or_insert(&id);
         // It was listed with the current credentials; the stored ones may be older.
         endpoint.id = id;
         endpoint.record = Some(record);
@@ -209,7 +209,7 @@ fn show_change(state: &mut State, id: &EndpointId, before: &EndpointPresence, no
 
 /// Reads the end of its containers' log, which shows why one does not start.
 fn read_log(state: &mut State, id: &EndpointId) {
-    if state.remote.endpoints.all.of(id).log.is_loading() {
+    if state.remote.endpoints.all.get_or_insert(id).log.is_loading() {
         return;
     }
     begin_for(
@@ -231,7 +231,7 @@ fn set_end(state: &mut State, id: EndpointId, delete_at_ms: Option<i64>) {
 
 /// Deletes an endpoint with its configuration and its other resources.
 fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause) {
-    if state.remote.endpoints.all.of(id).deleting.is_some() {
+    if state.remote.endpoints.all.get_or_insert(id).deleting.is_some() {
         return;
     }
     stop_watching(state, id);
@@ -277,7 +277,7 @@ fn deletion_done(state: &mut State, id: &EndpointId, task: TaskId, cause: Deleti
     };
     drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
     list_as(state, id, EndpointStatus::Deleting);
-    let endpoint = state.remote.endpoints.all.of(id);
+    let endpoint = state.remote.endpoints.all.get_or_insert(id);
     endpoint.presence = EndpointPresence::Absent;
     endpoint.undeleted = None;
     let is_left = !deletion.kept.is_empty();
@@ -306,7 +306,7 @@ fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure
         }
         return;
     }
-    let endpoint = state.remote.endpoints.all.of(id);
+    let endpoint = state.remote.endpoints.all.get_or_insert(id);
     let before = endpoint.undeleted.replace(failure.clone());
     if before.as_ref() == Some(failure) {
         return;

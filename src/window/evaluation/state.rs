@@ -233,7 +233,7 @@ impl TruthAt {
 }
 
 impl TruthImages {
-    pub fn of(&self, sample: SampleId) -> Option<usize> {
+    pub fn position(&self, sample: SampleId) -> Option<usize> {
         let image = *self.by_sample.get(sample.index())?;
         (image != NO_IMAGE).then_some(image as usize)
     }
@@ -263,7 +263,7 @@ impl Evaluating {
         if self.truth.ready().is_some() { Some(Box::new(self)) } else { self.previous }
     }
 
-    pub fn of_run(&self, run: RunId) -> Option<&RunEvaluation> {
+    pub fn for_run(&self, run: RunId) -> Option<&RunEvaluation> {
         self.runs.get(&run)
     }
 }
@@ -284,7 +284,7 @@ pub struct ShownObject {
 impl State {
     /// The evaluation of the run on screen.
     pub fn evaluation(&self) -> Option<&RunEvaluation> {
-        self.evaluating.as_ref()?.of_run(self.run()?.id())
+        self.evaluating.as_ref()?.for_run(self.run()?.id())
     }
 
     /// The last metrics of the run on screen.
@@ -295,7 +295,7 @@ impl State {
     /// The run that the one on screen is compared with, and its last metrics against the same ground truth.
     pub fn other_evaluated(&self) -> Option<(&Run, &EvaluatedRun)> {
         let run = self.runs.get(self.comparing.as_ref()?.right)?;
-        Some((run, self.evaluating.as_ref()?.of_run(run.id())?.last.as_ref()?))
+        Some((run, self.evaluating.as_ref()?.for_run(run.id())?.last.as_ref()?))
     }
 
     pub(crate) fn other_run(&self) -> Option<OtherRun> {
@@ -318,7 +318,7 @@ impl State {
     /// The same for the run that the one on screen is compared with.
     pub fn compared_outcome_of_box(&self, sample: SampleId, index: usize) -> Option<NamedOutcome<'_>> {
         let (run, evaluated) = self.other_evaluated()?;
-        let of_image = evaluated.outcomes.of(sample, run.predictions.summary(sample)?)?;
+        let of_image = evaluated.outcomes.image(sample, run.predictions.summary(sample)?)?;
         evaluated.outcomes.named(of_image, index)
     }
 
@@ -331,12 +331,12 @@ impl State {
     /// The outcomes of the run on screen for an image.
     pub fn outcomes_of(&self, sample: SampleId) -> Option<ImageOutcomes<'_>> {
         let outcomes = &self.evaluated()?.outcomes;
-        outcomes.of(sample, self.run()?.predictions.summary(sample)?)
+        outcomes.image(sample, self.run()?.predictions.summary(sample)?)
     }
 
     /// Whether there is ground truth for an image.
     pub fn has_truth(&self, sample: SampleId) -> bool {
-        self.opened_truth().is_some_and(|opened| opened.images.of(sample).is_some())
+        self.opened_truth().is_some_and(|opened| opened.images.position(sample).is_some())
     }
 
     pub fn opened_truth(&self) -> Option<&OpenedTruth> {
@@ -357,7 +357,7 @@ impl State {
         let of_other = || {
             let (run, evaluated) = self.other_evaluated()?;
             let sample = self.shown_sample()?;
-            evaluated.outcomes.of(sample, run.predictions.summary(sample)?)
+            evaluated.outcomes.image(sample, run.predictions.summary(sample)?)
         };
         let shown = self.compared_prediction().map(|_| self.compared_boxes());
         self.objects(of_other(), shown.as_deref())
@@ -386,7 +386,7 @@ impl State {
         shown: Option<&[usize]>,
     ) -> Option<Vec<ShownObject>> {
         let opened = self.opened_truth()?;
-        let image = opened.truth.images.get(opened.images.of(sample)?)?;
+        let image = opened.truth.images.get(opened.images.position(sample)?)?;
         let object = |(index, found): (usize, &crate::domain::AnnotatedBox)| {
             let bounds = found.in_pixels(Some(size))?.into();
             let label = opened.truth.class_name(found.class);
@@ -401,7 +401,7 @@ impl State {
     pub fn truth_labels(&self, sample: SampleId) -> Vec<String> {
         let labels = || {
             let opened = self.opened_truth()?;
-            let image = opened.truth.images.get(opened.images.of(sample)?)?;
+            let image = opened.truth.images.get(opened.images.position(sample)?)?;
             Some(image.labels.iter().map(|label| opened.truth.class_name(label.class)).collect())
         };
         labels().unwrap_or_default()

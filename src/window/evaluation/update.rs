@@ -398,7 +398,7 @@ impl State {
             return false;
         };
         let is_of_verdicts = matches!(evaluating.at, TruthAt::Verdicts(_));
-        let basis = evaluating.of_run(run.id()).and_then(|evaluation| evaluation.basis.as_ref());
+        let basis = evaluating.for_run(run.id()).and_then(|evaluation| evaluation.basis.as_ref());
         is_of_verdicts && evaluating.verdicts != self.judgments.marks().revision()
             || basis.is_some_and(|basis| basis.predictions != run.predictions.revision())
     }

@@ -84,7 +84,7 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
     };
     let target = target(&request.target);
     let report = export_run(project, request.samples, &context, request.options, &target, control);
-    let report = report.map_err(of_export)?;
+    let report = report.map_err(export_failure)?;
     let problems = report.problems.iter().map(ToString::to_string);
     Ok(Exported {
         summary: report.to_string(),
@@ -103,7 +103,7 @@ fn write_comparison(
     let pairs = prediction_pairs(project, runs, request.samples.iter().cloned());
     let context = ComparisonContext { runs: *request.runs, views: *request.views, source_name: request.source_name };
     let report = export_comparison(pairs, &context, request.format, &target(&request.target), control);
-    let report = report.map_err(of_export)?;
+    let report = report.map_err(export_failure)?;
     Ok(Exported { summary: report.to_string(), notes: Vec::new(), path: report.path })
 }
 
@@ -118,7 +118,7 @@ fn export_evaluation(
     let target = target(file);
     let samples = evaluation.samples.iter().map(|sample| (sample.name.as_str(), &sample.uri)).collect();
     let images = EvaluatedImages { source: &*source, samples, limits: &shared.limits() };
-    let written = write_evaluation(&evaluated, *format, Some(&images), &target, control).map_err(of_export)?;
+    let written = write_evaluation(&evaluated, *format, Some(&images), &target, control).map_err(export_failure)?;
     Ok(Exported {
         summary: format!("{} written: {}", format.content(), target.path.display()),
         notes: written.problems.iter().map(ToString::to_string).collect(),
@@ -126,7 +126,7 @@ fn export_evaluation(
     })
 }
 
-fn of_export(error: ExportError) -> Failure {
+fn export_failure(error: ExportError) -> Failure {
     match error {
         ExportError::Cancelled(_) => Failure::Cancelled,
         error => failed(&error),

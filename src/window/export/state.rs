@@ -238,7 +238,7 @@ pub struct BoxCounts {
 }
 
 impl BoxCounts {
-    pub fn of(self, scope: ExportScope) -> usize {
+    pub fn in_scope(self, scope: ExportScope) -> usize {
         match scope {
             ExportScope::Filter => self.filter,
             ExportScope::Selection => self.selection,

@@ -160,7 +160,7 @@ fn scope_text(state: &State, scope: ExportScope) -> String {
     let images = grouped(scope.len(state));
     let is_detector = state.run().is_some_and(|run| run.info.card.task == ModelTask::Detection);
     let counts = state.export_boxes.value().copied().flatten().filter(|_| is_detector);
-    let Some(count) = counts.map(|counts| counts.of(scope)) else {
+    let Some(count) = counts.map(|counts| counts.in_scope(scope)) else {
         return format!("{} ({images})", scope.into_str());
     };
     let boxes = box_count(count);

@@ -79,7 +79,7 @@ pub(crate) fn on_event(state: &mut State, event: JobsEvent) {
 fn open(state: &mut State, id: &JobId) {
     state.overlay = Overlay::Jobs;
     state.remote.jobs.open = Some(id.clone());
-    let job = state.remote.jobs.of(id);
+    let job = state.remote.jobs.get_or_insert(id);
     if job.watch.task.is_none() && !job.is_over() {
         watch(state, id);
     }
@@ -111,7 +111,7 @@ pub(crate) fn watch(state: &mut State, id: &JobId) {
 /// Restarts polling a job, because the basis of its counts has changed.
 fn watch_anew(state: &mut State, id: &JobId) {
     stop_watching(state, id);
-    state.remote.jobs.of(id).watch.task = None;
+    state.remote.jobs.get_or_insert(id).watch.task = None;
     watch(state, id);
 }
 
@@ -261,7 +261,7 @@ fn retry_started(state: &mut State, id: &JobId, task: TaskId, result: Result<Str
     let Some(name) = ended(state, id, task, result, |job| &mut job.retrying) else {
         return;
     };
-    let job = state.remote.jobs.of(id);
+    let job = state.remote.jobs.get_or_insert(id);
     let planned = std::mem::take(&mut job.retry);
     let images = planned.ready().and_then(|planned| Some(planned.plan.manifest.as_ref()?.names.len()));
     if let Loadable::Ready(outcome) = &mut job.outcome {
@@ -311,7 +311,7 @@ fn leftovers_deleted(state: &mut State, id: &JobId, task: TaskId, result: Result
     let Some(done) = ended(state, id, task, result, |job| &mut job.cleaning) else {
         return;
     };
-    let job = state.remote.jobs.of(id);
+    let job = state.remote.jobs.get_or_insert(id);
     job.cleaned = Some(done.to_string());
     job.left = Loadable::Ready(Leftovers::Recorded(done.kept.into_iter().map(|(left, _)| left).collect()));
     // A retry may need what was deleted.

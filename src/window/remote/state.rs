@@ -97,7 +97,7 @@ impl<R: Resource> Resources<R> {
     }
 
     /// The state of this one, which is created empty if it does not exist.
-    pub(crate) fn of(&mut self, id: &R::Id) -> &mut R {
+    pub(crate) fn get_or_insert(&mut self, id: &R::Id) -> &mut R {
         let position = self.known.iter().position(|known| known.id() == id);
         let position = position.unwrap_or_else(|| {
             self.known.push(R::new(id.clone()));

@@ -70,12 +70,12 @@ pub(crate) fn listed<R: Resource>(
 
 /// Polls a resource until it no longer changes by itself. False if it is being polled already.
 pub(crate) fn watch<R: Resource>(state: &mut State, id: &R::Id) -> bool {
-    if R::all_mut(state).of(id).watch().task.is_some() {
+    if R::all_mut(state).get_or_insert(id).watch().task.is_some() {
         return false;
     }
     let (kind, unit) = R::POLLING;
     let ticket = begin(state, kind, unit, format!("Watch the {} {}", R::NOUN, R::name_of(id)));
-    let known = R::all_mut(state).of(id);
+    let known = R::all_mut(state).get_or_insert(id);
     *known.watch() = Watch { task: Some(ticket.id), failure: None, trouble: known.watch().trouble.take() };
     let id = known.id().clone();
     state.effects.push(R::poll(id, ticket));
@@ -134,7 +134,7 @@ pub(crate) fn begin_for<R: Resource, E: Into<Effect>>(
 ) {
     if R::all_mut(state).get_mut(id).is_some() {
         let ticket = begin(state, R::TASKS, ProgressUnit::Steps, title);
-        let known = R::all_mut(state).of(id);
+        let known = R::all_mut(state).get_or_insert(id);
         note(known, ticket.id);
         let id = known.id().clone();
         state.effects.push(effect(id, ticket));

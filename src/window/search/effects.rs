@@ -23,7 +23,7 @@ pub(crate) fn arrange_worker(shared: &Arc<Shared>) -> LatestSender<ArrangeEffect
         }
         let cancelled = || turn.is_over();
         if let Some(run) = effect.run {
-            let found = guarded(|| Ok(overlaps.of(shared, run, &effect.request, &cancelled)));
+            let found = guarded(|| Ok(overlaps.hidden(shared, run, &effect.request, &cancelled)));
             effect.request.suppressed = found.unwrap_or_else(|reason| {
                 shared.report_problem(reason);
                 None

@@ -102,7 +102,7 @@ impl ViewNumber {
         }
     }
 
-    fn of(self, settings: &mut Settings) -> &mut f32 {
+    fn value_in(self, settings: &mut Settings) -> &mut f32 {
         match self {
             Self::InterfaceZoom => &mut settings.interface_zoom,
             Self::ThumbnailSide => &mut settings.thumbnail_side,
@@ -166,8 +166,8 @@ impl Settings {
     /// Corrects values in the settings file that would make the window unusable, such as a zoom of zero.
     pub fn checked(mut self) -> Self {
         for &number in ViewNumber::VARIANTS {
-            let value = *number.of(&mut self);
-            let usual = *number.of(&mut Self::default());
+            let value = *number.value_in(&mut self);
+            let usual = *number.value_in(&mut Self::default());
             self.set(number, if value.is_finite() { value } else { usual });
         }
         self.max_megapixels = self.max_megapixels.clamp(*MEGAPIXELS.start(), *MEGAPIXELS.end());
@@ -177,7 +177,7 @@ impl Settings {
 
     pub(crate) fn set(&mut self, number: ViewNumber, value: f32) {
         let range = number.range();
-        *number.of(self) = value.clamp(*range.start(), *range.end());
+        *number.value_in(self) = value.clamp(*range.start(), *range.end());
     }
 
     pub(crate) fn remember_recent(&mut self, path: &Path) {

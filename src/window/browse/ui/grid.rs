@@ -493,7 +493,7 @@ struct Headline {
 fn disagreement(state: &State, sample: SampleId) -> Option<f32> {
     let is_sorted_by = state.arranging.sort().by == SortBy::Disagreement;
     let comparing = state.comparing.as_ref().filter(|_| is_sorted_by)?;
-    let image = comparing.agreement()?.of(sample)?;
+    let image = comparing.agreement()?.image(sample)?;
     Some(image.disagreement)
 }
 

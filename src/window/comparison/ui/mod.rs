@@ -406,7 +406,7 @@ fn numbers_ui(ui: &mut Ui, name: &str, [one, other]: [Option<f64>; 2], interval:
 fn shown_ui(ui: &mut Ui, state: &State, comparing: &Comparing, task: ModelTask) {
     ui.add_space(4.0);
     ui.label(RichText::new("This image").weak());
-    let image = state.shown_sample().and_then(|sample| comparing.agreement()?.of(sample));
+    let image = state.shown_sample().and_then(|sample| comparing.agreement()?.image(sample));
     let Some(image) = image else {
         ui.label("Not predicted by both runs");
         return;

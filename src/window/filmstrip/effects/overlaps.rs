@@ -28,7 +28,7 @@ struct Known {
 impl Overlaps {
     /// The hidden boxes; `None` if the view hides no overlaps. Unreadable predictions stay unknown, and are counted as
     /// such.
-    pub(crate) fn of(
+    pub(crate) fn hidden(
         &mut self,
         shared: &Shared,
         (source, run): (SourceId, RunId),

@@ -174,7 +174,7 @@ fn grid_ui(ui: &mut Ui, field: &Field<'_>, draft: &mut Draft) {
     let chosen = text(output.grid.as_ref());
     let strides = output.grid.as_ref().map_or_else(|| vec![8, 16, 32], |grid| grid.strides.clone());
     field.list_ui(ui, chosen, |ui| {
-        for coding in [None].into_iter().chain(GridCoding::of_each_kind().map(Some)) {
+        for coding in [None].into_iter().chain(GridCoding::one_per_kind().map(Some)) {
             let grid = coding.map(|coding| Grid { strides: strides.clone(), coding });
             let name = text(grid.as_ref());
             if ui.selectable_label(name == chosen, name).clicked() && name != chosen {
