@@ -16,7 +16,6 @@ mod orientation;
 mod pyramid;
 mod raster;
 mod thumbnail;
-mod thumbnail_cache;
 
 pub use crop::crops;
 pub use details::{ImageDetails, SizeError, details, image_size};
@@ -25,8 +24,7 @@ pub use format::Format;
 pub use limits::{DecodeLimits, Lending, MemoryBudget, Reservation};
 pub use orientation::Orientation;
 pub use pyramid::ImagePyramid;
-pub use thumbnail::thumbnail;
-pub use thumbnail_cache::{ThumbnailCache, ThumbnailKey};
+pub use thumbnail::{ThumbnailCache, ThumbnailKey, thumbnail};
 
 use crate::domain::RgbImage;
 

@@ -4,17 +4,17 @@
 //! fields are rejected, so that a misspelled one is never silently ignored.
 
 mod draft;
-mod example;
 mod places;
 
 pub use draft::{BoxesDraft, ClassesDraft, MappingDraft, WHOLE_OUTPUT};
-pub use example::{ExampleResponse, ReadingRequest, ResponseExamples};
 pub use places::{JsonPlace, PlaceContent};
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::domain::ModelTask;
+use crate::domain::{ModelTask, SampleUri};
 
 /// `mappings/<id>.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -300,6 +300,35 @@ impl From<JsonPointer> for String {
     fn from(pointer: JsonPointer) -> Self {
         pointer.text
     }
+}
+
+/// A response as received, and its image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExampleResponse {
+    pub uri: SampleUri,
+    pub image: String,
+    /// Width and height of the upright image in pixels, or why they are unknown.
+    pub image_size: Result<[u32; 2], String>,
+    /// JSON, as received.
+    pub response: Arc<[u8]>,
+}
+
+/// Some outputs of one kind, and what the first of them contains.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResponseExamples {
+    pub responses: Vec<ExampleResponse>,
+    /// The first output, with long lists shortened.
+    pub shown: String,
+    /// The values in the first output, in its order.
+    pub places: Vec<JsonPlace>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadingRequest {
+    /// `None`: detected.
+    pub mapping: Option<Box<OutputMapping>>,
+    /// A label set or label file; empty: detected.
+    pub labels: String,
 }
 
 #[cfg(test)]
