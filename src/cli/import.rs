@@ -57,36 +57,8 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         bail!("add --project FILE.spotcheck: predictions are imported into a project");
     }
     let interrupt = interruptible(ProgressUnit::Bytes)?;
-    let corrections = args.class_map.as_deref().map(read_class_map).transpose()?.unwrap_or_default();
-    let labels = args.labels.as_deref().map(find_labels).transpose()?;
-    let (of_truth, of_predictions) = match &args.truth {
-        Some(_) => (args.split.as_deref(), None),
-        None => (None, args.split.as_deref()),
-    };
-    let predictions = read(&args.predictions, of_predictions, args, "Reading predictions", &interrupt)?;
-    let problems = predictions.found.annotations.problems.total();
-    let truth = args.truth.as_ref();
-    let truth = truth.map(|truth| read(truth, of_truth, args, "Reading ground truth", &interrupt)).transpose()?;
-    let truth = truth.as_ref().map(|truth| &truth.found.annotations);
-    let truth = truth.map(|truth| (&truth.classes[..], &truth.images[..]));
-    let naming = Naming { truth, labels, corrections, model: args.name.as_deref() };
-    let run = ImportedRun::new(predictions, naming).map_err(|error| match (&error, &args.class_map) {
-        (ImportError::Classes(_), Some(path)) => anyhow!(error).context(format!("Could not use {}", path.display())),
-        _ => anyhow!(error),
-    })?;
-    if !run.left_out.is_empty() {
-        eprintln!("skipped, because --labels does not name their classes: {}", run.left_out.join(", "));
-    }
-
-    if !run.unknown_classes.is_empty() {
-        eprintln!("warning: classes that --truth does not have: {}", run.unknown_classes.join(", "));
-    }
-    if !run.unused_corrections.is_empty() {
-        eprintln!(
-            "class corrections for classes that the predictions do not have: {}",
-            run.unused_corrections.join(", ")
-        );
-    }
+    let (run, problems) = read_run(args, &interrupt)?;
+    report_classes(&run);
 
     let place = parse_location(&args.source, args.s3.for_path(&args.source, args.any_is_in_s3()))?;
     let opened = place::open(&args.saving.spelt_as_known(place), &interrupt)?;
@@ -98,13 +70,7 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     }
     let samples = page.samples;
     let folders = if args.ignore_folders { Folders::MayDiffer } else { Folders::Agree };
-    let matches = run.match_images(&samples, folders).map_err(|error| match error {
-        ImportError::OtherFolders { .. } => anyhow!("{error}. If the images are the same, add --ignore-folders"),
-        ImportError::NoImage { .. } => {
-            anyhow!("{error}. If the predictions identify images only by number, add the dataset with --truth")
-        }
-        error => anyhow!(error),
-    })?;
+    let matches = run.match_images(&samples, folders).map_err(with_flag)?;
 
     let control = TaskControl::new(ProgressUnit::Images);
     let of_import = control.clone();
@@ -143,6 +109,55 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         && run.left_out.is_empty()
         && matches.is_complete();
     Ok(if is_well { Outcome::AllWell } else { Outcome::SomeImagesFailed })
+}
+
+/// Reads the predictions as a run, and counts their unusable entries.
+fn read_run(args: &ImportArgs, interrupt: &TaskControl) -> anyhow::Result<(ImportedRun, u64)> {
+    let corrections = args.class_map.as_deref().map(read_class_map).transpose()?.unwrap_or_default();
+    let labels = args.labels.as_deref().map(find_labels).transpose()?;
+    let (of_truth, of_predictions) = match &args.truth {
+        Some(_) => (args.split.as_deref(), None),
+        None => (None, args.split.as_deref()),
+    };
+    let predictions = read(&args.predictions, of_predictions, args, "Reading predictions", interrupt)?;
+    let problems = predictions.found.annotations.problems.total();
+    let truth = args.truth.as_ref();
+    let truth = truth.map(|truth| read(truth, of_truth, args, "Reading ground truth", interrupt)).transpose()?;
+    let truth = truth.as_ref().map(|truth| &truth.found.annotations);
+    let truth = truth.map(|truth| (&truth.classes[..], &truth.images[..]));
+    let naming = Naming { truth, labels, corrections, model: args.name.as_deref() };
+    let run = ImportedRun::new(predictions, naming).map_err(|error| match (&error, &args.class_map) {
+        (ImportError::Classes(_), Some(path)) => anyhow!(error).context(format!("Could not use {}", path.display())),
+        _ => anyhow!(error),
+    })?;
+    Ok((run, problems))
+}
+
+/// Reports the classes that were skipped, are unknown, or were corrected in vain.
+fn report_classes(run: &ImportedRun) {
+    if !run.left_out.is_empty() {
+        eprintln!("skipped, because --labels does not name their classes: {}", run.left_out.join(", "));
+    }
+    if !run.unknown_classes.is_empty() {
+        eprintln!("warning: classes that --truth does not have: {}", run.unknown_classes.join(", "));
+    }
+    if !run.unused_corrections.is_empty() {
+        eprintln!(
+            "class corrections for classes that the predictions do not have: {}",
+            run.unused_corrections.join(", ")
+        );
+    }
+}
+
+/// Adds the flag that can help to an error of matching images.
+fn with_flag(error: ImportError) -> anyhow::Error {
+    match error {
+        ImportError::OtherFolders { .. } => anyhow!("{error}. If the images are the same, add --ignore-folders"),
+        ImportError::NoImage { .. } => {
+            anyhow!("{error}. If the predictions identify images only by number, add the dataset with --truth")
+        }
+        error => anyhow!(error),
+    }
 }
 
 /// Reads annotations, and reports the detected format and unusable entries.

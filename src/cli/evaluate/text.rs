@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use crate::annotations::matching::Doubt;
 use crate::domain::{counted, grouped, min_score_text, score_text, visible};
-use crate::evaluation::{ClassMetrics, ClassifiedClass, Evaluated, Interval, Metrics};
+use crate::evaluation::{
+    ClassMetrics, ClassificationIntervals, ClassificationMetrics, ClassifiedClass, DetectionIntervals,
+    DetectionMetrics, Evaluated, Interval, Metrics,
+};
 
 /// The number of classes listed.
 const MAX_CLASSES: usize = 20;
@@ -17,70 +20,72 @@ pub(crate) fn summary(evaluated: &Evaluated) -> String {
     let text = format!("Matched: {}\n", evaluated.matching.text());
     let mut rows = Rows { text, has_intervals, lacks_interval: false };
     match &evaluated.metrics {
-        Metrics::Detection { metrics, intervals } => {
-            let intervals = intervals.unwrap_or_default();
-            rows.with_interval("AP (IoU 0.50:0.95)", metrics.ap, intervals.ap);
-            rows.with_interval("AP (IoU 0.50)", metrics.ap50, intervals.ap50);
-            rows.with_interval("AP (IoU 0.75)", metrics.ap75, intervals.ap75);
-            rows.plain("AP of small objects", metrics.ap_small);
-            rows.plain("AP of medium objects", metrics.ap_medium);
-            rows.plain("AP of large objects", metrics.ap_large);
-            rows.with_interval("AR with 100 detections", metrics.ar100, intervals.ar100);
-            let at =
-                metrics.threshold.map_or("per-class minimum".to_owned(), |score| format!("≥ {}", score_text(score)));
-            rows.with_interval(&format!("Precision ({at})"), metrics.precision, intervals.precision);
-            rows.with_interval(&format!("Recall ({at})"), metrics.recall, intervals.recall);
-            rows.with_interval(&format!("F1 ({at})"), metrics.f1, intervals.f1);
-            if let Some(best) = metrics.best {
-                rows.plain(&format!("Best F1 (≥ {})", min_score_text(best.threshold)), Some(best.f1));
-            }
-            rows.explain_lacking_interval();
-            let _ = writeln!(
-                rows.text,
-                "{}: {}, {}, {}",
-                images(metrics.images),
-                counted(metrics.true_positives, "true positive", "true positives"),
-                counted(metrics.false_positives, "false positive", "false positives"),
-                counted(metrics.false_negatives, "false negative", "false negatives")
-            );
-            for (kind, error) in &metrics.errors {
-                let cost = percent(Some(error.ap50_cost));
-                let plural = if error.count == 1 { "error" } else { "errors" };
-                let count = grouped(error.count);
-                let _ = writeln!(rows.text, "  {kind:<12}{count:>8} {plural}, AP50 cost: {cost}");
-            }
-            let occurring: Vec<&ClassMetrics> = metrics.classes.iter().filter(|class| class.truths > 0).collect();
-            classes(&mut rows.text, &occurring, |class: &&ClassMetrics| {
-                let name = visible(&class.class.name);
-                let (ap, ap50) = (percent(class.ap), percent(class.ap50));
-                format!("  {name}: AP {ap}, AP (IoU 0.50) {ap50}, {}", objects(class.truths))
-            });
-        }
-        Metrics::Classification { metrics, intervals } => {
-            rows.with_interval("Top-1", metrics.top1, intervals.and_then(|intervals| intervals.top1));
-            rows.with_interval("Top-5", metrics.top5, intervals.and_then(|intervals| intervals.top5));
-            rows.plain("Precision (macro average)", metrics.macro_precision);
-            rows.plain("Recall (macro average)", metrics.macro_recall);
-            rows.plain("F1 (macro average)", metrics.macro_f1);
-            rows.plain(&format!("Calibration error ({} bins)", metrics.ece_bins), metrics.ece);
-            rows.explain_lacking_interval();
-            if has_intervals {
-                rows.text.push_str("95% CI: only for top-1 and top-5, which are fractions of images\n");
-            }
-            let _ = writeln!(rows.text, "{}", images(metrics.images));
-            let occurring: Vec<&ClassifiedClass> =
-                metrics.classes.iter().filter(|class| class.truths + class.predictions > 0).collect();
-            classes(&mut rows.text, &occurring, |class: &&ClassifiedClass| {
-                let name = visible(&class.class.name);
-                let (precision, recall) = (percent(class.precision), percent(class.recall));
-                format!("  {name}: precision {precision}, recall {recall}, {}", images(class.truths))
-            });
-        }
+        Metrics::Detection { metrics, intervals } => detection(&mut rows, metrics, &intervals.unwrap_or_default()),
+        Metrics::Classification { metrics, intervals } => classification(&mut rows, metrics, intervals.as_ref()),
     }
     for (count, what) in evaluated.counted.texts() {
         let _ = writeln!(rows.text, "{} {what}", grouped(count));
     }
     rows.text
+}
+
+fn detection(rows: &mut Rows, metrics: &DetectionMetrics, intervals: &DetectionIntervals) {
+    rows.with_interval("AP (IoU 0.50:0.95)", metrics.ap, intervals.ap);
+    rows.with_interval("AP (IoU 0.50)", metrics.ap50, intervals.ap50);
+    rows.with_interval("AP (IoU 0.75)", metrics.ap75, intervals.ap75);
+    rows.plain("AP of small objects", metrics.ap_small);
+    rows.plain("AP of medium objects", metrics.ap_medium);
+    rows.plain("AP of large objects", metrics.ap_large);
+    rows.with_interval("AR with 100 detections", metrics.ar100, intervals.ar100);
+    let at = metrics.threshold.map_or("per-class minimum".to_owned(), |score| format!("≥ {}", score_text(score)));
+    rows.with_interval(&format!("Precision ({at})"), metrics.precision, intervals.precision);
+    rows.with_interval(&format!("Recall ({at})"), metrics.recall, intervals.recall);
+    rows.with_interval(&format!("F1 ({at})"), metrics.f1, intervals.f1);
+    if let Some(best) = metrics.best {
+        rows.plain(&format!("Best F1 (≥ {})", min_score_text(best.threshold)), Some(best.f1));
+    }
+    rows.explain_lacking_interval();
+    let _ = writeln!(
+        rows.text,
+        "{}: {}, {}, {}",
+        images(metrics.images),
+        counted(metrics.true_positives, "true positive", "true positives"),
+        counted(metrics.false_positives, "false positive", "false positives"),
+        counted(metrics.false_negatives, "false negative", "false negatives")
+    );
+    for (kind, error) in &metrics.errors {
+        let cost = percent(Some(error.ap50_cost));
+        let plural = if error.count == 1 { "error" } else { "errors" };
+        let count = grouped(error.count);
+        let _ = writeln!(rows.text, "  {kind:<12}{count:>8} {plural}, AP50 cost: {cost}");
+    }
+    let occurring: Vec<&ClassMetrics> = metrics.classes.iter().filter(|class| class.truths > 0).collect();
+    classes(&mut rows.text, &occurring, |class: &&ClassMetrics| {
+        let name = visible(&class.class.name);
+        let (ap, ap50) = (percent(class.ap), percent(class.ap50));
+        format!("  {name}: AP {ap}, AP (IoU 0.50) {ap50}, {}", objects(class.truths))
+    });
+}
+
+fn classification(rows: &mut Rows, metrics: &ClassificationMetrics, intervals: Option<&ClassificationIntervals>) {
+    rows.with_interval("Top-1", metrics.top1, intervals.and_then(|intervals| intervals.top1));
+    rows.with_interval("Top-5", metrics.top5, intervals.and_then(|intervals| intervals.top5));
+    rows.plain("Precision (macro average)", metrics.macro_precision);
+    rows.plain("Recall (macro average)", metrics.macro_recall);
+    rows.plain("F1 (macro average)", metrics.macro_f1);
+    rows.plain(&format!("Calibration error ({} bins)", metrics.ece_bins), metrics.ece);
+    rows.explain_lacking_interval();
+    if rows.has_intervals {
+        rows.text.push_str("95% CI: only for top-1 and top-5, which are fractions of images\n");
+    }
+    let _ = writeln!(rows.text, "{}", images(metrics.images));
+    let occurring: Vec<&ClassifiedClass> =
+        metrics.classes.iter().filter(|class| class.truths + class.predictions > 0).collect();
+    classes(&mut rows.text, &occurring, |class: &&ClassifiedClass| {
+        let name = visible(&class.class.name);
+        let (precision, recall) = (percent(class.precision), percent(class.recall));
+        format!("  {name}: precision {precision}, recall {recall}, {}", images(class.truths))
+    });
 }
 
 /// The rows of metrics, with a column of intervals.

@@ -20,7 +20,9 @@ use super::values::{NmsIou, parse_nms_iou};
 use super::{Outcome, describe_latency, describe_refused};
 use crate::cli::terminal::{interruptible, print_problems};
 use crate::dirs::AppDirs;
-use crate::domain::{DeviceChoice, DeviceReport, InferenceLocation, KeepRule, ModelCard, RunKey, Sample, SampleId};
+use crate::domain::{
+    DeviceChoice, DeviceReport, InferenceLocation, KeepRule, Location, ModelCard, RunKey, Sample, SampleId,
+};
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Page, ReadTwice, Source, for_task};
 use crate::model::catalog::{Library, LibraryError};
@@ -87,13 +89,7 @@ pub(crate) struct PredictArgs {
 
 pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
-    let place = parse_location(&args.source, &args.s3).map_err(|error| {
-        if args.remote.is_endpoint() && args.s3.is_given() {
-            return error.context("--sagemaker-profile and --sagemaker-region need --endpoint");
-        }
-        error
-    });
-    let place = args.listing.apply_to(place?)?;
+    let place = args.location()?;
     args.check_out()?;
     let place = args.saving.spelt_as_known(place);
     let interrupt = interruptible(ProgressUnit::Bytes)?;
@@ -134,14 +130,7 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let mut outputs = Outputs::open(args.out.as_deref(), args.annotate.as_deref(), card, nms_iou, &source, &limits)?;
     let nothing_found = Rc::new(RefCell::new(NothingFound::default()));
     if args.min_score <= NothingFound::MIN_SCORE {
-        let (nothing_found, advice) = (Rc::clone(&nothing_found), model.advice_on_presets(args));
-        outputs.observe(move |_, prediction| {
-            let mut found = nothing_found.borrow_mut();
-            found.add_prediction(prediction);
-            if found.images() == FIRST_IMAGES {
-                note_nothing_found(&found, &advice);
-            }
-        });
+        observe_nothing_found(&mut outputs, Rc::clone(&nothing_found), model.advice_on_presets(args));
     }
     let request =
         PredictRequest { source: Arc::clone(&source), samples: samples.into(), predictor: model.predictor(), limits };
@@ -171,6 +160,16 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
 /// If a detector finds nothing in this many images, a note appears while the run continues.
 const FIRST_IMAGES: usize = 8;
 
+fn observe_nothing_found(outputs: &mut Outputs, nothing_found: Rc<RefCell<NothingFound>>, advice: String) {
+    outputs.observe(move |_, prediction| {
+        let mut found = nothing_found.borrow_mut();
+        found.add_prediction(prediction);
+        if found.images() == FIRST_IMAGES {
+            note_nothing_found(&found, &advice);
+        }
+    });
+}
+
 fn note_nothing_found(found: &NothingFound, advice: &str) {
     if found.is_suspicious() {
         eprintln!("note: {}. {advice}", found.message());
@@ -191,6 +190,16 @@ fn run_key(args: &PredictArgs, model: &Loaded) -> RunKey {
 }
 
 impl PredictArgs {
+    fn location(&self) -> anyhow::Result<Location> {
+        let place = parse_location(&self.source, &self.s3).map_err(|error| {
+            if self.remote.is_endpoint() && self.s3.is_given() {
+                return error.context("--sagemaker-profile and --sagemaker-region need --endpoint");
+            }
+            error
+        })?;
+        self.listing.apply_to(place)
+    }
+
     fn check_out(&self) -> anyhow::Result<()> {
         let Some(out) = &self.out else {
             return Ok(());
@@ -494,24 +503,26 @@ fn conclude(
                 {reason}"
             )
         }
-        None => {
-            let mut went_wrong = Vec::new();
-            if !failures.predicting.is_empty() {
-                went_wrong.push(format!("{} of {total} images failed", failures.predicting.len()));
-            }
-            if !failures.drawing.is_empty() {
-                let predicted = total - failures.predicting.len();
-                went_wrong
-                    .push(format!("{} of {predicted} predicted images could not be drawn", failures.drawing.len()));
-            }
-            if skipped > 0 {
-                went_wrong.push(format!("{skipped} could not be listed"));
-            }
-            if went_wrong.is_empty() {
-                return Ok(Outcome::AllWell);
-            }
-            eprintln!("{}", went_wrong.join(", "));
-            Ok(Outcome::SomeImagesFailed)
-        }
+        None => Ok(report_failures(failures, skipped, total)),
     }
+}
+
+/// Reports how many images of a complete run failed.
+fn report_failures(failures: &ImageFailures, skipped: usize, total: usize) -> Outcome {
+    let mut went_wrong = Vec::new();
+    if !failures.predicting.is_empty() {
+        went_wrong.push(format!("{} of {total} images failed", failures.predicting.len()));
+    }
+    if !failures.drawing.is_empty() {
+        let predicted = total - failures.predicting.len();
+        went_wrong.push(format!("{} of {predicted} predicted images could not be drawn", failures.drawing.len()));
+    }
+    if skipped > 0 {
+        went_wrong.push(format!("{skipped} could not be listed"));
+    }
+    if went_wrong.is_empty() {
+        return Outcome::AllWell;
+    }
+    eprintln!("{}", went_wrong.join(", "));
+    Outcome::SomeImagesFailed
 }

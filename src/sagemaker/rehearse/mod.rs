@@ -225,17 +225,9 @@ pub fn rehearse(
     let begun = Instant::now();
     let there = requests.predict_all(&samples.samples, max_concurrent, control)?;
     let asked_for = begun.elapsed();
-    let (min_score, nms_iou) = match &archive.kind {
-        ArchiveKind::Onnx { model, keep } => (keep.min_score, model.card.nms_iou()),
-        ArchiveKind::SavedModel => (0.0, None),
-    };
     let images = match here {
         None => there.into_iter().map(HandlerResult::without_comparison).collect(),
-        Some(here) => {
-            // The handler returns the boxes that `spotcheck predict` writes.
-            let here = here.into_iter().map(|here| here.map(|prediction| prediction.without_overlaps(nms_iou)));
-            there.into_iter().zip(here).map(|(there, here)| there.compared_with(here, min_score)).collect()
-        }
+        Some(here) => compare(there, here, &archive.kind),
     };
     Ok(Rehearsal {
         images,
@@ -245,6 +237,17 @@ pub fn rehearse(
         max_concurrent,
         notes: python.notes,
     })
+}
+
+/// Compares the handler's results with those of the local model.
+fn compare(there: Vec<HandlerResult>, here: Vec<SampleResult>, kind: &ArchiveKind) -> Vec<Rehearsed> {
+    let (min_score, nms_iou) = match kind {
+        ArchiveKind::Onnx { model, keep } => (keep.min_score, model.card.nms_iou()),
+        ArchiveKind::SavedModel => (0.0, None),
+    };
+    // The handler returns the boxes that `spotcheck predict` writes.
+    let here = here.into_iter().map(|here| here.map(|prediction| prediction.without_overlaps(nms_iou)));
+    there.into_iter().zip(here).map(|(there, here)| there.compared_with(here, min_score)).collect()
 }
 
 /// The server's script and its environment.

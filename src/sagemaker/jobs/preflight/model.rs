@@ -77,25 +77,32 @@ pub(super) fn check_model(
         );
         return Ok(KnownModel::default());
     }
-    let place = Place { instance_type: plan.instance_type, region };
     let known = unless_cancelled(known.map_err(JobError::from))?;
     let image = match (plan.source, &known) {
         (ModelSource::New { spec, .. }, _) => Some(spec.image.clone()),
         (ModelSource::Existing, Ok(Some(model))) => Some(model.image.clone()),
         (ModelSource::Existing, _) => None,
     };
-    let content = match (plan.source, known) {
+    let content = check_content(checks, s3, plan, known, region, control)?;
+    Ok(KnownModel { content, image })
+}
+
+/// Checks the role, container and archive of a model. Returns the content of its archive, if known.
+fn check_content(
+    checks: &mut Checks,
+    s3: &S3,
+    plan: ModelPlan<'_>,
+    known: Result<Option<ModelSpec>, JobError>,
+    region: &str,
+    control: &TaskControl,
+) -> Result<Option<ArchiveContent>, Cancelled> {
+    let name = plan.name;
+    let place = Place { instance_type: plan.instance_type, region };
+    Ok(match (plan.source, known) {
         (source, Err(why)) => {
             checks.failed(CheckPoint::Model, Service::SageMaker, &why, "");
-            // These checks need no request to SageMaker.
             if let ModelSource::New { spec, local_archive } = source {
-                check_role(checks, &spec.role);
-                let path = local_archive.as_deref();
-                let content = path.and_then(|path| peek_file(path).ok().flatten());
-                check_image(checks, &spec.image, content, place);
-                if let Some(path) = path {
-                    check_local_archive(checks, path, &spec.archive, content);
-                }
+                check_without_sagemaker(checks, spec, local_archive.as_deref(), place);
             }
             None
         }
@@ -135,8 +142,17 @@ pub(super) fn check_model(
             }
             content
         }
-    };
-    Ok(KnownModel { content, image })
+    })
+}
+
+/// Checks a new model without a request to SageMaker.
+fn check_without_sagemaker(checks: &mut Checks, spec: &ModelSpec, local_archive: Option<&Path>, place: Place<'_>) {
+    check_role(checks, &spec.role);
+    let content = local_archive.and_then(|path| peek_file(path).ok().flatten());
+    check_image(checks, &spec.image, content, place);
+    if let Some(path) = local_archive {
+        check_local_archive(checks, path, &spec.archive, content);
+    }
 }
 
 /// The instances and region of a model.

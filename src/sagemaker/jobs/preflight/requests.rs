@@ -219,54 +219,11 @@ fn check_content_type(checks: &mut Checks, spec: &TransformSpec, content: Conten
 
 fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content, archive: Option<ArchiveContent>) {
     let before = checks.found.len();
-    let input = &spec.input;
-    let (split, strategy) = (input.split, spec.batch_strategy);
+    let (split, strategy) = (spec.input.split, spec.batch_strategy);
     match content {
-        Content::Images => {
-            if split != SplitType::None {
-                checks.problem(
-                    CheckPoint::Splitting,
-                    format!("SplitType {split:?} would cut images into pieces"),
-                    "Set SplitType to None: one image per request",
-                );
-            }
-            if spec.output.assemble == AssembleWith::Line {
-                checks.warning(
-                    CheckPoint::Splitting,
-                    "AssembleWith Line joins responses by lines, but each image has only one",
-                    "Set AssembleWith to None",
-                );
-            }
-            if input.compression != Compression::None {
-                checks.problem(
-                    CheckPoint::Splitting,
-                    "CompressionType Gzip unpacks each object, but images are not gzip files",
-                    "Set CompressionType to None",
-                );
-            }
-        }
+        Content::Images => check_image_splitting(checks, spec),
         Content::Records => check_records(checks, spec, archive),
-        Content::Texts => {
-            if matches!(split, SplitType::RecordIO | SplitType::TFRecord) {
-                checks.problem(
-                    CheckPoint::Splitting,
-                    format!("SplitType {split:?} finds no records in a text file"),
-                    "Set SplitType to Line if each line is a record, otherwise to None",
-                );
-            } else if split != SplitType::Line {
-                checks.warning(
-                    CheckPoint::Splitting,
-                    format!("SplitType {split:?} sends a text file as a whole"),
-                    "Set SplitType to Line if each line is a record",
-                );
-            } else if spec.output.assemble != AssembleWith::Line {
-                checks.warning(
-                    CheckPoint::Splitting,
-                    "AssembleWith None joins the responses of all lines without a separator",
-                    "Set AssembleWith to Line",
-                );
-            }
-        }
+        Content::Texts => check_text_splitting(checks, spec),
     }
     if split == SplitType::None && strategy == BatchStrategy::MultiRecord {
         checks.warning(
@@ -283,6 +240,54 @@ fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content, 
                 spec.output.assemble,
                 content.words()
             ),
+        );
+    }
+}
+
+fn check_image_splitting(checks: &mut Checks, spec: &TransformSpec) {
+    let split = spec.input.split;
+    if split != SplitType::None {
+        checks.problem(
+            CheckPoint::Splitting,
+            format!("SplitType {split:?} would cut images into pieces"),
+            "Set SplitType to None: one image per request",
+        );
+    }
+    if spec.output.assemble == AssembleWith::Line {
+        checks.warning(
+            CheckPoint::Splitting,
+            "AssembleWith Line joins responses by lines, but each image has only one",
+            "Set AssembleWith to None",
+        );
+    }
+    if spec.input.compression != Compression::None {
+        checks.problem(
+            CheckPoint::Splitting,
+            "CompressionType Gzip unpacks each object, but images are not gzip files",
+            "Set CompressionType to None",
+        );
+    }
+}
+
+fn check_text_splitting(checks: &mut Checks, spec: &TransformSpec) {
+    let split = spec.input.split;
+    if matches!(split, SplitType::RecordIO | SplitType::TFRecord) {
+        checks.problem(
+            CheckPoint::Splitting,
+            format!("SplitType {split:?} finds no records in a text file"),
+            "Set SplitType to Line if each line is a record, otherwise to None",
+        );
+    } else if split != SplitType::Line {
+        checks.warning(
+            CheckPoint::Splitting,
+            format!("SplitType {split:?} sends a text file as a whole"),
+            "Set SplitType to Line if each line is a record",
+        );
+    } else if spec.output.assemble != AssembleWith::Line {
+        checks.warning(
+            CheckPoint::Splitting,
+            "AssembleWith None joins the responses of all lines without a separator",
+            "Set AssembleWith to Line",
         );
     }
 }

@@ -180,6 +180,18 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
     }
     let id = memory.draft.id();
     let same = reading.saved.iter().find(|saved| saved.mapping.id == id);
+    save_ui(ui, same, memory, commands);
+    if let Some(saved) = same {
+        doomed_ui(ui, saved, &mut memory.doomed, commands);
+        let path = saved.path.display().to_string();
+        small_note_line_ui(ui, path);
+    }
+    load_ui(ui, memory, commands);
+}
+
+/// Saves the mapping, or replaces the saved one with the same id.
+fn save_ui(ui: &mut Ui, same: Option<&SavedMapping>, memory: &mut ReadingMemory, commands: &mut Commands) {
+    let id = memory.draft.id();
     ui.horizontal_wrapped(|ui| {
         let request = memory.request();
         let is_kept = request.as_ref().is_ok_and(|request| {
@@ -215,11 +227,9 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
             memory.doomed = Some(saved.path.clone());
         }
     });
-    if let Some(saved) = same {
-        doomed_ui(ui, saved, &mut memory.doomed, commands);
-        let path = saved.path.display().to_string();
-        small_note_line_ui(ui, path);
-    }
+}
+
+fn load_ui(ui: &mut Ui, memory: &mut ReadingMemory, commands: &mut Commands) {
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(&mut memory.file)
             .hint_text("or load one: path to a .toml file")

@@ -5,7 +5,8 @@ use eframe::egui::{Button, CollapsingHeader, Label, RichText, ScrollArea, TextEd
 use crate::domain::shortened;
 use crate::sagemaker::spec::transform::TransformPlan;
 use crate::window::state::{
-    Command, Commands, FormCheck, JobsCommand, Loadable, ModelFrom, RehearsalOptions, State, TaskSignal,
+    Command, Commands, FormCheck, JobsCommand, Loadable, ModelFrom, RehearsalOptions, RehearsalReport, State,
+    TaskSignal,
 };
 use crate::window::ui::form::text_ui;
 use crate::window::ui::widgets::{Tone, banner_ui, command_button_ui, message_ui, note_ui, number_field, strong};
@@ -66,6 +67,10 @@ pub(crate) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOp
             command_button_ui(ui, "Stop the rehearsal", commands, || Command::SignalTask(*task, TaskSignal::Cancel));
         }
     });
+    rehearsal_result_ui(ui, rehearsal);
+}
+
+fn rehearsal_result_ui(ui: &mut Ui, rehearsal: &Loadable<RehearsalReport>) {
     match rehearsal {
         Loadable::Ready(report) => {
             let (sign, tone) = if report.is_well { ("✓ ", Tone::Hint) } else { ("", Tone::Warning) };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::annotations::import::{AnnotationFile, ImportError, ImportedRun, Naming};
 use crate::annotations::matching::{ClassCorrections, Folders};
 use crate::annotations::{self, AnnotationFormat, AnnotationsError, read_class_map};
-use crate::domain::{Location, Sample, is_document_name, is_lines_name};
+use crate::domain::{LabelSet, Location, Sample, is_document_name, is_lines_name};
 use crate::image::source::{Files, LinesSource, Source as _, absolute};
 use crate::predict::ResultSink;
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -36,8 +36,7 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
     let control = &ticket.control;
     let source = shared.source(request.source).ok_or(OutputsFailure::Cancelled)?;
     let labels = labels_of(&request.from.labels)?;
-    let class_map = request.from.class_map.as_deref();
-    let corrections = class_map.map(corrections_in).transpose()?.unwrap_or_default();
+    let corrections = request.from.class_map.as_deref().map(corrections_in).transpose()?.unwrap_or_default();
     let file = read(shared, &request.from.at, control)?;
     let mut summary = vec![file.summary()];
     let mut notes: Vec<String> = file.remarks();
@@ -45,31 +44,8 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
         *line = format!("{}: {}", file.name, line.trim_start());
     }
     let has_problems = !file.found.annotations.problems.is_empty();
-    // Only the ids in results are those of the dataset, whichever it is.
-    let truth = request.truth.as_deref().filter(|_| file.found.format == AnnotationFormat::CocoResults);
-    let truth = truth.map(|truth| (&truth.labels[..], &truth.images[..]));
-    let run =
-        ImportedRun::new(file, Naming { truth, labels, corrections, model: None }).map_err(
-            |error| match class_map {
-                Some(path) if matches!(error, ImportError::Classes(_)) => {
-                    format!("Could not use {}: {error}", path.display()).into()
-                }
-                _ => OutputsFailure::from(error),
-            },
-        )?;
-    if !run.left_out.is_empty() {
-        notes.push(format!("skipped, because the run does not have their classes: {}", run.left_out.join(", ")));
-    }
-    if !run.unknown_classes.is_empty() {
-        let classes = run.unknown_classes.join(", ");
-        notes.push(format!("classes that the ground truth does not have: {classes}"));
-    }
-    if !run.unused_corrections.is_empty() {
-        notes.push(format!(
-            "class corrections for classes that the predictions do not have: {}",
-            run.unused_corrections.join(", ")
-        ));
-    }
+    let run = imported_run(file, request, labels, corrections)?;
+    notes.extend(class_notes(&run));
     let samples: Vec<Sample> = request.samples.iter().cloned().collect();
     let matches = run.match_images(&samples, Folders::Agree)?;
     let same = request
@@ -104,6 +80,37 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
         summary.push("see the problems".to_owned());
     }
     Ok(OutputsEnd { outcome: TaskOutcome::Done(summary.join("; ")), is_complete, notes })
+}
+
+fn imported_run(
+    file: AnnotationFile,
+    request: &OpenPredictionsRequest,
+    labels: Option<LabelSet>,
+    corrections: ClassCorrections,
+) -> Result<ImportedRun, OutputsFailure> {
+    // Only the ids in results are those of the dataset, whichever it is.
+    let truth = request.truth.as_deref().filter(|_| file.found.format == AnnotationFormat::CocoResults);
+    let truth = truth.map(|truth| (&truth.labels[..], &truth.images[..]));
+    ImportedRun::new(file, Naming { truth, labels, corrections, model: None }).map_err(|error| {
+        match &request.from.class_map {
+            Some(path) if matches!(error, ImportError::Classes(_)) => {
+                format!("Could not use {}: {error}", path.display()).into()
+            }
+            _ => OutputsFailure::from(error),
+        }
+    })
+}
+
+/// The classes that were skipped, are unknown, or were corrected in vain.
+fn class_notes(run: &ImportedRun) -> impl Iterator<Item = String> {
+    [
+        (&run.left_out, "skipped, because the run does not have their classes"),
+        (&run.unknown_classes, "classes that the ground truth does not have"),
+        (&run.unused_corrections, "class corrections for classes that the predictions do not have"),
+    ]
+    .into_iter()
+    .filter(|(classes, _)| !classes.is_empty())
+    .map(|(classes, what)| format!("{what}: {}", classes.join(", ")))
 }
 
 /// The files at a location, and the location in permanent form: a path becomes absolute.
