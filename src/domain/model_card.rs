@@ -132,6 +132,11 @@ impl ModelCard {
     }
 }
 
+/// Whether a field has its default value, so that a file does not need it.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
+use super::is_default;
+
 /// How an image becomes the model's input tensor. For each channel, `value = (pixel / divide_by - mean) / std`, with
 /// `pixel` in `0..=255`, computed in 32-bit floats. An input with one channel uses the first mean and standard
 /// deviation.
@@ -33,10 +35,10 @@ pub struct ImageInput {
     /// extra predictions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed_batch: Option<u32>,
-    #[serde(default, skip_serializing_if = "Interpolation::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub interpolation: Interpolation,
     /// Applied before `resize`.
-    #[serde(default, skip_serializing_if = "Square::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub square: Square,
     pub resize: ResizeRule,
     /// Graph inputs other than the image.
@@ -164,13 +166,6 @@ pub enum Interpolation {
     OpencvWarp,
 }
 
-impl Interpolation {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// How the image is made square before it is resized.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
@@ -195,13 +190,6 @@ pub enum Square {
     /// Pads with black in the same way.
     #[strum(message = "Pad with black")]
     PadBlack,
-}
-
-impl Square {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// How the image is brought to the size of the model's input.
@@ -233,7 +221,7 @@ pub enum ResizeRule {
         /// If set, reduces the padding in each direction by as many whole multiples of this as possible, in pixels.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stride: Option<u32>,
-        #[serde(default, skip_serializing_if = "BoxesBack::is_default")]
+        #[serde(default, skip_serializing_if = "is_default")]
         boxes_back: BoxesBack,
     },
     /// Scales in proportion so that the short side has `short_side` pixels and the long side at most `max_long_side`.
@@ -246,7 +234,7 @@ pub enum ResizeRule {
         /// Rounds both sides of the resized image down to a multiple of this, in pixels (16 for YOLOS).
         #[serde(default = "one_pixel", skip_serializing_if = "is_one_pixel")]
         cut_to_multiple: u32,
-        #[serde(default, skip_serializing_if = "SideRounding::is_default")]
+        #[serde(default, skip_serializing_if = "is_default")]
         rounding: SideRounding,
     },
 }
@@ -403,13 +391,6 @@ pub enum BoxesBack {
     ExactPadding,
 }
 
-impl BoxesBack {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// How [`ResizeRule::ShortSidePad`] rounds the sides, and maps boxes back.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
@@ -431,13 +412,6 @@ pub enum SideRounding {
     /// in keras-retinanet's `resize_image`).
     #[strum(message = "Nearest, halves to even")]
     HalfEven,
-}
-
-impl SideRounding {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray)]

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
-use super::ModelTask;
+use super::{ModelTask, is_default};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -135,14 +135,14 @@ pub struct DetectionOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objectness: Option<Columns>,
     /// Applied to scores and objectness.
-    #[serde(default, skip_serializing_if = "Activation::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub activation: Activation,
     /// The column of `scores` without `labels` that means “no object”; dropped after the activation. If it is the
     /// first, the next column is class 0.
-    #[serde(default, skip_serializing_if = "Background::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub background: Background,
     /// Which classes of a candidate become boxes, without `labels`.
-    #[serde(default, skip_serializing_if = "LabelChoice::is_best")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub label_choice: LabelChoice,
     /// Whether candidates are the last dimension of their outputs and columns the one before: `[batch, columns,
     /// candidates]`.
@@ -457,20 +457,4 @@ pub enum BoxSpace {
     /// Pixels of the upright image, whose size the graph gets as an auxiliary input.
     #[strum(message = "Pixels of the image")]
     ImagePixels,
-}
-
-macro_rules! is_default {
-    ($($kind:ident, $name:ident;)*) => {
-        $(impl $kind {
-            fn $name(&self) -> bool {
-                *self == Self::default()
-            }
-        })*
-    };
-}
-
-is_default! {
-    Activation, is_none;
-    Background, is_none;
-    LabelChoice, is_best;
 }
