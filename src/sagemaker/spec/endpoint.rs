@@ -183,11 +183,6 @@ impl EndpointRecord {
         self.is_started || self.owns_config || self.owns_model || self.archive.is_some()
     }
 
-    /// Hourly cost of all instances; `None` if no price is known.
-    pub fn usd_per_hour_of_all(&self) -> Option<f64> {
-        Some(cost_usd(self.usd_per_hour?, self.config.instance_count, 3600.0))
-    }
-
     /// The cost so far, slightly more than AWS will bill, because instances are billed only from their start. `None` if
     /// no price is known.
     pub fn cost_usd(&self, now_ms: i64) -> Option<f64> {
@@ -304,7 +299,6 @@ mod tests {
         let unknown = EndpointRecord::new(SageMakerAccess::default(), config, 1_000);
         assert_eq!(unknown.cost_usd(3_601_000), None);
         let known = EndpointRecord { usd_per_hour: Some(0.25), ..unknown };
-        assert_eq!(known.usd_per_hour_of_all(), Some(0.5));
         assert_eq!(known.cost_usd(7_201_000), Some(1.0));
         // The clock was set back.
         assert_eq!(known.cost_usd(0), Some(0.0));

@@ -119,11 +119,6 @@ impl<'i> EcrImage<'i> {
             _ => None,
         }
     }
-
-    /// Whether it fails to report its number of parallel requests (`/execution-parameters`).
-    pub fn is_ray(&self) -> bool {
-        self.name.starts_with("ray:") || self.name.starts_with("ray@")
-    }
 }
 
 #[cfg(test)]
@@ -154,7 +149,6 @@ mod tests {
             let parsed = EcrImage::parse(&image).unwrap();
             assert_eq!(parsed.region, region);
             assert_eq!(parsed.needs_gpu(), Some(instance != "ml.m5.xlarge"));
-            assert!(parsed.is_ray());
         }
         assert_eq!(EcrImage::parse("docker.io/library/python"), None);
     }
