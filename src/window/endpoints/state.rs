@@ -342,17 +342,8 @@ impl State {
 impl KnownEndpoint {
     /// Deployed from this computer on one instance, at an unknown price.
     pub(crate) fn example() -> Self {
-        let config = EndpointConfig {
-            name: "cats".to_owned(),
-            model_name: "cats".to_owned(),
-            instance_type: Some("ml.m5.xlarge".to_owned()),
-            instance_count: 1,
-            ami_version: None,
-            startup_timeout_s: None,
-            download_timeout_s: None,
-            kms_key: None,
-            tags: std::collections::BTreeMap::new(),
-        };
+        let config =
+            EndpointConfig { name: "cats".to_owned(), model_name: "cats".to_owned(), ..EndpointConfig::default() };
         let access = SageMakerAccess { region: Some("eu-west-1".to_owned()), ..SageMakerAccess::default() };
         let record = EndpointRecord {
             is_started: true,

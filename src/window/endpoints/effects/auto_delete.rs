@@ -128,8 +128,6 @@ impl Tries {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::sagemaker::spec::endpoint::EndpointConfig;
     use crate::sagemaker::spec::transform::SageMakerAccess;
@@ -142,12 +140,7 @@ mod tests {
                 name: "cats".to_owned(),
                 model_name: "cats".to_owned(),
                 instance_type: None,
-                instance_count: 1,
-                ami_version: None,
-                startup_timeout_s: None,
-                download_timeout_s: None,
-                kms_key: None,
-                tags: BTreeMap::new(),
+                ..EndpointConfig::default()
             },
             is_started: true,
             owns_config: true,

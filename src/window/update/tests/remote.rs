@@ -51,6 +51,23 @@ fn check(state: &mut State, draft: JobDraft) -> (TaskId, JobRequest) {
     found.expect("it is checked")
 }
 
+fn plan(access: &S3Access, spec: TransformSpec) -> TransformPlan {
+    TransformPlan {
+        sagemaker: SageMakerAccess::from(access),
+        s3: access.clone(),
+        spec,
+        model: ModelSource::Existing,
+        input_folder: None,
+        input_files: Vec::new(),
+        files_root: None,
+        manifest: None,
+        usd_per_hour: None,
+        images_per_s: None,
+        inside: None,
+        retry_of: None,
+    }
+}
+
 fn check_of(request: &JobRequest, grade: CheckGrade) -> Box<FormCheck<TransformPlan>> {
     Box::new(FormCheck {
         preflight: Preflight {
@@ -58,20 +75,7 @@ fn check_of(request: &JobRequest, grade: CheckGrade) -> Box<FormCheck<TransformP
             ..Preflight::default()
         },
         commands: Vec::new(),
-        plan: Arc::new(TransformPlan {
-            sagemaker: SageMakerAccess::from(&request.access),
-            s3: request.access.clone(),
-            spec: TransformSpec { max_payload_mb: Some(7), ..request.spec.clone() },
-            model: ModelSource::Existing,
-            input_folder: None,
-            input_files: Vec::new(),
-            files_root: None,
-            manifest: None,
-            usd_per_hour: None,
-            images_per_s: None,
-            inside: None,
-            retry_of: None,
-        }),
+        plan: Arc::new(plan(&request.access, TransformSpec { max_payload_mb: Some(7), ..request.spec.clone() })),
     })
 }
 
@@ -336,20 +340,7 @@ fn retry_plan(grade: CheckGrade) -> RetryPlan {
     let spec = TransformSpec::over_images("cats-2", "cats", objects, &output);
     let check = Check { point: CheckPoint::Payload, grade, finding: String::new(), advice: String::new() };
     RetryPlan {
-        plan: Arc::new(TransformPlan {
-            sagemaker: SageMakerAccess::default(),
-            s3: S3Access::default(),
-            spec,
-            model: ModelSource::Existing,
-            input_folder: None,
-            input_files: Vec::new(),
-            files_root: None,
-            manifest: None,
-            usd_per_hour: None,
-            images_per_s: None,
-            inside: None,
-            retry_of: Some("cats-1".to_owned()),
-        }),
+        plan: Arc::new(TransformPlan { retry_of: Some("cats-1".to_owned()), ..plan(&S3Access::default(), spec) }),
         preflight: Preflight { checks: vec![check], ..Preflight::default() },
         notes: Vec::new(),
     }
