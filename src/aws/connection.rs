@@ -38,7 +38,7 @@ pub struct Connection {
     pub access: S3Access,
     /// `None` before the first request, and after credentials failed, because they may have been renewed.
     loaded: tokio::sync::Mutex<Option<Arc<Loaded>>>,
-    /// The regions of buckets that turned out to be elsewhere than the region asked first.
+    /// The regions of buckets that are not in the region of the first request.
     regions: Mutex<HashMap<String, String>>,
 }
 

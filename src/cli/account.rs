@@ -8,7 +8,7 @@ use crate::domain::{Credentials, S3Access};
 use crate::sagemaker::spec::aws_region::region_doubt;
 use crate::sagemaker::spec::transform::SageMakerAccess;
 
-/// The AWS account and region. The defaults are those of the AWS CLI.
+/// The AWS account and region, with the defaults of the AWS CLI.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "AWS account")]
 pub(crate) struct AccountArgs {
@@ -37,7 +37,7 @@ pub(crate) fn warn_about_region(region: Option<&str>) {
 pub(crate) trait Account {
     fn is_given(&self) -> bool;
 
-    /// The account from the flags; the defaults are those of the AWS CLI.
+    /// The account from the flags, with the defaults of the AWS CLI.
     fn sagemaker(&self) -> SageMakerAccess;
 
     /// `access`, overridden by the flags.

@@ -133,7 +133,7 @@ fn read_run(args: &ImportArgs, interrupt: &TaskControl) -> anyhow::Result<(Impor
     Ok((run, problems))
 }
 
-/// Reports the classes that were skipped, are unknown, or were corrected in vain.
+/// Reports skipped and unknown classes, and corrections for classes that do not occur.
 fn report_classes(run: &ImportedRun) {
     if !run.left_out.is_empty() {
         eprintln!("skipped, because --labels does not name their classes: {}", run.left_out.join(", "));

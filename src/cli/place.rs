@@ -13,7 +13,7 @@ use crate::domain::{Credentials, EndpointError, Location, S3Access, S3Layout, S3
 use crate::image::source::{LinesSource, NamedKind, Source, WithRecords, absolute, folder_of, kind_of_name};
 use crate::tasks::TaskControl;
 
-/// Access to S3. The defaults are those of the AWS CLI.
+/// Access to S3, with the defaults of the AWS CLI.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Images in S3")]
 pub(crate) struct S3Args {
@@ -38,7 +38,7 @@ pub(crate) struct S3Args {
 }
 
 impl S3Args {
-    /// The access from the flags; the defaults are those of the AWS CLI.
+    /// The access from the flags, with the defaults of the AWS CLI.
     pub(crate) fn access(&self) -> S3Access {
         self.over(S3Access::default())
     }

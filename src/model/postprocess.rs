@@ -116,7 +116,7 @@ fn rank_arg_max(values: &[f64]) -> Result<Vec<f64>, PredictError> {
     }
 }
 
-/// The probabilities of two classes, from that of the second.
+/// The probabilities of two classes, from the probability of the second.
 fn both_probabilities(values: &[f64]) -> Result<Vec<f64>, PredictError> {
     match values {
         [second] if (0.0..=1.0).contains(second) => Ok(vec![1.0 - second, *second]),

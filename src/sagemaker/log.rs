@@ -1,4 +1,4 @@
-//! Container logs in CloudWatch: those of a job as they grow, and the end of an endpoint's.
+//! Container logs in CloudWatch: a job's while it runs, and the end of an endpoint's.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The window: one folder per area, with its `state`, the `update` of it, the `effects` on background tasks and the `ui`.
+//! The window: one folder per area, with its `state`, `update`, `effects` (background tasks) and `ui`.
 
 pub mod app;
 /// Opening sources, and the thumbnails of their images.

@@ -96,7 +96,7 @@ fn in_use(said: &str, operation: &Operation<'_>) -> AwsError {
     )
 }
 
-/// A denied permission as AWS names it, which can differ from that of the operation: `iam:PassRole`.
+/// A denied permission as AWS names it, which can differ from the name of the operation: `iam:PassRole`.
 fn denied_action(message: &str, said: &str, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     match (*operation, named_action(message)) {
         (Operation::Call { service, what, .. }, Some((namespace, operation))) => {

@@ -1,7 +1,7 @@
 //! SageMaker for the rest of the program: models, transform jobs, endpoints, and container logs.
 //!
-//! Requests and responses are structs in this module, named as in AWS; inputs and results are types of `domain`. Tests
-//! compare both with AWS's own description of the service.
+//! Requests and responses are structs in this module, named as in AWS; inputs and results are types of
+//! `sagemaker::spec`. Tests compare both with AWS's own description of the service.
 
 mod endpoints;
 mod invoke;

@@ -141,7 +141,7 @@ impl MemoryBudget {
 }
 
 impl Shared {
-    /// Called without a lock, because released memory comes back through `give_back`.
+    /// Called without a lock, because lenders return released memory through `give_back`.
     fn ask_lenders(&self) {
         let lenders: Vec<_> = self.lenders.lock().release.values().cloned().collect();
         for release in lenders {

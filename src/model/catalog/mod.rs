@@ -1,7 +1,7 @@
 //! The models that Spotcheck knows: those of the repository, their downloads, and the user's own.
 //!
 //! Knows where cards, label sets and weights are and how they get there, but not what is inside the weights (that is up
-//! to `inference` and `vision`). The only user of TOML and of downloads.
+//! to `model::onnx` and the rest of `model`). The only user of TOML and of downloads.
 
 mod built_in;
 mod card;

@@ -26,7 +26,7 @@ pub struct PresetTrial {
     pub predictions: Vec<Result<Prediction, String>>,
     /// The mean score of the best class or box, `0.0..=1.0`; 0 for an image without one.
     pub mean_top_score: f64,
-    /// For classifiers: 0 if the model is certain, 1 if all classes score alike.
+    /// For classifiers: 0 if the model is certain, 1 if all classes have the same score.
     pub mean_entropy: Option<f64>,
     /// The fraction of images with a known class whose top class is correct.
     pub accuracy: Option<f64>,

@@ -73,7 +73,7 @@ pub(super) fn resample(image: &RgbImage, window: ResizeWindow, filter: Filter) -
 /// The taps of each output position along one axis.
 struct AxisFilter {
     taps: Vec<Taps>,
-    /// In fixed point; those of one output position are consecutive.
+    /// Fixed-point weights; the weights of one output position are consecutive.
     coefficients: Vec<i32>,
 }
 

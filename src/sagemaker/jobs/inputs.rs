@@ -1,4 +1,4 @@
-//! The objects that a job reads, and those that it wrote.
+//! The objects that a job reads and writes.
 
 use super::manifest::read_manifest;
 use super::{JobError, OutputKeys};

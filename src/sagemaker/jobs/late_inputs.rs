@@ -1,5 +1,5 @@
-//! Objects that were added below a job's prefix after it had started. The job never saw them, so their outputs are not
-//! missing.
+//! Objects that were added below a job's prefix after it had listed its input. The job never read them, so their outputs
+//! are not missing.
 
 use super::inputs::{InputObject, Inputs};
 use crate::sagemaker::spec::transform::{InputObjects, JobRecord, KeySample, TransformJob};

@@ -22,8 +22,8 @@ enum Entry<'m> {
 }
 
 /// The manifest of these images: their names relative to `folder` if all are in it, otherwise to their common folder;
-/// each once, in byte order. Outputs are named in the same way, so the folder should be the one that people name images
-/// from. An image in a TFRecord file counts as its file.
+/// each once, in byte order. Outputs are named in the same way, so image names should be relative to that folder. An
+/// image in a TFRecord file counts as its file.
 ///
 /// # Errors
 /// There are no images, or they are in several buckets.

@@ -1,7 +1,7 @@
 //! Batch Transform jobs: checked before they cost money, started, watched, retried and cleaned up.
 //!
-//! Plain data in and out (`TransformPlan`, `JobProgress` …), so that the CLI and the
-//! window show the same. Nothing here prints, and nothing here knows the content of an output.
+//! Plain data in and out (`TransformPlan`, `JobProgress` …), so that the CLI and the window show the same. Nothing here
+//! prints, and nothing here knows the content of an output.
 
 mod aws_commands;
 mod clean_up;

@@ -1,4 +1,4 @@
-//! The results of a job's images: those without an output, and why.
+//! The images of a job without an output, and the reasons.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::iter;

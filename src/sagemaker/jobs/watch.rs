@@ -162,7 +162,7 @@ impl Watch {
                 Ok(progress) if progress.job.status.is_over() => return Ok(progress),
                 Ok(progress) => {
                     see(Poll::Seen(&progress));
-                    // A poll that waited for S3 in vain says nothing about the duration of the next one.
+                    // The duration of a poll that could not reach S3 does not predict that of the next one.
                     if progress.uncounted.is_some() {
                         interval.after_trouble()
                     } else {
@@ -235,7 +235,7 @@ impl Watch {
     }
 }
 
-/// Nothing is known to happen between two counts, so the rate is that of the count.
+/// Between two counts nothing is known, so the rate of the last count is shown.
 fn show_progress(control: &TaskControl, seen: &JobProgress) {
     control.set_total(seen.inputs);
     if let Some(outputs) = seen.outputs {

@@ -531,7 +531,7 @@ impl Unmatched {
         }
     }
 
-    /// `text` says what is wrong with that many responses; the first ones follow.
+    /// `text` states what is wrong with that many responses; the first ones follow.
     fn problem(&self, text: impl FnOnce(u64) -> String) -> Option<Problem> {
         let lead = match self.count {
             0 => return None,

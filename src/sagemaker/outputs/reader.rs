@@ -374,7 +374,7 @@ fn check_classes(ids: impl Iterator<Item = Option<u32>>) -> Result<(), String> {
     Ok(())
 }
 
-/// Compares the image size in an output with that of the image, if known.
+/// Compares the image size in an output with the actual one, if known.
 fn check_size(prediction: &Prediction, image_size: Option<[u32; 2]>) -> Result<(), String> {
     let told = [prediction.width, prediction.height];
     match image_size {

@@ -188,7 +188,7 @@ fn first_of(list: &Json) -> Option<&Json> {
     }
 }
 
-/// Named outputs: those of TensorFlow Object Detection, or of a classifier such as TensorFlow's.
+/// Named outputs of TensorFlow Object Detection, or of a classifier such as TensorFlow's.
 fn recognize_named<'j>(get: impl Fn(&str) -> Option<&'j Json>, path: impl Fn(&str) -> String) -> Option<Recognition> {
     let at = |key: &str| get(key).and(JsonPointer::parse(&path(key)).ok());
     if let (Some(boxes), Some(classes), Some(scores)) =

@@ -136,7 +136,7 @@ fn new_line(depth: usize, text: &mut String) {
 }
 
 fn append(text: &mut String, what: std::fmt::Arguments<'_>) {
-    text.write_fmt(what).expect("a text takes everything");
+    text.write_fmt(what).expect("writing to a string cannot fail");
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `model.tar.gz`: a model packed so that SageMaker's containers, or any Python, can serve it.
 //!
-//! The archive contains the model's weights, card and a Python handler that does what `vision` does, so that its
+//! The archive contains the model's weights, card and a Python handler that does what `model` does, so that its
 //! responses equal those of a local run. The same version of Spotcheck packs the same model into the same bytes.
 
 mod archive;

@@ -1,4 +1,4 @@
-//! The user's Python: which one it is, what it needs to run, and whether it has the handler's packages.
+//! The user's Python: its path, its environment, and whether it has the handler's packages.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -52,7 +52,7 @@ pub struct MappedClasses {
     pub classes: Option<JsonPointer>,
     #[serde(default)]
     pub values: ScoreValues,
-    /// Whether class 0 is “background” and class `n` stands for label `n - 1`.
+    /// Whether class 0 is “background” and class `n` has label `n - 1`.
     #[serde(default)]
     pub background: bool,
     /// The index of the best class, in the order of the scores. An output whose scores disagree is reported as a

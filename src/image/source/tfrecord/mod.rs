@@ -392,7 +392,7 @@ impl Shared {
     }
 }
 
-/// What a listed file stands for.
+/// What a listed file contains.
 enum Kind {
     /// Itself.
     Image,

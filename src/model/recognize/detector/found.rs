@@ -64,7 +64,7 @@ impl Found {
         });
     }
 
-    /// As exporters do whose suppression is within each class: a box can have several classes.
+    /// Keeps every class of a box, as exporters do that suppress overlaps within each class.
     pub(super) fn keep_all_classes(&mut self) {
         self.output.label_choice = LabelChoice::All;
         let because =

@@ -81,7 +81,7 @@ pub struct InputSurvey {
     pub empty: KeySample,
     /// Objects with a path part that begins with a dot: image listings skip them, but a job sends them.
     pub hidden: KeySample,
-    /// Empty objects that stand for folders.
+    /// Empty objects that represent folders.
     pub folder_markers: u64,
 }
 

@@ -38,7 +38,7 @@ pub struct JobRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Leftover {
-    /// A model of SageMaker's, by its name. It costs nothing, but there may be only so many.
+    /// The name of a SageMaker model. It costs nothing, but an account has a limit on models.
     Model(String),
     /// `model.tar.gz`
     Archive(S3Address),

@@ -101,7 +101,7 @@ fn imported_run(
     })
 }
 
-/// The classes that were skipped, are unknown, or were corrected in vain.
+/// Skipped and unknown classes, and corrections for classes that do not occur.
 fn class_notes(run: &ImportedRun) -> impl Iterator<Item = String> {
     [
         (&run.left_out, "skipped, because the run does not have their classes"),
