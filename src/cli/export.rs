@@ -63,7 +63,7 @@ pub(crate) struct ExportArgs {
     /// image
     #[arg(long, default_value = "all")]
     verdicts: VerdictChoice,
-    /// For coco, yolo and voc: export the model's class even if a verdict corrects it
+    /// For coco, yolo and voc: export only the model's boxes and classes, without the corrections of verdicts
     #[arg(long)]
     model_classes: bool,
     /// For yolo: write the score as a sixth column

@@ -68,7 +68,7 @@ impl VisibleBoxes<'_> {
 /// Facts about the prediction of one sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Facts {
-    /// Visible boxes; zero for a classifier.
+    /// Visible and added boxes; zero for a classifier.
     pub boxes: u32,
     /// The highest score among visible classes and confirmed boxes, whatever the threshold; `None` if there is none.
     pub best: Option<f32>,
@@ -162,7 +162,7 @@ impl<'a> Gate<'a> {
     }
 
     fn detection_facts(&self, summary: Summary<'_>, visible: VisibleBoxes<'_>) -> Facts {
-        let mut boxes = 0;
+        let mut boxes = visible.mark.map_or(0, |mark| mark.added() as u32);
         let (mut best, mut margin) = (f32::NAN, f32::NAN);
         for (at, (&class, &score)) in summary.classes.iter().zip(summary.scores).enumerate() {
             boxes += u32::from(visible.contains(at, class, score));
@@ -217,7 +217,8 @@ pub fn verdict_of_image(
     }
 }
 
-/// The number of boxes of these samples that `view` shows, or of all boxes without a view.
+/// The number of boxes of these samples that `view` shows, or of all boxes without a view; with the boxes that a person
+/// added.
 pub fn count_boxes(
     predictions: &Predictions,
     view: Option<&ViewSettings>,
@@ -235,6 +236,7 @@ pub fn count_boxes(
             Some(gate) => gate.visible(sample).boxes(summary).count(),
             None => summary.scores.len(),
         };
+        count += marks.of(sample).map_or(0, Mark::added);
     }
     count
 }
@@ -309,6 +311,9 @@ mod tests {
         let mut faint_confirmed = Marks::default();
         let mark = Mark { boxes: [(2, VerdictKind::Accept)].into(), ..Mark::default() };
         faint_confirmed.set(SampleId(0), mark);
+        let mut two_added = Marks::default();
+        let added = [(1, VerdictKind::Added), (2, VerdictKind::Added)].into();
+        two_added.set(SampleId(2), Mark { boxes: added, ..Mark::default() });
         for (view, marks, samples, expected) in [
             (None, &nothing_judged, &all[..], 4),
             (Some(&view), &nothing_judged, &all[..], 3),
@@ -316,6 +321,8 @@ mod tests {
             (Some(&without_overlaps), &nothing_judged, &all[..], 2),
             (Some(&without_overlaps), &faint_confirmed, &all[..], 3),
             (Some(&view), &faint_confirmed, &all[2..], 1),
+            (Some(&view), &two_added, &all[2..], 3),
+            (None, &two_added, &all[2..], 4),
         ] {
             let samples = samples.iter().copied();
             let count = count_boxes(&predictions, view, Some(&suppressed), marks, samples);

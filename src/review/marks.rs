@@ -72,6 +72,11 @@ impl Mark {
         is_judged.then_some(worst)
     }
 
+    /// The number of boxes that a person added.
+    pub fn added(&self) -> usize {
+        self.boxes.iter().filter(|(_, kind)| *kind == VerdictKind::Added).count()
+    }
+
     pub fn of_box(&self, index: usize) -> Option<VerdictKind> {
         let index = u32::try_from(index).ok()?;
         let place = self.boxes.binary_search_by_key(&index, |(at, _)| *at).ok()?;

@@ -24,6 +24,7 @@ mod presenting;
 mod projects;
 mod remote;
 mod remote_inference;
+mod repairing;
 mod s3;
 mod s3_bad_days;
 mod s3_keeping;

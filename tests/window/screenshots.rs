@@ -89,6 +89,21 @@ fn detections_dark() {
 }
 
 #[test]
+fn repaired_boxes_dark() {
+    let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
+    window.state_mut().command(Action::GoOnAfterVerdict);
+    for (class, bounds) in [("spoon", [320.0, 205.0, 424.0, 326.0]), ("saucer", [74.0, 130.0, 482.0, 392.0])] {
+        window.state_mut().command(Action::DrawBox);
+        window.state_mut().command(ReviewCommand::DrawBox(bounds.into()));
+        window.state_mut().command(ReviewCommand::ChooseClass(class.to_owned()));
+    }
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
+    window.state_mut().command(ReviewCommand::NudgeBox { by: [3.0, 2.0], resizes: true });
+    take(&mut window, "repair-dark");
+}
+
+#[test]
 fn classes_light() {
     let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3%");
     click(&mut window, "Device");

@@ -273,6 +273,10 @@ pub(crate) fn tag_texts(
     outcome: Option<NamedOutcome<'_>>,
 ) -> [String; 2] {
     let label = class_text(detection, verdict, outcome);
+    // The model did not score a box that a person added.
+    if let Some(Verdict::Added(_)) = verdict {
+        return [label.clone(), label];
+    }
     let full = format!("{label} {:.0}%", detection.score * 100.0);
     match outcome {
         None => [full, label],

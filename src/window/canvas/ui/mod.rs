@@ -91,6 +91,9 @@ const NAME_WIDTH: f32 = 160.0;
 /// Below this width, there is no room for the zoom between its buttons, in points.
 const ZOOM_BAR_WIDTH: f32 = 250.0;
 
+/// From this width, the bar has room for “Draw box”, in points.
+const DRAW_BAR_WIDTH: f32 = 480.0;
+
 fn bar_frame() -> Frame {
     Frame::new().inner_margin(Margin::symmetric(10, 6))
 }
@@ -175,8 +178,16 @@ fn image_bar_ui(ui: &mut Ui, state: &State, textures: &Textures, commands: &mut 
     let under_pointer: Option<[u32; 2]> = ui.data(|data| data.get_temp(pointer_id()));
     Panel::bottom("canvas bar").frame(bar_frame().fill(fill)).show(ui, |ui| {
         let width = ui.available_width();
-        let pixel_ui = |ui: &mut Ui, _: &mut _| pixel_ui(ui, textures, under_pointer);
+        let pixel_ui = |ui: &mut Ui, _: &mut _| match state.shown.drawing {
+            Some(_) => drop(ui.weak("Drag over the object. Escape: cancel")),
+            None => pixel_ui(ui, textures, under_pointer),
+        };
         ends_ui(ui, "pixel and zoom", commands, pixel_ui, |ui, commands| {
+            if width > DRAW_BAR_WIDTH && state.shown.prediction.as_ref().is_some_and(|shown| shown.is_of_boxes()) {
+                let button = Button::new(Action::DrawBox.label()).selected(state.shown.drawing.is_some());
+                button_of_action_ui(ui, state, Action::DrawBox, button, commands);
+                ui.add_space(6.0);
+            }
             action_icon_ui(ui, state, Action::ZoomOut, "−", commands);
             if width > ZOOM_BAR_WIDTH {
                 let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));

@@ -2,7 +2,7 @@
 
 use eframe::egui::{Align, Label, Layout, ProgressBar, RichText, Sense, Ui, vec2};
 
-use crate::domain::{BoundingBox, Prediction, PredictionContent, SampleId, problem_of};
+use crate::domain::{BoundingBox, Prediction, PredictionContent, SampleId, Verdict, problem_of};
 use crate::review::{OutcomeKind, PredictionStatus};
 use crate::sagemaker::spec::remote_model::RemoteModel;
 use crate::window::explain::ui::explanation_ui;
@@ -179,7 +179,7 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mu
         let color = theme::accent(ui.visuals());
         let is_selected = state.shown.selected_class == Some(class.index);
         let sense = Sense::click();
-        let response = score_row_ui(ui, &class.label, class.score, color, is_selected, sense);
+        let response = score_row_ui(ui, &class.label, Some(class.score), color, is_selected, sense);
         if response.clicked() {
             let selected = (!is_selected).then_some(class.index);
             commands.push(ReviewCommand::SelectClass(selected));
@@ -216,7 +216,9 @@ fn detections_ui(
             Some(outcome) => format!("{label} · {}", outcome.mark_text()),
             None => label,
         };
-        let response = score_row_ui(ui, &label, detection.score, color, is_selected, Sense::click());
+        // The model did not score a box that a person added.
+        let score = Some(detection.score).filter(|_| !matches!(verdict, Some(Verdict::Added(_))));
+        let response = score_row_ui(ui, &label, score, color, is_selected, Sense::click());
         if response.clicked() {
             let selected = (!is_selected).then_some(index);
             commands.push(ReviewCommand::SelectBox(selected));

@@ -67,16 +67,16 @@ const SWATCH_WIDTH: f32 = 4.0;
 pub(crate) fn score_row_ui(
     ui: &mut Ui,
     label: &str,
-    score: f32,
+    score: Option<f32>,
     color: Color32,
     is_selected: bool,
     sense: Sense,
 ) -> Response {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), SCORE_ROW_HEIGHT), sense);
-    let score_text = format!("{:.1}%", score * 100.0);
+    let score_text = score.map_or_else(String::new, |score| format!("{:.1}%", score * 100.0));
     response.widget_info(|| {
         let kind = if sense.senses_click() { Role::Button } else { Role::Label };
-        WidgetInfo::labeled(kind, true, format!("{label} {score_text}"))
+        WidgetInfo::labeled(kind, true, format!("{label} {score_text}").trim_end())
     });
     if !ui.is_rect_visible(rect) {
         return response;
@@ -86,7 +86,7 @@ pub(crate) fn score_row_ui(
     let painter = ui.painter();
     let bar = Rect::from_min_max(rect.min, pos2(rect.right() - SCORE_WIDTH, rect.bottom()));
     painter.rect_filled(bar, corner, theme::sunken_fill(visuals));
-    let filled = bar.with_max_x(bar.left() + bar.width() * score.clamp(0.0, 1.0));
+    let filled = bar.with_max_x(bar.left() + bar.width() * score.unwrap_or_default().clamp(0.0, 1.0));
     painter.rect_filled(filled, corner, color.gamma_multiply(0.35));
     painter.rect_filled(bar.with_max_x(bar.left() + SWATCH_WIDTH), corner, color);
     if is_selected || response.hovered() {

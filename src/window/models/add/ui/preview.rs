@@ -57,7 +57,8 @@ fn prediction_ui(ui: &mut Ui, state: &State, trial: &ImportTrial, prediction: &P
         PredictionContent::Classes(classes) => {
             for class in classes.iter().take(LISTED) {
                 let color = theme::class_color(&class.label);
-                score_row_ui(ui, &class.label, class.score, color, false, Sense::hover()).on_hover_text(&class.label);
+                score_row_ui(ui, &class.label, Some(class.score), color, false, Sense::hover())
+                    .on_hover_text(&class.label);
             }
             rest_ui(ui, classes.len());
         }
@@ -65,7 +66,8 @@ fn prediction_ui(ui: &mut Ui, state: &State, trial: &ImportTrial, prediction: &P
             note_ui(ui, count_text(trial, boxes.len()));
             for found in boxes.iter().take(LISTED) {
                 let color = theme::class_color(&found.label);
-                score_row_ui(ui, &found.label, found.score, color, false, Sense::hover()).on_hover_text(&found.label);
+                score_row_ui(ui, &found.label, Some(found.score), color, false, Sense::hover())
+                    .on_hover_text(&found.label);
             }
             rest_ui(ui, boxes.len());
         }

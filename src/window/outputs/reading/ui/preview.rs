@@ -88,7 +88,7 @@ fn example_ui(
             for class in classes.iter().take(NAMED) {
                 let color = theme::class_color(&class.label);
                 let sense = Sense::hover();
-                score_row_ui(ui, &class.label, class.score, color, false, sense).on_hover_text(&class.label);
+                score_row_ui(ui, &class.label, Some(class.score), color, false, sense).on_hover_text(&class.label);
             }
         }
         PredictionContent::Detections(boxes) => {
@@ -99,7 +99,8 @@ fn example_ui(
                     for found in boxes.iter().take(NAMED) {
                         let color = theme::class_color(&found.label);
                         let sense = Sense::hover();
-                        score_row_ui(ui, &found.label, found.score, color, false, sense).on_hover_text(&found.label);
+                        score_row_ui(ui, &found.label, Some(found.score), color, false, sense)
+                            .on_hover_text(&found.label);
                     }
                 });
             });

@@ -1,0 +1,163 @@
+//! Repairing predictions: boxes are drawn and moved with the pointer and with keys.
+
+use egui::accesskit::Role;
+use egui::{Key, Modifiers, Pos2, vec2};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+use spotcheck::domain::{BoundingBox, Verdict};
+use spotcheck::review::VerdictKind;
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Drawing, Overlay, ReviewCommand};
+
+use crate::window::{folder_of, open, sees, wait_for, wait_for_overlay, wait_until};
+
+/// The photo of a cup: 600 x 400 pixels.
+const IMAGE: &str = "coffee.png";
+const SIZE: egui::Vec2 = vec2(600.0, 400.0);
+
+fn open_cup(folder: &std::path::Path) -> Harness<'static, App> {
+    let mut window = open(Some(folder), "ssd-mobilenet-coco");
+    wait_for(&mut window, "cup ");
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
+    wait_until(&mut window, "the whole image", |window| window.state().image_is_complete());
+    window
+}
+
+/// Where a point of the fitted image is on screen.
+fn on_screen(window: &Harness<'static, App>, x: f32, y: f32) -> Pos2 {
+    let canvas = window.get_by_role_and_label(Role::Image, "Image 0-coffee.png").rect();
+    let zoom = ((canvas.size() - vec2(32.0, 32.0)) / SIZE).min_elem();
+    canvas.center() + (vec2(x, y) - SIZE / 2.0) * zoom
+}
+
+/// Drags from one point of the image to another, in pixels of the image.
+fn drag(window: &mut Harness<'static, App>, [from, to]: [[f32; 2]; 2]) {
+    let ends = [from, to].map(|[x, y]| on_screen(window, x, y));
+    window.hover_at(ends[0]);
+    window.run_steps(1);
+    window.drag_at(ends[0]);
+    window.run_steps(1);
+    window.hover_at(ends[0] + (ends[1] - ends[0]) / 2.0);
+    window.run_steps(1);
+    window.hover_at(ends[1]);
+    window.run_steps(1);
+    window.drop_at(ends[1]);
+    window.run_steps(2);
+}
+
+fn verdict(window: &Harness<'static, App>, index: usize) -> Option<Verdict> {
+    let state = window.state().state();
+    state.judgments.box_verdict(state.shown_sample()?, index).cloned()
+}
+
+#[track_caller]
+fn assert_near(found: BoundingBox, expected: [f32; 4]) {
+    let found = <[f32; 4]>::from(found);
+    let is_near = found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() <= 1.5);
+    assert!(is_near, "{found:?} is not {expected:?} within 1.5 pixels");
+}
+
+#[test]
+fn missing_box_is_drawn_and_named() {
+    let folder = folder_of(1, IMAGE);
+    let mut window = open_cup(folder.path());
+    let count = window.state().state().shown.prediction.as_ref().unwrap().detections().len();
+    window.key_press(Key::B);
+    window.run_steps(2);
+    assert_eq!(window.state().state().shown.drawing, Some(Drawing::Armed));
+    let view = window.state().state().canvas;
+    drag(&mut window, [[40.0, 30.0], [160.0, 90.0]]);
+    assert_eq!(window.state().state().canvas, view, "the image does not move");
+    wait_for_overlay(&mut window, Overlay::WrongClass);
+    assert!(sees(&window, "What is the class of the new box?"));
+    window.get_by_label("Correct class").type_text("teapot");
+    window.run_steps(2);
+    window.key_press(Key::Enter);
+    window.run_steps(3);
+    let Some(Verdict::Added(drawn)) = verdict(&window, count) else {
+        panic!("no box was added: {:?}", verdict(&window, count));
+    };
+    assert_eq!(drawn.class(), "teapot");
+    assert_near(drawn.bounds(), [40.0, 30.0, 160.0, 90.0]);
+    assert!(sees(&window, "+ teapot"));
+    wait_until(&mut window, "the project", |window| window.state().state().judgments.saving() == 0);
+    // The same class again, with its digit.
+    window.key_press(Key::Escape);
+    window.run_steps(2);
+    window.key_press(Key::B);
+    window.run_steps(2);
+    drag(&mut window, [[300.0, 30.0], [360.0, 90.0]]);
+    wait_for_overlay(&mut window, Overlay::WrongClass);
+    window.event(egui::Event::Text("1".to_owned()));
+    window.run_steps(3);
+    let second = verdict(&window, count + 1);
+    assert_eq!(second.as_ref().and_then(Verdict::right_class), Some("teapot"), "{second:?}");
+    // Delete removes it.
+    window.key_press(Key::Delete);
+    window.run_steps(3);
+    assert_eq!(verdict(&window, count + 1), None);
+    window.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    window.run_steps(3);
+    assert_eq!(verdict(&window, count + 1), second);
+}
+
+#[test]
+fn escape_ends_drawing_and_leaves_no_box() {
+    let folder = folder_of(1, IMAGE);
+    let mut window = open_cup(folder.path());
+    window.key_press(Key::B);
+    window.run_steps(2);
+    window.key_press(Key::Escape);
+    window.run_steps(2);
+    assert_eq!(window.state().state().shown.drawing, None);
+    window.key_press(Key::B);
+    window.run_steps(2);
+    drag(&mut window, [[40.0, 30.0], [160.0, 90.0]]);
+    wait_for_overlay(&mut window, Overlay::WrongClass);
+    window.key_press(Key::Escape);
+    window.run_steps(3);
+    let state = window.state().state();
+    assert_eq!((state.overlay, state.shown.drawing), (Overlay::None, None));
+    assert_eq!(state.judgments.undo_label(), None);
+}
+
+#[test]
+fn handles_and_arrow_keys_move_the_selected_box() {
+    let folder = folder_of(1, IMAGE);
+    let mut window = open_cup(folder.path());
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
+    window.run_steps(2);
+    let stored = window.state().state().shown.prediction.as_ref().unwrap().detections()[0].bounds;
+    let BoundingBox { x1, y1, x2, y2 } = stored;
+    drag(&mut window, [[x1, y1], [x1 + 20.0, y1 + 10.0]]);
+    let Some(Verdict::Moved(drawn)) = verdict(&window, 0) else {
+        panic!("the box was not moved: {:?}", verdict(&window, 0));
+    };
+    assert_eq!(drawn.class(), "cup");
+    assert_near(drawn.bounds(), [x1 + 20.0, y1 + 10.0, x2, y2]);
+    // The handle in the middle moves all edges.
+    let BoundingBox { x1, y1, x2, y2 } = drawn.bounds();
+    let middle = [f32::midpoint(x1, x2), f32::midpoint(y1, y2)];
+    drag(&mut window, [middle, [middle[0] - 15.0, middle[1] - 12.0]]);
+    let moved = verdict(&window, 0).unwrap().drawn().unwrap().bounds();
+    assert_near(moved, [x1 - 15.0, y1 - 12.0, x2 - 15.0, y2 - 12.0]);
+    window.key_press_modifiers(Modifiers::COMMAND, Key::ArrowRight);
+    window.run_steps(2);
+    let nudged = verdict(&window, 0).unwrap().drawn().unwrap().bounds();
+    assert_eq!((nudged.x1, nudged.x2), (moved.x1 + 1.0, moved.x2 + 1.0));
+    window.key_press_modifiers(Modifiers::COMMAND | Modifiers::SHIFT, Key::ArrowUp);
+    window.run_steps(2);
+    let resized = verdict(&window, 0).unwrap().drawn().unwrap().bounds();
+    assert_eq!((resized.y1, resized.y2), (nudged.y1, nudged.y2 - 1.0));
+    assert!(sees(&window, "moved"));
+    // The image is judged once its other boxes are.
+    window.key_press(Key::Escape);
+    window.run_steps(2);
+    window.key_press(Key::A);
+    window.run_steps(3);
+    window.key_press(Key::A);
+    window.run_steps(3);
+    let state = window.state().state();
+    let sample = state.samples.ids().next().unwrap();
+    assert_eq!(state.verdict_of(sample), Some(VerdictKind::Moved));
+}
