@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use super::{DrawnBox, FileStamp, LabelSet, Prediction, RunId, RunInfo, SampleUri};
+use super::{
+    Detection, DrawnBox, FileStamp, LabelSet, NEW_CLASS, Prediction, PredictionContent, RunId, RunInfo, SampleUri,
+};
 
 /// A person's judgment of an image's prediction, or of one of its boxes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr)]
@@ -39,6 +41,50 @@ impl Verdict {
             Self::Moved(drawn) | Self::Added(drawn) => Some(drawn),
             _ => None,
         }
+    }
+}
+
+impl Prediction {
+    /// The prediction as a person corrected it: moved boxes have the drawn position and added boxes follow, all with
+    /// the class that the person gave ([`NEW_CLASS`] if it is not in `labels`). An added box has a score of 1. Wrong
+    /// classes remain. Added boxes whose index does not follow are skipped with a warning.
+    ///
+    /// `verdicts` are those on boxes, lowest index first.
+    pub fn with_drawn_boxes<'v>(
+        &self,
+        verdicts: impl IntoIterator<Item = (u32, &'v Verdict)>,
+        labels: &LabelSet,
+    ) -> Self {
+        let mut corrected = self.clone();
+        let PredictionContent::Detections(detections) = &mut corrected.content else {
+            return corrected;
+        };
+        let mut skipped = 0;
+        for (index, verdict) in verdicts {
+            let index = index as usize;
+            let Some(drawn) = verdict.drawn() else {
+                continue;
+            };
+            let label = drawn.class().to_owned();
+            let class_id = labels.id_of(&label).unwrap_or(NEW_CLASS);
+            match verdict {
+                Verdict::Moved(_) if index < self.detections().len() => {
+                    let moved = &mut detections[index];
+                    moved.bounds = drawn.bounds();
+                    if moved.label != label {
+                        (moved.class_id, moved.label) = (class_id, label);
+                    }
+                }
+                Verdict::Added(_) if index == detections.len() => {
+                    detections.push(Detection { bounds: drawn.bounds(), class_id, label, score: 1.0 });
+                }
+                _ => skipped += 1,
+            }
+        }
+        if skipped > 0 {
+            corrected.warnings.push(format!("has drawn boxes that do not belong to this prediction: {skipped}"));
+        }
+        corrected
     }
 }
 
@@ -116,5 +162,39 @@ impl SamplePrediction {
     /// Whether the prediction is of this version of the file, as far as is known.
     pub fn is_of(&self, file: &FileStamp) -> bool {
         self.stamp.is_of(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::BoundingBox;
+
+    fn drawn(class: &str, bounds: [f32; 4]) -> DrawnBox {
+        DrawnBox::new(class, bounds.into(), [100, 50]).unwrap()
+    }
+
+    #[test]
+    fn drawn_boxes_replace_and_follow_predicted_ones() {
+        let labels = LabelSet::parse("bird\ncat").unwrap();
+        let found = |score| Detection {
+            bounds: BoundingBox::new(0.0, 0.0, 9.0, 9.0),
+            class_id: 1,
+            label: "cat".to_owned(),
+            score,
+        };
+        let content = PredictionContent::Detections(vec![found(0.9), found(0.5)]);
+        let stored = Prediction { width: 100, height: 50, content, warnings: vec![] };
+        let moved = Verdict::Moved(drawn("cat", [1.0, 1.0, 8.0, 8.0]));
+        let added = Verdict::Added(drawn("bird", [20.0, 1.0, 30.0, 8.0]));
+        let new_class = Verdict::Added(drawn("kite", [40.0, 1.0, 50.0, 8.0]));
+        let verdicts = [(0, &Verdict::Reject), (1, &moved), (2, &added), (3, &new_class)];
+        let corrected = stored.with_drawn_boxes(verdicts, &labels);
+        let all: Vec<(f32, u32, f32)> =
+            corrected.detections().iter().map(|one| (one.bounds.x1, one.class_id, one.score)).collect();
+        assert_eq!(all, [(0.0, 1, 0.9), (1.0, 1, 0.5), (20.0, 0, 1.0), (40.0, NEW_CLASS, 1.0)]);
+        assert!(corrected.warnings.is_empty());
+        let gap = stored.with_drawn_boxes([(3, &added), (7, &moved)], &labels);
+        assert_eq!((gap.detections().len(), gap.warnings.len()), (2, 1));
     }
 }

@@ -1,8 +1,8 @@
-//! Boxes that people draw, and predictions with them.
+//! Boxes that people draw.
 
 use serde::{Deserialize, Serialize};
 
-use super::{BoundingBox, Detection, LabelSet, Prediction, PredictionContent, Verdict};
+use super::BoundingBox;
 
 /// The class id of all classes that people gave and the model does not have.
 pub const NEW_CLASS: u32 = u32::MAX;
@@ -69,50 +69,6 @@ impl From<DrawnBox> for Written {
     }
 }
 
-impl Prediction {
-    /// The prediction as a person corrected it: moved boxes have the drawn position and added boxes follow, all with
-    /// the class that the person gave ([`NEW_CLASS`] if it is not in `labels`). An added box has a score of 1. Wrong
-    /// classes remain. Added boxes whose index does not follow are skipped with a warning.
-    ///
-    /// `verdicts` are those on boxes, lowest index first.
-    pub fn with_drawn_boxes<'v>(
-        &self,
-        verdicts: impl IntoIterator<Item = (u32, &'v Verdict)>,
-        labels: &LabelSet,
-    ) -> Self {
-        let mut corrected = self.clone();
-        let PredictionContent::Detections(detections) = &mut corrected.content else {
-            return corrected;
-        };
-        let mut skipped = 0;
-        for (index, verdict) in verdicts {
-            let index = index as usize;
-            let Some(drawn) = verdict.drawn() else {
-                continue;
-            };
-            let label = drawn.class().to_owned();
-            let class_id = labels.id_of(&label).unwrap_or(NEW_CLASS);
-            match verdict {
-                Verdict::Moved(_) if index < self.detections().len() => {
-                    let moved = &mut detections[index];
-                    moved.bounds = drawn.bounds();
-                    if moved.label != label {
-                        (moved.class_id, moved.label) = (class_id, label);
-                    }
-                }
-                Verdict::Added(_) if index == detections.len() => {
-                    detections.push(Detection { bounds: drawn.bounds(), class_id, label, score: 1.0 });
-                }
-                _ => skipped += 1,
-            }
-        }
-        if skipped > 0 {
-            corrected.warnings.push(format!("has drawn boxes that do not belong to this prediction: {skipped}"));
-        }
-        corrected
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,29 +95,5 @@ mod tests {
         assert_eq!(written, r#"{"class":"cat","box":[1.0,2.5,11.0,20.0]}"#);
         assert_eq!(serde_json::from_str::<DrawnBox>(&written).unwrap(), drawn("cat", [1.0, 2.5, 11.0, 20.0]));
         assert!(serde_json::from_str::<DrawnBox>(r#"{"class":"cat","box":[1.0,2.5,1.0,20.0]}"#).is_err());
-    }
-
-    #[test]
-    fn drawn_boxes_replace_and_follow_predicted_ones() {
-        let labels = LabelSet::parse("bird\ncat").unwrap();
-        let found = |score| Detection {
-            bounds: BoundingBox::new(0.0, 0.0, 9.0, 9.0),
-            class_id: 1,
-            label: "cat".to_owned(),
-            score,
-        };
-        let content = PredictionContent::Detections(vec![found(0.9), found(0.5)]);
-        let stored = Prediction { width: 100, height: 50, content, warnings: vec![] };
-        let moved = Verdict::Moved(drawn("cat", [1.0, 1.0, 8.0, 8.0]));
-        let added = Verdict::Added(drawn("bird", [20.0, 1.0, 30.0, 8.0]));
-        let new_class = Verdict::Added(drawn("kite", [40.0, 1.0, 50.0, 8.0]));
-        let verdicts = [(0, &Verdict::Reject), (1, &moved), (2, &added), (3, &new_class)];
-        let corrected = stored.with_drawn_boxes(verdicts, &labels);
-        let all: Vec<(f32, u32, f32)> =
-            corrected.detections().iter().map(|one| (one.bounds.x1, one.class_id, one.score)).collect();
-        assert_eq!(all, [(0.0, 1, 0.9), (1.0, 1, 0.5), (20.0, 0, 1.0), (40.0, NEW_CLASS, 1.0)]);
-        assert!(corrected.warnings.is_empty());
-        let gap = stored.with_drawn_boxes([(3, &added), (7, &moved)], &labels);
-        assert_eq!((gap.detections().len(), gap.warnings.len()), (2, 1));
     }
 }

@@ -1,7 +1,7 @@
 //! Drawing, moving, copying and removing boxes. Each is a verdict on the box: the model's own box never changes.
 
 use crate::domain::{BoundingBox, DrawnBox, RunId, SampleId, Verdict, VerdictTarget};
-use crate::window::judge::state::judgments::{ImageJudgment, Mark};
+use crate::window::judge::state::judgments::Mark;
 use crate::window::judge::update::verdicts;
 use crate::window::state::{Action, Drawing, Overlay, State};
 
@@ -99,46 +99,6 @@ fn add(state: &mut State, class: &str, bounds: BoundingBox) {
     let target = VerdictTarget { run: Some(run), box_index: Some(index) };
     verdicts::edit(state, label, vec![(sample, Mark::Verdict(target, Some(Verdict::Added(drawn))))]);
     verdicts::select_box(state, Some(index as usize));
-}
-
-/// The marks that give a box this verdict, `None` to clear it. A box that a person drew keeps its position with another
-/// class, and an added box is removed instead of rejected.
-///
-/// # Errors
-/// Why the box cannot have this verdict.
-pub(crate) fn marks(
-    state: &State,
-    sample: SampleId,
-    target: VerdictTarget,
-    verdict: Option<&Verdict>,
-) -> Result<Vec<(SampleId, Mark)>, &'static str> {
-    let judged = state.judgments.get(sample).and_then(|judged| judged.verdict(target));
-    let given = match (judged, verdict) {
-        (Some(Verdict::Added(_)), None | Some(Verdict::Reject)) => return Ok(removal(state, sample, target)),
-        (Some(Verdict::Added(_)), Some(Verdict::Unsure)) => {
-            return Err("You added this box. Clear its verdict to remove it");
-        }
-        (Some(Verdict::Added(_) | Verdict::Moved(_)), Some(Verdict::Accept)) => {
-            return Err("This box is corrected already: it counts as accepted");
-        }
-        (Some(Verdict::Added(drawn)), Some(Verdict::WrongClass(class))) => drawn.with_class(class).map(Verdict::Added),
-        (Some(Verdict::Moved(drawn)), Some(Verdict::WrongClass(class))) => drawn.with_class(class).map(Verdict::Moved),
-        _ => verdict.cloned(),
-    };
-    Ok(vec![(sample, Mark::Verdict(target, given))])
-}
-
-/// The marks that remove an added box: those after it take its index.
-fn removal(state: &State, sample: SampleId, target: VerdictTarget) -> Vec<(SampleId, Mark)> {
-    let judged = state.judgments.get(sample).into_iter().flat_map(ImageJudgment::verdicts);
-    let later = judged.filter(|(other, _)| other.run == target.run && other.box_index > target.box_index);
-    let (mut targets, mut verdicts) = (vec![target], Vec::new());
-    for (other, verdict) in later {
-        targets.push(*other);
-        verdicts.push(Some(verdict.clone()));
-    }
-    verdicts.push(None);
-    targets.into_iter().zip(verdicts).map(|(target, verdict)| (sample, Mark::Verdict(target, verdict))).collect()
 }
 
 /// The selected box, as a person may have corrected it.

@@ -2,8 +2,7 @@
 
 use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
 use crate::review::{PredictionStatus, next_less_certain};
-use crate::window::judge::state::judgments::{EditOutcome, Mark, in_order};
-use crate::window::judge::update::drawing;
+use crate::window::judge::state::judgments::{EditOutcome, ImageJudgment, Mark, in_order};
 use crate::window::state::{Action, JudgeField, NoticeOffer, Overlay, Run, State, Step};
 use crate::window::update::images;
 use crate::window::{browse, canvas, project, search};
@@ -73,7 +72,7 @@ fn judge(state: &mut State, verdict: Option<&Verdict>) {
     let (label, marks) = if let Some((sample, run, box_index)) = judged {
         let target = VerdictTarget { run: Some(run), box_index: Some(box_index) };
         let what = box_name(state, sample, box_index as usize);
-        match drawing::marks(state, sample, target, verdict) {
+        match box_marks(state, sample, target, verdict) {
             Ok(marks) => (verdict_label(verdict, &what), marks),
             Err(reason) => {
                 state.show_notice(reason);
@@ -98,6 +97,46 @@ fn judge(state: &mut State, verdict: Option<&Verdict>) {
         None if was_judged => browse::update::walk(state, Step::By(1)),
         None => next_unjudged(state),
     }
+}
+
+/// The marks that give a box this verdict, `None` to clear it. A box that a person drew keeps its position with another
+/// class, and an added box is removed instead of rejected.
+///
+/// # Errors
+/// Why the box cannot have this verdict.
+fn box_marks(
+    state: &State,
+    sample: SampleId,
+    target: VerdictTarget,
+    verdict: Option<&Verdict>,
+) -> Result<Vec<(SampleId, Mark)>, &'static str> {
+    let judged = state.judgments.get(sample).and_then(|judged| judged.verdict(target));
+    let given = match (judged, verdict) {
+        (Some(Verdict::Added(_)), None | Some(Verdict::Reject)) => return Ok(removal(state, sample, target)),
+        (Some(Verdict::Added(_)), Some(Verdict::Unsure)) => {
+            return Err("You added this box. Clear its verdict to remove it");
+        }
+        (Some(Verdict::Added(_) | Verdict::Moved(_)), Some(Verdict::Accept)) => {
+            return Err("This box is corrected already: it counts as accepted");
+        }
+        (Some(Verdict::Added(drawn)), Some(Verdict::WrongClass(class))) => drawn.with_class(class).map(Verdict::Added),
+        (Some(Verdict::Moved(drawn)), Some(Verdict::WrongClass(class))) => drawn.with_class(class).map(Verdict::Moved),
+        _ => verdict.cloned(),
+    };
+    Ok(vec![(sample, Mark::Verdict(target, given))])
+}
+
+/// The marks that remove an added box: those after it take its index.
+fn removal(state: &State, sample: SampleId, target: VerdictTarget) -> Vec<(SampleId, Mark)> {
+    let judged = state.judgments.get(sample).into_iter().flat_map(ImageJudgment::verdicts);
+    let later = judged.filter(|(other, _)| other.run == target.run && other.box_index > target.box_index);
+    let (mut targets, mut verdicts) = (vec![target], Vec::new());
+    for (other, verdict) in later {
+        targets.push(*other);
+        verdicts.push(Some(verdict.clone()));
+    }
+    verdicts.push(None);
+    targets.into_iter().zip(verdicts).map(|(target, verdict)| (sample, Mark::Verdict(target, verdict))).collect()
 }
 
 /// The marks that give every selected image this verdict. Clearing several images clears their boxes as well.
