@@ -9,8 +9,8 @@ use crate::annotations::matching::{
 };
 use crate::annotations::{self, AnnotationsError, Found, RunClasses, name_by, task_of};
 use crate::domain::{
-    AnnotatedImage, Annotations, Detection, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask,
-    PredictionStatus, Problem, RunKey, Sample, SampleId, TruthLabel, Utc, counted, leaves_image,
+    AnnotatedImage, Annotations, BoxRole, Detection, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask,
+    PredictionStatus, Problem, RunKey, Sample, SampleId, TruthLabel, Unscored, Utc, counted, leaves_image,
 };
 use crate::image::decode::{SizeError, image_size};
 use crate::image::source::{Files, FilesError, Source, SourceError, for_task};
@@ -74,6 +74,7 @@ pub struct Naming<'n> {
     pub corrections: ClassCorrections,
     /// The model name; by default, that of the file or folder.
     pub model: Option<&'n str>,
+    pub unscored: Unscored,
 }
 
 /// Predictions as a run, with its classes.
@@ -87,6 +88,8 @@ pub struct ImportedRun {
     pub unknown_classes: Vec<String>,
     /// Corrected classes that the predictions do not have.
     pub unused_corrections: Vec<String>,
+    /// Labels that are marked as a crowd or as difficult: the run does not keep the mark.
+    pub unmarked: usize,
     task: ModelTask,
     images: Vec<AnnotatedImage>,
     classes: RunClasses,
@@ -159,8 +162,14 @@ impl ImportedRun {
     pub fn new(predictions: AnnotationFile, naming: Naming) -> Result<Self, ImportError> {
         let AnnotationFile { name, found, written } = predictions;
         let mut annotations = found.annotations;
+        let mut unmarked = 0;
         if !annotations.has_scores() {
-            return Err(ImportError::NoScores { place: name });
+            if naming.unscored == Unscored::Refused {
+                return Err(ImportError::NoScores { place: name });
+            }
+            annotations.set_scores(Some(1.0));
+            let boxes = annotations.images.iter().flat_map(|image| &image.boxes);
+            unmarked = boxes.filter(|found| found.role != BoxRole::Object).count();
         }
         let unknown_classes = match naming.truth {
             Some((classes, images)) => name_by(&mut annotations, classes, images)?,
@@ -179,7 +188,8 @@ impl ImportedRun {
         let left_out = left_out.map(|(_, class)| class.to_string()).collect();
         // Distinguishes what was written into the same file at different times.
         let written = written.map_or_else(String::new, |at| format!(" of {at}"));
-        let origin = format!("predictions in {name}{written}, read as {}", found.format);
+        let what = if naming.unscored == Unscored::Labels { "labels" } else { "predictions" };
+        let origin = format!("{what} in {name}{written}, read as {}", found.format);
         let card =
             ModelCard::from_remote(naming.model.unwrap_or_else(|| last_part(&name)), task, Vec::new(), origin.clone());
         let keep = KeepRule { min_score: 0.0, ..KeepRule::default() };
@@ -193,6 +203,7 @@ impl ImportedRun {
             left_out,
             unknown_classes,
             unused_corrections,
+            unmarked,
             task,
             images: annotations.images,
             classes,
@@ -257,6 +268,13 @@ impl ImportedRun {
         };
         let doubt = matches.by_name_alone.clone().map(|other_folders| Doubt::OtherFolders(other_folders).to_string());
         reasons.into_iter().filter_map(line).chain(doubt).collect()
+    }
+
+    /// What the run does not keep of labels to correct.
+    pub fn unmarked_line(&self) -> Option<String> {
+        let boxes = counted(self.unmarked, "label is", "labels are");
+        (self.unmarked > 0)
+            .then(|| format!("{boxes} marked as a crowd or as difficult; the mark is lost, so exports do not have it"))
     }
 
     /// Passes on the prediction for each of `pairs` in order, or why the image has none. Returns the number of boxes

@@ -16,7 +16,7 @@ use super::values::{find_labels, read_class_map};
 use crate::annotations::import::{AnnotationFile, ImportError, ImportedRun, Naming};
 use crate::annotations::matching::Folders;
 use crate::aws::Aws;
-use crate::domain::{Location, Sample, SampleId};
+use crate::domain::{Location, Sample, SampleId, Unscored};
 use crate::image::source::{Files, absolute};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -27,6 +27,9 @@ pub(crate) struct ImportArgs {
     /// Predictions: a file or folder in a format of docs/ground-truth.md, local or in S3
     #[arg(long, value_name = "FILE|DIR|s3://…")]
     predictions: PathBuf,
+    /// The predictions are ground truth without scores, to be corrected: each box or class gets a score of 1
+    #[arg(long)]
+    to_correct: bool,
     /// Ground truth with the image and class names for predictions that contain only numbers, such as COCO results
     #[arg(long, value_name = "FILE|DIR|s3://…")]
     truth: Option<PathBuf>,
@@ -99,7 +102,7 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     eprintln!("{}", summary(&control.progress()));
     print_problems("failed ", &failures);
     eprintln!("{}", matches.summary());
-    for line in run.unmatched_lines(&matches).into_iter().chain(outside.line()) {
+    for line in run.unmatched_lines(&matches).into_iter().chain(outside.line()).chain(run.unmarked_line()) {
         eprintln!("warning: {line}");
     }
     let is_well = !outside.are_many()
@@ -107,6 +110,7 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         && failures.is_empty()
         && problems == 0
         && run.left_out.is_empty()
+        && run.unmarked == 0
         && matches.is_complete();
     Ok(if is_well { Outcome::AllWell } else { Outcome::SomeImagesFailed })
 }
@@ -125,8 +129,10 @@ fn read_run(args: &ImportArgs, interrupt: &TaskControl) -> anyhow::Result<(Impor
     let truth = truth.map(|truth| read(truth, of_truth, args, "Reading ground truth", interrupt)).transpose()?;
     let truth = truth.as_ref().map(|truth| &truth.found.annotations);
     let truth = truth.map(|truth| (&truth.classes[..], &truth.images[..]));
-    let naming = Naming { truth, labels, corrections, model: args.name.as_deref() };
+    let unscored = if args.to_correct { Unscored::Labels } else { Unscored::Refused };
+    let naming = Naming { truth, labels, corrections, model: args.name.as_deref(), unscored };
     let run = ImportedRun::new(predictions, naming).map_err(|error| match (&error, &args.class_map) {
+        (ImportError::NoScores { .. }, _) => anyhow!("{error}. To correct it, add --to-correct"),
         (ImportError::Classes(_), Some(path)) => anyhow!(error).context(format!("Could not use {}", path.display())),
         _ => anyhow!(error),
     })?;

@@ -257,12 +257,23 @@ impl Annotations {
         self.images.iter().flat_map(scores)
     }
 
-    pub fn remove_scores(&mut self) {
+    /// Replaces all scores.
+    pub fn set_scores(&mut self, score: Option<f64>) {
         for image in &mut self.images {
-            image.boxes.iter_mut().for_each(|found| found.score = None);
-            image.labels.iter_mut().for_each(|label| label.score = None);
+            image.boxes.iter_mut().for_each(|found| found.score = score);
+            image.labels.iter_mut().for_each(|label| label.score = score);
         }
     }
+}
+
+/// What annotations without scores are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unscored {
+    /// Ground truth, which is no prediction.
+    #[default]
+    Refused,
+    /// Labels to correct: each gets a score of 1.
+    Labels,
 }
 
 impl AnnotatedImage {

@@ -28,6 +28,7 @@ mod view_settings;
 pub use annotations::{
     AnnotatedBox, AnnotatedImage, AnnotatedImageId, AnnotatedLabel, AnnotationProblem, AnnotationProblemKind,
     AnnotationProblems, Annotations, BoxRole, BoxUnit, DatasetSplit, PredictionStatus, Truth, TruthBox, TruthLabel,
+    Unscored,
 };
 pub use change::{Change, JudgedSample, SamplePrediction, Verdict, VerdictTarget};
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};

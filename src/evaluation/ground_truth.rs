@@ -64,7 +64,7 @@ impl GroundTruth {
             if annotations.scores().any(|score| score != 1.0) {
                 return Err(NoTruth::Scores);
             }
-            annotations.remove_scores();
+            annotations.set_scores(None);
             notes.push("All ground-truth scores are 1, so scores are ignored.".to_owned());
         }
         let Annotations { classes: labels, mut images, problems, split } = annotations;

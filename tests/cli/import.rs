@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use serde_json::{Value, json};
+use spotcheck::domain::{Change, DrawnBox, SampleUri, Verdict, VerdictTarget};
+use spotcheck::project::{OpenMode, OpenRequest, Project};
 
 use crate::support::{spotcheck, stderr};
 
@@ -97,6 +99,67 @@ fn coco_results_are_imported_with_class_names() {
     let again = bench.import("results.json", &["--truth", truth.to_str().unwrap()]);
     assert_eq!(again.status.code(), Some(1));
     assert!(stderr(&again).contains("--resume"), "{}", stderr(&again));
+}
+
+/// Labels are opened as a run, repaired, exported in every dataset format, and read back as ground truth.
+#[test]
+fn corrected_labels_are_ground_truth_again() {
+    let bench = Bench::new();
+    let mut labels: Value = serde_json::from_slice(&std::fs::read(bench.path("truth.json")).unwrap()).unwrap();
+    labels["images"].as_array_mut().unwrap().truncate(3);
+    labels["annotations"] = json!([
+        {"id": 1, "image_id": 1, "category_id": 17, "bbox": [5, 5, 20, 20], "area": 400, "iscrowd": 0},
+        {"id": 2, "image_id": 1, "category_id": 3, "bbox": [30, 10, 10, 10], "area": 100, "iscrowd": 0},
+        {"id": 3, "image_id": 2, "category_id": 3, "bbox": [4, 4, 40, 30], "area": 1200, "iscrowd": 1},
+    ]);
+    bench.write("labels.json", &labels);
+    let refused = bench.import("labels.json", &[]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(stderr(&refused).contains("--to-correct"), "{}", stderr(&refused));
+    let imported = bench.import("labels.json", &["--to-correct"]);
+    // A crowd loses its mark.
+    assert_eq!(imported.status.code(), Some(3), "{}", stderr(&imported));
+    assert!(stderr(&imported).contains("1 label is marked as a crowd"), "{}", stderr(&imported));
+
+    let path = bench.path("p.spotcheck");
+    let request = OpenRequest { path: &path, root: None, mode: OpenMode::WriteExisting, program: "a test" };
+    let project = Project::open(&request, |_| ()).unwrap().project;
+    let run = project.runs().unwrap()[0].id;
+    let judge = |name: &str, index: u32, verdict: Verdict| {
+        let image = bench.path("images").canonicalize().unwrap().join(name);
+        let sample = SampleUri::new(image.to_str().unwrap());
+        let target = VerdictTarget { run: Some(run), box_index: Some(index) };
+        project.write(1, Change::SetVerdict { sample, target, verdict: Some(verdict), reviewer: None }).unwrap();
+    };
+    let drawn = |class: &str, bounds: [f32; 4]| DrawnBox::new(class, bounds.into(), [80, 50]).unwrap();
+    judge("a.png", 0, Verdict::Moved(drawn("cat", [6.5, 5.0, 25.0, 24.5])));
+    judge("a.png", 1, Verdict::Reject);
+    judge("a.png", 2, Verdict::Added(drawn("kite", [40.0, 30.0, 58.0, 49.0])));
+    judge("sub/b.png", 0, Verdict::WrongClass("cat".to_owned()));
+    judge("c.png", 0, Verdict::Added(drawn("car", [1.0, 1.0, 20.0, 20.0])));
+    project.flush().unwrap();
+    drop(project);
+
+    for format in ["coco", "yolo", "voc"] {
+        let out = bench.path(if format == "coco" { "fixed.json" } else { format });
+        let mut export = spotcheck(&["export", "--format", format, "--verdicts", "without-rejected"]);
+        let exported = export.arg(&path).arg("--out").arg(&out).output().unwrap();
+        assert!(exported.status.success(), "{}", stderr(&exported));
+        assert!(stderr(&exported).contains("“kite”"), "{}", stderr(&exported));
+        // Against themselves, they are perfect.
+        let mut evaluate = spotcheck(&["evaluate", "--out", "-", "--draws", "0", "--ignore-truth-scores"]);
+        evaluate.arg(bench.path("images")).arg("--predictions").arg(bench.path("fixed.json"));
+        let output = evaluate.arg("--truth").arg(&out).output().unwrap();
+        let metrics: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+        assert_eq!([&metrics["ap50"], &metrics["recall"]], [1.0, 1.0], "{format}: {metrics}");
+        assert_eq!(metrics["true_positives"], 4, "{format}: {metrics}");
+    }
+    let fixed: Value = serde_json::from_slice(&std::fs::read(bench.path("fixed.json")).unwrap()).unwrap();
+    let boxes: Vec<&Value> = fixed["annotations"].as_array().unwrap().iter().map(|one| &one["bbox"]).collect();
+    assert_eq!(boxes[0], &json!([6.5, 5.0, 18.5, 19.5]));
+    let categories: Vec<&Value> =
+        fixed["annotations"].as_array().unwrap().iter().map(|one| &one["category_id"]).collect();
+    assert_eq!(categories, [17, 18, 3, 17]);
 }
 
 #[test]

@@ -4,10 +4,10 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers, Pos2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use spotcheck::domain::{BoundingBox, Verdict};
+use spotcheck::domain::{BoundingBox, Location, Verdict};
 use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Drawing, Overlay, ReviewCommand};
+use spotcheck::window::state::{Action, Drawing, EvaluationCommand, Overlay, ReviewCommand, TruthAt};
 
 use crate::window::{folder_of, open, sees, wait_for, wait_for_overlay, wait_until};
 
@@ -160,4 +160,29 @@ fn handles_and_arrow_keys_move_the_selected_box() {
     let state = window.state().state();
     let sample = state.samples.ids().next().unwrap();
     assert_eq!(state.verdict_of(sample), Some(VerdictKind::Moved));
+}
+
+#[test]
+fn ground_truth_is_corrected_as_a_run() {
+    let folder = folder_of(1, IMAGE);
+    let labels = serde_json::json!({
+        "images": [{"id": 1, "file_name": "0-coffee.png"}],
+        "categories": [{"id": 1, "name": "mug"}],
+        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [170, 20, 240, 230]}],
+    });
+    let elsewhere = tempfile::tempdir().unwrap();
+    let file = elsewhere.path().join("labels.json");
+    std::fs::write(&file, labels.to_string()).unwrap();
+    let mut window = open_cup(folder.path());
+    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(Location::Path(file))));
+    wait_until(&mut window, "the ground truth", |window| window.state().state().opened_truth().is_some());
+    window.state_mut().command(Action::CorrectTruth);
+    wait_for(&mut window, "mug 100.0%");
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
+    window.run_steps(2);
+    drag(&mut window, [[170.0, 20.0], [180.0, 30.0]]);
+    let Some(Verdict::Moved(drawn)) = verdict(&window, 0) else {
+        panic!("the label was not moved: {:?}", verdict(&window, 0));
+    };
+    assert_near(drawn.bounds(), [180.0, 30.0, 410.0, 250.0]);
 }

@@ -52,7 +52,7 @@ pub fn open_truth(
         TruthFrom::Files { files, split, scores } => {
             let mut found = annotations::open_split(files, split.as_deref(), control)?;
             if *scores == TruthScores::Ignored && found.annotations.has_scores() {
-                found.annotations.remove_scores();
+                found.annotations.set_scores(None);
                 found.notes.push("its scores are ignored".to_owned());
             }
             (files.name(), found)

@@ -10,7 +10,7 @@ use crate::annotations::matching::{ClassCorrections, OtherFolders};
 use crate::domain::{BoundingBox, LabelSet, Location, RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings};
 use crate::evaluation::{DrawnNumber, Evaluated, GroundTruth, MatchedClasses};
 use crate::review::{ImageOutcomes, NamedOutcome, OtherRun, OutcomeCounts, Outcomes, Predictions};
-use crate::window::state::{Display, Failure, Loadable, Run, SourceId, State, TaskId, Ticket};
+use crate::window::state::{Display, Failure, Loadable, PredictionsFrom, Run, SourceId, State, TaskId, Ticket};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum EvaluationCommand {
@@ -332,6 +332,18 @@ impl State {
     pub fn outcomes_of(&self, sample: SampleId) -> Option<ImageOutcomes<'_>> {
         let outcomes = &self.evaluated()?.outcomes;
         outcomes.image(sample, self.run()?.predictions.summary(sample)?)
+    }
+
+    /// The open ground truth as a run to correct, if it is in a file or folder.
+    pub fn labels_to_correct(&self) -> Option<PredictionsFrom> {
+        let Evaluating { at: TruthAt::Files(at), reading, .. } = self.evaluating.as_ref()? else {
+            return None;
+        };
+        let labels = match &reading.names {
+            Some(TruthNames::Set(name)) => name.clone(),
+            _ => String::new(),
+        };
+        Some(PredictionsFrom { split: reading.split.clone(), labels, ..PredictionsFrom::labels_at(at.clone()) })
     }
 
     /// Whether there is ground truth for an image.

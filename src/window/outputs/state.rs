@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::domain::{LabelSet, Location, ModelCard, RunId, RunInfo, RunKey, Sample, SharedList};
+use crate::domain::{LabelSet, Location, ModelCard, RunId, RunInfo, RunKey, Sample, SharedList, Unscored};
 use crate::evaluation::GroundTruth;
 use crate::sagemaker::spec::output_mapping::{ReadingRequest, ResponseExamples};
 use crate::window::state::{JobId, ReadingTrial, SavedMapping, SourceId, TaskId, TaskOutcome, Ticket};
@@ -150,11 +150,21 @@ pub struct PredictionsFrom {
     pub labels: String,
     /// A CSV file that maps classes of the predictions to those of `labels`.
     pub class_map: Option<PathBuf>,
+    /// The split of a `data.yaml`; `None` for the usual one.
+    pub split: Option<String>,
+    pub unscored: Unscored,
+}
+
+impl PredictionsFrom {
+    /// Ground truth, to correct it.
+    pub fn labels_at(at: Location) -> Self {
+        Self { unscored: Unscored::Labels, ..at.into() }
+    }
 }
 
 impl From<Location> for PredictionsFrom {
     fn from(at: Location) -> Self {
-        Self { at, labels: String::new(), class_map: None }
+        Self { at, labels: String::new(), class_map: None, split: None, unscored: Unscored::Refused }
     }
 }
 

@@ -47,6 +47,11 @@ pub enum Action {
         detailed_message = "Uses accepted and corrected predictions as ground truth"
     )]
     TruthOfVerdicts,
+    #[strum(
+        message = "Correct ground truth",
+        detailed_message = "Opens the labels as a run, to judge, move, add and remove them, and to export the result"
+    )]
+    CorrectTruth,
     #[strum(message = "Close ground truth", detailed_message = "Shows only the predictions")]
     CloseTruth,
     #[strum(
@@ -570,6 +575,10 @@ impl Action {
                 need(has_location, "Open a folder, a TFRecord file or a prefix first")
             }
             Self::OpenTruth => need(state.source.is_some(), "Open the images first"),
+            Self::CorrectTruth => {
+                need(state.labels_to_correct().is_some(), "Open ground truth from a file or folder first")?;
+                state.project.check_writable()
+            }
             Self::CloseTruth | Self::Evaluation => need(state.evaluating.is_some(), "Open ground truth first"),
             _ => self.check_predicting(state),
         }

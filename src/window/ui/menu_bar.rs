@@ -3,7 +3,8 @@
 use eframe::egui::{Align, Button, Id, Layout, MenuBar, Panel, RichText, ScrollArea, Stroke, Ui, vec2};
 
 use crate::domain::human_bytes;
-use crate::window::state::{Action, BrowseCommand, Commands, State};
+use crate::window::state::{Action, BrowseCommand, Commands, ReviewCommand, State};
+use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{action_menu_ui, radio_ui};
 use crate::window::ui::{keys, theme};
 
@@ -14,7 +15,7 @@ pub(crate) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
             menu_ui(ui, state, "Predict", PREDICT, commands);
             menu_ui(ui, state, "Remote", REMOTE, commands);
             menu_ui(ui, state, "Evaluate", EVALUATE, commands);
-            menu_ui(ui, state, "Judge", JUDGE, commands);
+            judge_menu_ui(ui, state, commands);
             menu_ui(ui, state, "Go", GO, commands);
             view_menu_ui(ui, state, commands);
             menu_ui(ui, state, "Help", HELP, commands);
@@ -74,6 +75,7 @@ const FILE: &Menu = &[
 
 const EVALUATE: &Menu = &[
     Some(Action::OpenTruth),
+    Some(Action::CorrectTruth),
     Some(Action::TruthOfImages),
     Some(Action::TruthOfVerdicts),
     Some(Action::CloseTruth),
@@ -211,6 +213,23 @@ fn in_sight_ui(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
 fn entries_ui(ui: &mut Ui, state: &State, menu: &Menu, commands: &mut Commands) {
     ui.set_min_width(230.0);
     action_menu_ui(ui, state, menu, commands);
+}
+
+fn judge_menu_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    ui.menu_button("Judge", |ui| {
+        in_sight_ui(ui, |ui| {
+            entries_ui(ui, state, JUDGE, commands);
+            ui.separator();
+            ui.horizontal(|ui| {
+                ui.label("Reviewer");
+                let mut name = state.settings.reviewer.clone();
+                let field = Field::new("Reviewer").hint("name saved with verdicts").text_ui(ui, &mut name);
+                if field.changed() {
+                    commands.push(ReviewCommand::SetReviewer(name));
+                }
+            });
+        });
+    });
 }
 
 fn view_menu_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {

@@ -122,6 +122,12 @@ fn on_action(state: &mut State, action: Action) {
             }
         }
         Action::CompareRuns => comparison::update::toggle(state),
+        Action::CorrectTruth => {
+            if let Some(labels) = state.labels_to_correct() {
+                evaluation::update::show_panel(state, false);
+                outputs::update::open_predictions(state, labels);
+            }
+        }
         Action::CloseTruth => evaluation::update::on_command(state, EvaluationCommand::CloseTruth),
         Action::Reload => browse::update::watch::reload(state),
         Action::Export => export::update::open(state),

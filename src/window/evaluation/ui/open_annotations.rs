@@ -137,7 +137,7 @@ impl OpenAs {
         Ok(match self {
             Self::Run => {
                 let labels = memory.labels.trim().to_owned();
-                OutputsCommand::OpenPredictions(PredictionsFrom { at: at()?, labels, class_map }).into()
+                OutputsCommand::OpenPredictions(PredictionsFrom { labels, class_map, ..at()?.into() }).into()
             }
             Self::Truth => {
                 let address = memory.place.address.trim();
@@ -268,6 +268,11 @@ fn ground_truth_ui(
             && ui.button("Open as ground truth").clicked()
         {
             commands.push(EvaluationCommand::open_truth(TruthAt::Files(at)));
+        }
+        if let Some(at) = place.location(state)
+            && ui.button("Correct these labels").clicked()
+        {
+            commands.push(OutputsCommand::OpenPredictions(PredictionsFrom::labels_at(at)));
         }
     });
 }

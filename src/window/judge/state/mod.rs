@@ -53,6 +53,8 @@ pub enum ReviewCommand {
     },
     /// The class of the box that was drawn, or the right class of the selected box or the selected images.
     ChooseClass(String),
+    /// The name that is saved with verdicts; empty for none.
+    SetReviewer(String),
     /// Confirms the verdict for many images.
     ConfirmMassVerdict,
     /// Replaces the note of these images; an empty text removes it.

@@ -48,6 +48,7 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         ReviewCommand::MoveBox(bounds) => drawing::move_box(state, bounds),
         ReviewCommand::NudgeBox { by, resizes } => drawing::nudge(state, by, resizes),
         ReviewCommand::ChooseClass(class) => drawing::choose_class(state, &class),
+        ReviewCommand::SetReviewer(name) => state.settings.reviewer = name,
         ReviewCommand::ConfirmMassVerdict => verdicts::confirm_mass_verdict(state),
         ReviewCommand::SetNote { samples, text } => {
             verdicts::set_note(state, &samples, &text);

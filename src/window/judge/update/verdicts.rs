@@ -285,7 +285,7 @@ fn notify_and_show(state: &mut State, what: &str, outcome: &EditOutcome) {
 }
 
 fn save(state: &mut State, outcome: &EditOutcome) {
-    let reviewer = Some(state.settings.reviewer.clone()).filter(|name| !name.is_empty());
+    let reviewer = Some(state.settings.reviewer.trim().to_owned()).filter(|name| !name.is_empty());
     let change = |(sample, mark): &(SampleId, Mark)| {
         let sample = state.samples.get(*sample)?.uri.clone();
         Some(match mark.clone() {

@@ -48,12 +48,13 @@ fn add(state: &mut State, class: &str, bounds: [f32; 4]) -> Vec<Effect> {
 #[test]
 fn drawn_box_is_added_saved_and_undone() {
     let (mut state, run) = with_boxes();
+    command(&mut state, ReviewCommand::SetReviewer(" Ada ".to_owned()));
     let effects = add(&mut state, "dog", [60.2, 5.0, 140.0, 20.0]);
     let expected = Change::SetVerdict {
         sample: SampleUri::new("/photos/a.jpg"),
         target: VerdictTarget { run: Some(run), box_index: Some(2) },
         verdict: Some(Verdict::Added(drawn("dog", [60.0, 5.0, 100.0, 20.0]))),
-        reviewer: None,
+        reviewer: Some("Ada".to_owned()),
     };
     assert_eq!(changes(&effects), [expected]);
     assert_eq!((state.overlay, state.shown.drawing), (Overlay::None, None));

@@ -18,8 +18,8 @@ use crate::window::effects::desktop::ANNOTATION_EXTENSIONS;
 use crate::window::outputs::effects::{Bundles, announce};
 use crate::window::outputs::reading::effects::labels_of;
 use crate::window::state::{
-    BrowseEvent, DroppedKind, FoundRun, OpenPredictionsRequest, OutputsEnd, OutputsEvent, OutputsFailure, SourceId,
-    TaskOutcome, Ticket,
+    BrowseEvent, DroppedKind, FoundRun, OpenPredictionsRequest, OutputsEnd, OutputsEvent, OutputsFailure,
+    PredictionsFrom, SourceId, TaskOutcome, Ticket,
 };
 
 pub(crate) fn open(shared: &Arc<Shared>, request: OpenPredictionsRequest, ticket: Ticket) {
@@ -37,7 +37,7 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
     let source = shared.source(request.source).ok_or(OutputsFailure::Cancelled)?;
     let labels = labels_of(&request.from.labels)?;
     let corrections = request.from.class_map.as_deref().map(corrections_in).transpose()?.unwrap_or_default();
-    let file = read(shared, &request.from.at, control)?;
+    let file = read(shared, &request.from, control)?;
     let mut summary = vec![file.summary()];
     let mut notes: Vec<String> = file.remarks();
     for line in &mut notes {
@@ -69,12 +69,13 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
         summary.push(format!("{failed} of them could not be used"));
     }
     notes.extend(run.unmatched_lines(&matches));
-    notes.extend(outside.line());
+    notes.extend(outside.line().into_iter().chain(run.unmarked_line()));
     let is_complete = !outside.are_many()
         && run.unknown_classes.is_empty()
         && failed == 0
         && !has_problems
         && run.left_out.is_empty()
+        && run.unmarked == 0
         && matches.is_complete();
     if !notes.is_empty() {
         summary.push("see the problems".to_owned());
@@ -91,14 +92,14 @@ fn imported_run(
     // Only the ids in results are those of the dataset, whichever it is.
     let truth = request.truth.as_deref().filter(|_| file.found.format == AnnotationFormat::CocoResults);
     let truth = truth.map(|truth| (&truth.labels[..], &truth.images[..]));
-    ImportedRun::new(file, Naming { truth, labels, corrections, model: None }).map_err(|error| {
-        match &request.from.class_map {
+    ImportedRun::new(file, Naming { truth, labels, corrections, model: None, unscored: request.from.unscored }).map_err(
+        |error| match &request.from.class_map {
             Some(path) if matches!(error, ImportError::Classes(_)) => {
                 format!("Could not use {}: {error}", path.display()).into()
             }
             _ => OutputsFailure::from(error),
-        }
-    })
+        },
+    )
 }
 
 /// Skipped and unknown classes, and corrections for classes that do not occur.
@@ -133,13 +134,13 @@ pub(crate) fn corrections_in(path: &Path) -> Result<ClassCorrections, String> {
 }
 
 /// Reads annotations. Progress counts bytes first, and images afterwards.
-fn read(shared: &Shared, at: &Location, control: &TaskControl) -> Result<AnnotationFile, OutputsFailure> {
-    let (_, files) = files_at(shared, at)?;
+fn read(shared: &Shared, from: &PredictionsFrom, control: &TaskControl) -> Result<AnnotationFile, OutputsFailure> {
+    let (_, files) = files_at(shared, &from.at)?;
     control.set_step("reading the predictions");
     control.begin(ProgressUnit::Bytes);
     let read = match shared.take_dropped(&files, control) {
         Some(found) => AnnotationFile::new(found, &files, control),
-        None => AnnotationFile::read(&files, None, control),
+        None => AnnotationFile::read(&files, from.split.as_deref(), control),
     };
     control.begin(ProgressUnit::Images);
     read.map_err(|error| match error {
