@@ -131,7 +131,7 @@ fn unknown_outputs(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> R
     let outputs: Vec<String> = model.graph.outputs.iter().map(ToString::to_string).collect();
     let first_run = prober.predictions.first().into_iter().flat_map(|outputs| outputs.values());
     let shapes: Vec<&[usize]> = first_run.map(|tensor| &*tensor.shape).collect();
-    let nearest = nearest(&shapes);
+    let nearest = nearest(&shapes, prober.size());
     let is_like = nearest.map_or_else(String::new, |nearest| {
         format!(
             ". These outputs are most like those of {}, which Spotcheck reads: {}",

@@ -98,6 +98,13 @@ fn are_yolo_levels(maps: &[&[usize]], channels: usize, first: usize, [width, hei
         && maps[0][channels] / 3 > 5
 }
 
+/// Whether the longer side is the number of cells of a detector's levels, the coarsest with a stride of 32 pixels.
+fn counts_cells(table: &[usize], [width, height]: [u32; 2]) -> bool {
+    let cells = (width / 32) as usize * (height / 32) as usize;
+    let candidates = table[1].max(table[2]);
+    width.is_multiple_of(32) && height.is_multiple_of(32) && cells > 0 && candidates.is_multiple_of(cells)
+}
+
 const CENTERNET: Nearest = Nearest {
     exporter: "CenterNet",
     outputs: "[1, boxes, 6] in addition to the heat maps: corners, score and class, decoded inside the graph",
@@ -109,8 +116,8 @@ const YOLO: Nearest = Nearest { exporter: "YOLO", outputs: "[1, 4 + classes, can
 const YOLOV7: Nearest =
     Nearest { exporter: "YOLOv7 --end2end", outputs: "[n, 7]: image, corners, class and score of each box" };
 
-/// Based on the output shapes of a call with one image.
-pub(super) fn nearest(shapes: &[&[usize]]) -> Option<Nearest> {
+/// Based on the output shapes of a call with one image; `size` are width and height of the input.
+pub(super) fn nearest(shapes: &[&[usize]], size: [u32; 2]) -> Option<Nearest> {
     let maps: Vec<&&[usize]> = shapes.iter().filter(|shape| shape.len() >= 4).collect();
     // Channels first and channels last.
     let same_size = |sides: std::ops::Range<usize>| maps.iter().all(|map| map[sides.clone()] == maps[0][sides.clone()]);
@@ -119,7 +126,11 @@ pub(super) fn nearest(shapes: &[&[usize]]) -> Option<Nearest> {
     } else if shapes.len() > 1 && shapes.iter().any(|shape| shape.last() == Some(&4)) {
         Some(TORCHVISION)
     } else if shapes.iter().any(|shape| shape.len() == 3) {
-        Some(YOLO)
+        // Text (`[1, steps, characters]`) and key points (one row per axis) have other numbers of rows.
+        let [table] = shapes.iter().filter(|shape| shape.len() == 3).collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        counts_cells(table, size).then_some(YOLO)
     } else {
         shapes.iter().any(|shape| matches!(shape, [_, 5..=8])).then_some(YOLOV7)
     }
@@ -157,17 +168,23 @@ mod tests {
 
     #[test]
     fn shapes_identify_the_nearest_convention() {
-        let cases: [(&[&[usize]], Option<Nearest>); 7] = [
-            (&[&[1, 1, 8, 8], &[1, 2, 8, 8], &[1, 10, 8, 8]], Some(CENTERNET)),
-            (&[&[1, 8, 8, 1], &[1, 8, 8, 10]], Some(CENTERNET)),
-            (&[&[1, 255, 80, 80], &[1, 255, 40, 40], &[1, 255, 20, 20]], Some(YOLOV5_MAPS)),
-            (&[&[1, 50, 4], &[1, 50]], Some(TORCHVISION)),
-            (&[&[1, 90, 100]], Some(YOLO)),
-            (&[&[30, 7]], Some(YOLOV7)),
-            (&[&[1, 3, 64, 64]], None),
+        type Case = (&'static [&'static [usize]], [u32; 2], Option<Nearest>);
+        let cases: [Case; 11] = [
+            (&[&[1, 1, 8, 8], &[1, 2, 8, 8], &[1, 10, 8, 8]], [640; 2], Some(CENTERNET)),
+            (&[&[1, 8, 8, 1], &[1, 8, 8, 10]], [640; 2], Some(CENTERNET)),
+            (&[&[1, 255, 80, 80], &[1, 255, 40, 40], &[1, 255, 20, 20]], [640; 2], Some(YOLOV5_MAPS)),
+            (&[&[1, 50, 4], &[1, 50]], [640; 2], Some(TORCHVISION)),
+            (&[&[1, 84, 8400]], [640; 2], Some(YOLO)),
+            (&[&[1, 25200, 85]], [640; 2], Some(YOLO)),
+            // PaddleOCR's recognition, and RTMPose.
+            (&[&[1, 40, 6625]], [320, 48], None),
+            (&[&[1, 17, 384], &[1, 17, 512]], [192, 256], None),
+            (&[&[1, 50, 1000]], [640; 2], None),
+            (&[&[30, 7]], [640; 2], Some(YOLOV7)),
+            (&[&[1, 3, 64, 64]], [640; 2], None),
         ];
-        for (shapes, expected) in cases {
-            assert_eq!(nearest(shapes), expected, "{shapes:?}");
+        for (shapes, size, expected) in cases {
+            assert_eq!(nearest(shapes, size), expected, "{shapes:?}");
         }
     }
 }
