@@ -56,6 +56,9 @@ def _square(card, size):
     side = max(size) if square.startswith("pad") else min(size)
     if side * side > MAX_RESIZED_PIXELS:
         raise Refused(f"is {size[0]} x {size[1]} pixels, too large to be made square; split it into tiles")
+    if square == "crop-half-even":
+        starts, ends = (tuple(round((length + sign * side) / 2) for length in size) for sign in (-1, 1))
+        return tuple(max(end - start, 1) for start, end in zip(starts, ends)), starts
     corner = ((length - side) / 2 for length in size)
     return (side, side), tuple(corner if _is_exact(card) else map(int, corner))
 

@@ -93,7 +93,7 @@ fn gray_of(image: &RgbImage) -> RgbImage {
     RgbImage::new(image.width(), image.height(), pixels).expect("it has as many pixels as the image")
 }
 
-/// What the resize rule is applied to: the image, or its central square.
+/// What the resize rule is applied to: the image, or its central square (up to rounding).
 struct SquarePart {
     size: [u32; 2],
     /// Left and top in the image, in pixels; negative where it is padded.
@@ -112,7 +112,7 @@ impl SquarePart {
             && input.interpolation != Interpolation::PillowNearest;
         let side = match input.square {
             Square::No => return Ok(Self { size, corner: [0.0; 2], is_exact, fill }),
-            Square::Crop | Square::Fit => size[0].min(size[1]),
+            Square::Crop | Square::CropHalfEven | Square::Fit => size[0].min(size[1]),
             Square::PadWhite | Square::PadBlack => size[0].max(size[1]),
         };
         if u64::from(side) * u64::from(side) > MAX_RESIZED_PIXELS {
@@ -121,20 +121,28 @@ impl SquarePart {
                 "the image is {width} x {height} pixels, too large to be made square; split it into tiles"
             )));
         }
+        if input.square == Square::CropHalfEven {
+            let edge = |twice: f64| (twice / 2.0).round_ties_even();
+            let corner = size.map(|length| edge(f64::from(length) - f64::from(side)));
+            let ends = size.map(|length| edge(f64::from(length) + f64::from(side)));
+            let size = [0, 1].map(|axis| (ends[axis] - corner[axis]).max(1.0) as u32);
+            return Ok(Self { size, corner, is_exact, fill });
+        }
         let corner = size.map(|length| (f64::from(length) - f64::from(side)) / 2.0);
         let corner = if is_exact { corner } else { corner.map(f64::trunc) };
         Ok(Self { size: [side; 2], corner, is_exact, fill })
     }
 
     fn cut_out(&self, image: &RgbImage) -> RgbImage {
-        let [side, width, height] = [self.size[0], image.width(), image.height()].map(|length| length as usize);
+        let [columns, rows] = self.size.map(|side| side as usize);
+        let [width, height] = [image.width(), image.height()].map(|side| side as usize);
         // The corner of the copied part in the image and in the square.
         let [left, top] = self.corner.map(|corner| corner.max(0.0) as usize);
         let [square_left, square_top] = self.corner.map(|corner| (-corner).max(0.0) as usize);
-        let row_bytes = width.min(side) * 3;
-        let mut pixels = vec![self.fill; side * side * 3];
-        let rows = image.rgb().chunks_exact(width * 3).skip(top).take(height.min(side));
-        for (row, target) in rows.zip(pixels.chunks_exact_mut(side * 3).skip(square_top)) {
+        let row_bytes = width.min(columns) * 3;
+        let mut pixels = vec![self.fill; columns * rows * 3];
+        let copied = image.rgb().chunks_exact(width * 3).skip(top).take(height.min(rows));
+        for (row, target) in copied.zip(pixels.chunks_exact_mut(columns * 3).skip(square_top)) {
             target[square_left * 3..][..row_bytes].copy_from_slice(&row[left * 3..][..row_bytes]);
         }
         RgbImage::new(self.size[0], self.size[1], pixels).expect("it has as many pixels as the square")
@@ -524,6 +532,25 @@ mod tests {
             ..input(Layout::Hwc, ResizeRule::Keep {})
         };
         assert_eq!(values(&preprocess(&bgr, &two_pixels()).unwrap()), [0., 1., 1., 3., 2.5, 4.]);
+    }
+
+    #[test]
+    fn square_crop_rounds_each_edge_as_pillow() {
+        let lobe = ImageInput { square: Square::CropHalfEven, ..input(Layout::Hwc, ResizeRule::stretch(2, 2)) };
+        // `half = lambda x: round(x / 2); [half(side - min(size)) …], [half(side + min(size)) …]`, as `Image.crop` in
+        // Pillow 12.3 rounds `left, top, right, bottom`.
+        for (size, corner, cropped) in [
+            ([451, 300], [76.0, 0.0], [300, 300]),
+            ([640, 243], [198.0, 0.0], [244, 243]),
+            ([243, 642], [0.0, 200.0], [243, 242]),
+            ([7, 7], [0.0, 0.0], [7, 7]),
+            ([10, 4], [3.0, 0.0], [4, 4]),
+        ] {
+            let part = SquarePart::new(&lobe, size).unwrap();
+            assert_eq!((part.corner, part.size), (corner, cropped), "{size:?}");
+        }
+        let four_wide = RgbImage::new(4, 1, vec![7; 12]).unwrap();
+        assert!(preprocess(&lobe, &four_wide).is_ok(), "a crop without pixels keeps one");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 """Small binary files for the tests of hostile input, by a writer independent of Spotcheck.
 
-usage: python make_corpus.py      Writes into tfrecord/, tf_example/ and project/ next to this script.
+usage: python make_corpus.py      Writes into tfrecord/, tf_example/, graph_names/ and project/ next to this script.
 """
 import os, shutil, sqlite3, struct, zlib
 
@@ -68,6 +68,14 @@ WHOLE = {
 }
 
 
+def onnx():
+    """A graph of two nodes with weights between them in the file."""
+    node = lambda name: field(1, b"x") + field(2, b"y") + field(3, name) + field(4, b"Relu")
+    weights = field(5, varint(1 << 3) + varint(2) + varint(2 << 3) + varint(1) + field(9, bytes(8)) + field(8, b"w"))
+    graph = field(1, node(b"first")) + weights + field(1, node(b"vgg16/block1_conv1/Relu")) + field(2, b"tf2onnx")
+    return varint(1 << 3) + varint(8) + field(2, b"tf2onnx") + field(7, graph) + field(8, varint(2 << 3) + varint(17))
+
+
 def write(path, data):
     path = os.path.join(HERE, path)
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -81,6 +89,7 @@ def main():
     write("tf_example/bare", bare)
     write("tfrecord/two", record(whole) + record(bare))
     write("tfrecord/one", record(bare))
+    write("graph_names/vgg16.onnx", onnx())
     # As a file of today: only where a run was made is new since the third version.
     projects = os.path.join(HERE, "..", "projects")
     for version in [1, 3]:

@@ -180,6 +180,10 @@ pub enum Square {
     /// Crops the central square, rounding left and top down (fastai, YOLOv5's classifiers).
     #[strum(message = "Crop to the central square")]
     Crop,
+    /// Crops the central square, rounding each edge to the nearest pixel, halves to even, so that it may be one pixel
+    /// wider or narrower: Pillow's `Image.crop` (Lobe).
+    #[strum(message = "Crop as Pillow's Image.crop")]
+    CropHalfEven,
     /// Crops the central square without rounding, including surrounding pixels where the resize filter reaches them:
     /// Pillow's `ImageOps.fit` (Teachable Machine). Equal to `Crop` with `pillow-nearest` and OpenCV's interpolations.
     #[strum(message = "Crop as Pillow's ImageOps.fit")]

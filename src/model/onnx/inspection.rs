@@ -13,7 +13,8 @@ use crate::local_file;
 use crate::model::PredictError;
 use crate::model::catalog::{LibraryError, Model, built_in_labels, model_file};
 use crate::model::recognize::{
-    GraphSignature, Neighbor, Notes, Overrules, Recognition, RecognitionRequest, RecognizeError, Refusal, recognize,
+    GraphSignature, KerasApplication, Neighbor, Notes, Overrules, Recognition, RecognitionRequest, RecognizeError,
+    Refusal, find_name, recognize,
 };
 use crate::model::runtime::Loaded;
 use crate::tasks::TaskControl;
@@ -132,6 +133,11 @@ fn notes_of(weights: &Path, stem: &str, signature: &GraphSignature) -> Notes {
     let (neighbors, remarks) = neighbors(weights, stem);
     let mut notes = Notes::read(stem, &signature.metadata, &neighbors);
     notes.remarks.extend(remarks);
+    let names = local_file::open(weights).and_then(|file| find_name(file, KerasApplication::from_node));
+    // ONNX Runtime also loads files in its own format, which has no such names.
+    if let Ok(Some(application)) = names {
+        notes.add_keras_application(&application);
+    }
     notes
 }
 

@@ -251,6 +251,10 @@ pub(super) fn complete(
                 input.interpolation = Interpolation::PillowNearest;
                 "ONNX does not record this; Keras' load_img uses the nearest pixels"
             }
+            OutputConvention::Classification(_) if is_from_timm(model) => {
+                input.interpolation = Interpolation::PillowBicubic;
+                "ONNX does not record this; the tensors are named as by timm's onnx_export, and timm's default is bicubic"
+            }
             _ => "ONNX does not record this; most training code resizes images with Pillow",
         };
         findings.assumed("input.interpolation", input.interpolation.into_str(), because);
@@ -473,6 +477,14 @@ fn is_from_keras(output: &ClassificationOutput, input: &ImageInput) -> bool {
     let is_tensorflow = output.background != Background::None || output.values == ClassValues::ArgMax;
     output.values == ClassValues::SecondProbability
         || (has_channels_last && input.element_type != ElementType::Uint8 && !is_tensorflow)
+}
+
+/// Whether the tensors have the default names of timm's `onnx_export`.
+fn is_from_timm(model: &RecognitionRequest<'_>) -> bool {
+    let ([input], [output]) = (&model.graph.inputs[..], &model.graph.outputs[..]) else {
+        return false;
+    };
+    input.name == "input0" && output.name == "output0"
 }
 
 fn detector_resize(prediction: &OutputPrediction, sizes: &Sizes) -> (ResizeRule, String) {

@@ -92,11 +92,101 @@ fn boxes_back(exporter: Exporter, version: Option<&str>) -> BoxesBack {
     }
 }
 
-/// Lobe's sample code: the central square, resized as Pillow does by default.
+/// Models of Keras Applications that do not scale pixels inside, by the `mode` of their `preprocess_input`
+/// (`keras/src/applications`, release 3.15).
+const KERAS_TF: [&str; 9] = [
+    "NASNet",
+    "inception_resnet_v2",
+    "inception_v3",
+    "nasnet_large",
+    "nasnet_mobile",
+    "resnet101v2",
+    "resnet152v2",
+    "resnet50v2",
+    "xception",
+];
+/// Followed by alpha and size, as in `mobilenetv2_1.00_224`.
+const KERAS_TF_SIZED: [&str; 2] = ["mobilenet_", "mobilenetv2_"];
+const KERAS_CAFFE: [&str; 5] = ["resnet101", "resnet152", "resnet50", "vgg16", "vgg19"];
+const KERAS_TORCH: [&str; 3] = ["densenet121", "densenet169", "densenet201"];
+
+/// A model of Keras Applications whose pixels are scaled before the graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KerasApplication {
+    /// `mobilenetv2_1.00_224`
+    name: String,
+    mode: KerasMode,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KerasMode {
+    Tf,
+    Caffe,
+    Torch,
+}
+
+impl KerasApplication {
+    /// The application that is the whole model, by the name of one of its nodes, such as
+    /// `StatefulPartitionedCall/mobilenetv2_1.00_224/Conv1/Conv2D`. A model around it may scale pixels inside.
+    pub fn from_node(node: &str) -> Option<Self> {
+        let (model, _) = node.trim_start_matches("StatefulPartitionedCall/").split_once('/')?;
+        // Keras 3 adds a number to each name.
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let unnumbered = model.rsplit_once('_').filter(|(_, number)| is_number(number)).map(|(name, _)| name);
+        let is_sized =
+            |prefix: &&str| model.strip_prefix(prefix).is_some_and(|alpha| alpha.as_bytes().get(1) == Some(&b'.'));
+        let is_in = |names: &[&str]| names.iter().any(|name| *name == model || Some(*name) == unnumbered);
+        let mode = if is_in(&KERAS_TF) || KERAS_TF_SIZED.iter().any(is_sized) {
+            KerasMode::Tf
+        } else if is_in(&KERAS_CAFFE) {
+            KerasMode::Caffe
+        } else if is_in(&KERAS_TORCH) {
+            KerasMode::Torch
+        } else {
+            return None;
+        };
+        Some(Self { name: model.to_owned(), mode })
+    }
+}
+
+impl Notes {
+    /// Assumes `preprocess_input` of the application, after `load_img` of Keras.
+    pub fn add_keras_application(&mut self, application: &KerasApplication) {
+        let KerasApplication { name, mode } = application;
+        let because = |expects: &str| {
+            format!(
+                "ONNX does not record this; nodes are named {name}, as in Keras Applications, and that model {expects}"
+            )
+        };
+        let pixels = &mut self.likely_pixels;
+        let because = match mode {
+            KerasMode::Tf => {
+                let because = because("expects -1 to 1");
+                pixels.set_levels(127.5, [1.0; 3], [1.0; 3], &because);
+                because
+            }
+            KerasMode::Caffe => {
+                let because = because("expects BGR from 0 to 255 minus ImageNet's mean");
+                set(&mut pixels.order, ChannelOrder::Bgr, &because);
+                pixels.set_range(1.0, [103.939, 116.779, 123.68], [1.0; 3], &because);
+                because
+            }
+            KerasMode::Torch => {
+                let because = because("expects ImageNet's mean and std");
+                pixels.set_levels(255.0, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225], &because);
+                because
+            }
+        };
+        set(&mut pixels.resize, NotedResize::Stretch, &because);
+        set(&mut pixels.interpolation, Interpolation::PillowNearest, &because);
+    }
+}
+
+/// Lobe's sample code (`onnx_example.py`): the central square, cropped and resized as Pillow does by default.
 pub(super) fn from_lobe(notes: &mut Notes, file: &str) {
     let because = format!("{file} is Lobe's");
     notes.pixels.set_levels(255.0, [0.0; 3], [1.0; 3], &because);
-    set(&mut notes.pixels.resize, NotedResize::Square(Square::Crop), &because);
+    set(&mut notes.pixels.resize, NotedResize::Square(Square::CropHalfEven), &because);
     set(&mut notes.pixels.interpolation, Interpolation::PillowBicubic, &because);
 }
 
@@ -376,4 +466,38 @@ pub(super) fn triple(value: &Value) -> Option<[f64; 3]> {
         value => [value.as_f64()?; 3],
     };
     numbers.iter().all(|number| number.is_finite()).then_some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keras_applications_are_recognized_by_node_names() {
+        use KerasMode::{Caffe, Tf, Torch};
+        for (node, expected) in [
+            ("StatefulPartitionedCall/mobilenetv2_1.00_224/Conv1/Conv2D", Some(Tf)),
+            ("StatefulPartitionedCall/StatefulPartitionedCall/mobilenet_0.50_128/conv1/Conv2D", Some(Tf)),
+            ("mobilenetv2_1.00_224_1/Conv1_1/convolution", Some(Tf)),
+            ("inception_v3/conv2d_93/Conv2D", Some(Tf)),
+            ("inception_v3_1/conv2d_93_1/convolution", Some(Tf)),
+            ("resnet50v2/conv1_conv/Conv2D", Some(Tf)),
+            ("resnet50/conv1_conv/Conv2D", Some(Caffe)),
+            ("vgg16_1/block1_conv1_1/convolution", Some(Caffe)),
+            ("densenet121/conv1/conv/Conv2D", Some(Torch)),
+            // These scale pixels inside, or may do so.
+            ("efficientnetb0/stem_conv/Conv2D", None),
+            ("MobileNetV3Large/Conv/Conv2D", None),
+            ("functional_1/mobilenetv2_1.00_224_1/Conv1_1/convolution", None),
+            // Other exporters.
+            ("resnet50", None),
+            ("/resnet50/conv1/Conv", None),
+            ("mobilenet_v1/Conv2d_0/Conv2D", None),
+            ("resnet500/conv1/Conv2D", None),
+            ("", None),
+        ] {
+            let found = KerasApplication::from_node(node).map(|application| application.mode);
+            assert_eq!(found, expected, "{node}");
+        }
+    }
 }

@@ -19,7 +19,6 @@ from PIL import Image, ImageOps
 
 IMAGE = "assets/samples/chelsea.png"
 PHOTO = Image.open(HERE.parents[2] / IMAGE).convert("RGB")
-COFFEE = Image.open(HERE.parents[2] / "assets/samples/coffee.png").convert("RGB")
 random = np.random.default_rng(11)
 LEVEL_FIELDS = ["input.divide_by", "input.mean", "input.std"]
 PIXEL_FIELDS = ["input.channels", *LEVEL_FIELDS, "input.resize", "input.interpolation"]
@@ -60,11 +59,12 @@ def stretch_rule(side, crop=None):
 def make(
     case, pixels, names, files=(), resize=None, interpolation="pillow-bilinear", channels="rgb", metadata=None,
     values="logits", layout="nchw", scaled_inside=False, is_8_bit=False, preset=None, only_likely=(), image=IMAGE,
-    square=None, ports=("pixel_values", "logits"), label_set=None,
+    square=None, ports=("pixel_values", "logits"), label_set=None, scope=None,
 ):
     """`pixels` [side, side, 3] (or 1) are those of the exporter; `names` those of the classes in the predictions. With
     `preset` nothing is written about the pixels, and the name of the preset says how they are prepared. `only_likely`
-    are the fields that nothing states. `ports` are the names of input and output; `label_set` is assumed because of them."""
+    are the fields that nothing states. `ports` are the names of input and output; `label_set` is assumed because of them.
+    Node names begin with `scope`."""
     side, picture = len(pixels), image
     graph = Graph()
     image = graph.op("Cast", ports[0], to=F32) if is_8_bit else ports[0]
@@ -79,7 +79,7 @@ def make(
     features = len(range(0, side, stride)) ** 2 * count
     columns = 1 if values == "second probability" else len(names)
     flat = graph.op("Reshape", pooled, graph.const([1, features], np.int64))
-    if preset == "keras-caffe":
+    if preset == "keras-caffe" or scope == "resnet50":
         flat = graph.op("Mul", flat, graph.const(0.02))
     logits = graph.op("MatMul", flat, weights(graph, features, columns))
     activation = {"logits": "Identity", "softmax": "Softmax"}.get(values, "Sigmoid")
@@ -90,6 +90,8 @@ def make(
     element, shape = U8 if is_8_bit else F32, [1, side, side, count] if layout == "nhwc" else [1, count, side, side]
     inputs, outputs = [(ports[0], element, shape)], [(ports[1], element, [1, columns])]
     model = graph.model(inputs, outputs, metadata)
+    for number, node in enumerate(model.graph.node if scope else []):
+        node.name = f"{scope}/layer_{number}/{node.op_type}"
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     tensor = (pixels if layout == "nhwc" else pixels.transpose(2, 0, 1))[None]
     found = session.run(None, {ports[0]: tensor.astype(np.uint8 if is_8_bit else np.float32)})[0][0]
@@ -134,7 +136,7 @@ def make(
         image=picture,
         classes={names[index]: float(found[index]) for index in sorted(best)},
         **({"preset": preset} if preset else {}),
-        **({"names_decide": True} if label_set else {}),
+        **({"names_decide": True} if label_set or scope or ports[0] == "input0" else {}),
     )
     for name, content in dict(files).items():
         text = content if isinstance(content, str) else json.dumps(content, indent=1) + "\n"
@@ -555,11 +557,11 @@ PostProcess:
 
 
 def lobe():
-    """Lobe's `signature.json` next to its ONNX file: the central square, resized by Pillow's default."""
+    """Lobe's `signature.json` next to its ONNX file. Its `onnx_example.py` crops the central square with fractional
+    bounds, which Pillow rounds, and resizes it by Pillow's default."""
     names = ["kettle", "cup"]
-    side = min(COFFEE.size)
-    left, top = (COFFEE.width - side) // 2, (COFFEE.height - side) // 2
-    square = COFFEE.crop((left, top, left + side, top + side))
+    (width, height), side = PHOTO.size, min(PHOTO.size)
+    square = PHOTO.crop(((width - side) / 2, (height - side) / 2, (width + side) / 2, (height + side) / 2))
     signature = {
         "doc_name": "Kitchen", "format": "onnx", "filename": "model.onnx", "classes": {"Label": names},
         "inputs": {"Image": {"dtype": "float32", "shape": [None, 96, 96, 3], "name": "pixel_values"}},
@@ -567,7 +569,7 @@ def lobe():
     }
     make(
         "lobe", normalized(square.resize((96, 96))), names, {"signature.json": signature}, stretch_rule(96),
-        "pillow-bicubic", values="softmax", layout="nhwc", square="crop", image="assets/samples/coffee.png",
+        "pillow-bicubic", values="softmax", layout="nhwc", square="crop-half-even",
     )
 
 
@@ -634,13 +636,46 @@ def model_zoo():
     )
 
 
+def keras_applications():
+    """tf2onnx keeps the names of Keras' models and layers (tf2onnx 1.17, Keras 3.15): `preprocess_input` is outside."""
+    options = {"layout": "nhwc", "values": "softmax", "only_likely": PIXEL_FIELDS}
+    nearest = np.asarray(PHOTO.resize((96, 96), Image.NEAREST), np.float64)
+    make(
+        "keras-mobilenetv2", nearest / 127.5 - 1, NUMBERS, (), stretch_rule(96), "pillow-nearest",
+        scope="StatefulPartitionedCall/mobilenetv2_1.00_96_1", **options,
+    )
+    caffe = nearest[..., ::-1] - [103.939, 116.779, 123.68]
+    make(
+        "keras-resnet50", caffe, NUMBERS, (), stretch_rule(96), "pillow-nearest", channels="bgr", scope="resnet50",
+        **options,
+    )
+    torch = normalized(PHOTO.resize((96, 96), Image.NEAREST), mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    make(
+        "keras-densenet121", torch, NUMBERS, (), stretch_rule(96), "pillow-nearest", scope="densenet121", **options
+    )
+    # A model around it scales pixels inside.
+    make(
+        "keras-mobilenetv2-nested", nearest, NUMBERS, (), stretch_rule(96), "pillow-nearest", scaled_inside=True,
+        scope="functional_1/mobilenetv2_1.00_96_1", **options,
+    )
+
+
+def timm_export():
+    """timm's `onnx_export` writes no configuration; the default of `resolve_data_config` is bicubic."""
+    pixels = normalized(middle(short_side(PHOTO, 256, Image.BICUBIC), 224, round), mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    make(
+        "timm-onnx-export", pixels, NUMBERS, (), crop_rule(256, 224, "half-even"), "pillow-bicubic",
+        only_likely=PIXEL_FIELDS, ports=("input0", "output0"),
+    )
+
+
 CASES = [
     timm, transformers_vit, transformers_convnext, transformers_mobilevit, transformers_efficientnet,
     ultralytics_square, timm_squash, transformers_deit, transformers_multi_label, keras_tf, keras_caffe, keras_torch,
     keras_scaled_inside, tflite, sigmoids, transformers_levit, transformers_poolformer, transformers_unknown,
     onnx_image_metadata, teachable_machine, gray, one_probability, custom_vision, keras_named,
     wd_tagger, yolov5_classifier, paddle_classifier, lobe, named_otherwise, paddle_multi_label,
-    model_zoo,
+    model_zoo, keras_applications, timm_export,
 ]
 
 if __name__ == "__main__":

@@ -125,6 +125,16 @@ fn notes_of_exporters() {
 }
 
 #[test]
+fn names_in_graphs() {
+    check(
+        "graph_names",
+        parsers::graph_names,
+        5000,
+        &[b"vgg16/", b"\x0a", b"\x1a", b"\x3a", b"\xff\xff\xff\xff\x0f", b"\x80"],
+    );
+}
+
+#[test]
 fn cards() {
     check("card", parsers::card, 5000, TOML);
 }

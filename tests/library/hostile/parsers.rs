@@ -2,6 +2,7 @@
 //! accepted, and panics if a promise is broken. Also used by `fuzz/fuzz_targets`.
 
 use std::collections::BTreeMap;
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use spotcheck::domain::{
 use spotcheck::image::decode::{DecodeLimits, details, thumbnail};
 use spotcheck::image::source::{Files, MemorySource, Source, WithRecords, framed_record};
 use spotcheck::model::catalog::{check_card, parse_card, write_card};
-use spotcheck::model::recognize::{Neighbor, Notes};
+use spotcheck::model::recognize::{KerasApplication, Neighbor, Notes, find_name};
 use spotcheck::model::{Prepared, Tensor, postprocess};
 use spotcheck::predict::{ResultSink, SampleResult};
 use spotcheck::project::{OpenMode, OpenRequest, Project};
@@ -126,6 +127,18 @@ pub(crate) fn notes(bytes: &[u8]) -> bool {
     assert!(numbers.chain(notes.pixels.divide_by.map(|noted| noted.value)).all(|number| !number.is_nan()));
     assert!(notes.remarks.iter().all(|remark| remark.len() < 10_000));
     !notes.labels.is_empty() || notes.input_size.is_some()
+}
+
+/// The names of a graph: none is longer than the file.
+pub(crate) fn graph_names(bytes: &[u8]) -> bool {
+    let mut names = 0;
+    let found = find_name(Cursor::new(bytes), |name| {
+        assert!(name.chars().count() <= bytes.len());
+        names += 1;
+        KerasApplication::from_node(name)
+    });
+    assert!(names <= bytes.len());
+    found.is_ok_and(|found| found.is_some())
 }
 
 pub(crate) fn card(bytes: &[u8]) -> bool {
