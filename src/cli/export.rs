@@ -154,6 +154,17 @@ fn parse_query(text: &str) -> anyhow::Result<Query> {
 
 /// `program` is the name that other programs show while the project is locked.
 pub(crate) fn open_project(path: &Path, s3: &S3Args, dirs: &AppDirs, program: &'static str) -> anyhow::Result<Project> {
+    open_project_as(path, s3, dirs, OpenMode::Read, program)
+}
+
+/// As [`open_project`], also for writing.
+pub(crate) fn open_project_as(
+    path: &Path,
+    s3: &S3Args,
+    dirs: &AppDirs,
+    mode: OpenMode,
+    program: &'static str,
+) -> anyhow::Result<Project> {
     let path = match default_project(path, s3, dirs)? {
         Some((of, project)) if !project.exists() => {
             bail!("{of} has no project yet; open it in the window, or predict with --project")
@@ -161,7 +172,7 @@ pub(crate) fn open_project(path: &Path, s3: &S3Args, dirs: &AppDirs, program: &'
         Some((_, project)) => project,
         None => path.to_owned(),
     };
-    let request = OpenRequest { path: &path, root: None, mode: OpenMode::Read, program };
+    let request = OpenRequest { path: &path, root: None, mode, program };
     let opened = Project::open(&request, |_| ())?;
     for note in &opened.notes {
         eprintln!("note: {note}");

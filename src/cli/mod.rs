@@ -28,6 +28,7 @@ mod place;
 mod predict;
 mod progress;
 mod project;
+mod review;
 mod runtime;
 mod terminal;
 mod transform;
@@ -73,6 +74,8 @@ enum Command {
     Import(Box<import::ImportArgs>),
     /// Compare two runs of a project
     Compare(compare::CompareArgs),
+    /// Draw samples to judge, exchange verdicts, and estimate precision
+    Review(review::ReviewArgs),
     /// Show a project or set its image folder
     Project(project::ProjectArgs),
     /// Upload local images to a prefix in S3
@@ -117,6 +120,7 @@ pub fn run() -> ExitCode {
         Some(Command::Evaluate(args)) => evaluate::run(&args),
         Some(Command::Import(args)) => import::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Review(args)) => review::run(&args),
         Some(Command::Project(args)) => project::run(&args),
         Some(Command::Upload(args)) => upload::run(&args),
         Some(Command::Transform(args)) => transform::run(&args),

@@ -10,6 +10,7 @@ mod error;
 pub mod export;
 mod files;
 mod lock;
+mod merge;
 mod names;
 mod open;
 mod pairs;
@@ -30,6 +31,7 @@ use rusqlite::Connection;
 
 pub use columns::{SampleSummary, Summary};
 pub use error::StoreError;
+pub use merge::{Merge, MergeError, Pair, Prefer, merge_verdicts};
 pub use names::{default_path, default_path_of_place};
 pub use open::{OpenMode, OpenRequest, Opened};
 pub use pairs::paged;

@@ -270,6 +270,20 @@ impl Project {
         })
     }
 
+    /// Who gave the verdicts on a run, as far as is known.
+    pub fn reviewers(&self, run: RunId) -> ReadResult<HashMap<(SampleUri, VerdictTarget), String>> {
+        self.0.readers.read("read the reviewers", |connection| {
+            let root = self.root();
+            let sql = "SELECT name, is_below_root, run, box, verdict, right_class, bounds, reviewer FROM verdicts
+                       JOIN samples ON samples.id = sample WHERE run IN (0, ?1) AND reviewer IS NOT NULL";
+            let reviewer = |row: &Row<'_>| {
+                let (target, _) = verdict_of_row(row)?;
+                Ok(((sample_of_row(row, root.as_deref())?, target), row.get("reviewer")?))
+            };
+            connection.prepare(sql)?.query_map([run_number(run)], reviewer)?.collect()
+        })
+    }
+
     /// The S3 location of the images and how to access it; `None` for a folder.
     pub fn place(&self) -> ReadResult<Option<S3Place>> {
         self.0.readers.read("read the image folder", |connection| {

@@ -8,13 +8,18 @@ mod by_class;
 mod candidate;
 mod facts;
 mod filmstrip;
+mod kappa;
 mod marks;
 mod nothing_found;
 mod outcome_counts;
 mod outcomes;
+mod population;
 mod predictions;
 mod query;
+mod report;
+mod sampling;
 mod sort;
+mod statement;
 mod statistics;
 mod suppressed;
 #[cfg(test)]
@@ -24,6 +29,7 @@ mod uncertain;
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, OtherRun, arrange};
 pub use facts::{count_boxes, verdict_of_image};
 pub use filmstrip::{FilmBox, FilmFrame, FilmOrder, FilmRequest, filmstrip};
+pub use kappa::cohens_kappa;
 pub use marks::{Mark, Marks, VerdictKind};
 pub use nothing_found::NothingFound;
 pub use outcome_counts::{Confusion, OutcomeCounts, outcome_counts};
@@ -31,13 +37,17 @@ pub use outcomes::{
     BoxOutcome, ClassOutcomes, ImageOutcomes, NO_OBJECT, NamedOutcome, ObjectOutcome, OutcomeClass, OutcomeKind,
     Outcomes, share,
 };
+pub use population::{Judged, Population};
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{
     BoxQuery, BoxTerm, ClassChanges, Completion, OutcomeWord, Query, QueryError, change_key, change_term, class_term,
     complete, has_term, with_term, without_changes, without_term,
 };
 pub use query::{ClassName, Span};
+pub use report::{Added, ClassPart, Correction, Part, ReportRequest, ReviewReport, ScorePart, Target, review_report};
+pub use sampling::{Drawn, ReviewSample, SampleBy, SampledUnit, Stratum, Unit, draw};
 pub use sort::{Direction, Sort, SortBy};
+pub use statement::{Basis, JudgedUnit, Judgment, Proportion, Statement};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};
 pub use suppressed::Suppressed;
 pub use uncertain::{margin, next_less_certain};

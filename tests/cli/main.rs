@@ -12,6 +12,7 @@ mod models;
 mod out;
 mod predict;
 mod project;
+mod review;
 mod runtime;
 #[path = "../support/mod.rs"]
 mod support;

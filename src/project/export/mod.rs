@@ -19,6 +19,7 @@ mod jsonl;
 pub mod options;
 mod plots;
 mod report;
+mod review;
 mod row;
 #[cfg(test)]
 mod sampler;
@@ -27,6 +28,7 @@ mod tally;
 mod target;
 #[cfg(test)]
 mod tests;
+mod verdict_csv;
 mod voc;
 mod yolo;
 
@@ -38,11 +40,15 @@ pub use evaluation::{WrittenEvaluation, write_evaluation};
 pub use image_pool::{ImageFileError, write_image};
 pub use jsonl::jsonl_line;
 pub use report::EvaluatedImages;
+pub use review::{SampleCsv, draw_sample, review_population, review_sample};
 pub use row::{EvaluatedBoxes, ExportContext, ExportRow, project_rows};
 pub use selection::{follow_listing, known_samples, matching_samples, stored_sample};
 pub use tally::ExportReport;
 pub use target::partial_file;
 pub use target::{Existing, ExportTarget, WholeFile};
+pub use verdict_csv::{
+    ImportedVerdicts, OtherVerdicts, RejectedRow, VerdictCsvError, export_conflicts, export_verdicts, import_verdicts,
+};
 
 use self::annotated_folder::AnnotatedWriter;
 use self::coco::CocoWriter;

@@ -1,0 +1,76 @@
+//! `spotcheck review sample`: draws the boxes or images to judge.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use super::{ReviewedRun, min_score_of, reviewed_view, unit_words};
+use crate::cli::Outcome;
+use crate::cli::progress::with_progress;
+use crate::cli::terminal::interruptible;
+use crate::cli::values::{parse_score, variant};
+use crate::domain::{Change, counted};
+use crate::project::OpenMode;
+use crate::project::export::{Existing, ExportTarget, SampleCsv, draw_sample, review_population, review_sample};
+use crate::review::{ReviewSample, SampleBy};
+use crate::tasks::ProgressUnit;
+
+#[derive(Debug, Args)]
+pub(crate) struct SampleArgs {
+    #[command(flatten)]
+    of: ReviewedRun,
+    /// Number of boxes (for classifiers, images) to draw; small strata can add a few
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    count: u32,
+    /// Draw all with equal probability, or more from rare classes, rare scores or uncertain predictions
+    #[arg(long, value_name = "DESIGN", default_value = "random", value_parser = variant::<SampleBy>())]
+    by: SampleBy,
+    /// Seed of the random numbers; a higher --count with the same seed extends the sample
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Minimum score of drawn boxes; overrides all thresholds of the project
+    #[arg(long, value_parser = parse_score::<f32>)]
+    min_score: Option<f32>,
+    /// Write the sample as CSV, in the order in which it should be judged
+    #[arg(long, value_name = "FILE.csv")]
+    out: PathBuf,
+    /// Replace an existing file
+    #[arg(long)]
+    force: bool,
+    /// Replace an earlier sample of the run; its verdicts remain
+    #[arg(long)]
+    replace: bool,
+}
+
+pub(crate) fn run(args: &SampleArgs) -> anyhow::Result<Outcome> {
+    let target = ExportTarget { path: args.out.clone(), existing: Existing::from_force(args.force) };
+    let table = SampleCsv::create(&target).context("Could not write the sample")?;
+    let (project, run) = args.of.open(OpenMode::WriteExisting)?;
+    let view = reviewed_view(&project, &run, args.min_score)?;
+    let control = interruptible(ProgressUnit::Images)?;
+    let population = with_progress("Reading", &control, || review_population(&project, &run, &view, &control))?;
+    let (one, many) = unit_words(&run);
+    let min_score = min_score_of(&view, &run);
+    if population.units.is_empty() {
+        bail!("the run has no {many} at score ≥ {min_score:.2}; choose a lower --min-score");
+    }
+    let sample = draw_sample(&population, &run, view, args.by, args.count as usize, args.seed);
+    if !args.replace && review_sample(&project, &run)?.is_some_and(|earlier| earlier != sample) {
+        bail!("the run already has a sample; to replace it, add --replace (its verdicts remain)");
+    }
+    let name = ReviewSample::name_in_project(run.id.0);
+    project.write(1, Change::SetView { name, json: serde_json::to_string(&sample)? })?;
+    project.flush()?;
+    table.finish(&sample, &population, &run).context("Could not write the sample")?;
+    let strata = match sample.strata.len() {
+        1 => String::new(),
+        count => format!(", from {count} strata"),
+    };
+    eprintln!(
+        "drew {} of {} at score ≥ {min_score:.2}{strata}",
+        counted(sample.units.len(), one, many),
+        counted(population.units.len(), one, many)
+    );
+    Ok(Outcome::AllWell)
+}

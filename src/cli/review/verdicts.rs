@@ -1,0 +1,79 @@
+//! `spotcheck review import` and `export`: verdicts as CSV.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+
+use super::ReviewedRun;
+use crate::cli::Outcome;
+use crate::cli::terminal::interruptible;
+use crate::domain::counted;
+use crate::local_file;
+use crate::project::OpenMode;
+use crate::project::export::{Existing, ExportTarget, OtherVerdicts, export_verdicts, import_verdicts};
+use crate::tasks::ProgressUnit;
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    #[command(flatten)]
+    of: ReviewedRun,
+    /// CSV file with the columns `image`, `box` (empty for the image), `verdict` (accept, reject, unsure, wrong, moved or
+    /// added), `right_class`, `x1`, `y1`, `x2`, `y2` (pixels, for moved and added) and `reviewer`; rows without a
+    /// verdict are skipped
+    verdicts: PathBuf,
+    /// Reviewer of rows that name none
+    #[arg(long, value_name = "NAME")]
+    reviewer: Option<String>,
+    /// Replace other verdicts on the same boxes and images
+    #[arg(long)]
+    replace: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    of: ReviewedRun,
+    /// Write the verdicts as CSV
+    #[arg(long, value_name = "FILE.csv")]
+    out: PathBuf,
+    /// Replace an existing file
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Outcome> {
+    let failed = || format!("Could not import {}", args.verdicts.display());
+    let file = local_file::open(&args.verdicts).with_context(failed)?;
+    let (project, run) = args.of.open(OpenMode::WriteExisting)?;
+    let others = if args.replace { OtherVerdicts::Replace } else { OtherVerdicts::Keep };
+    let imported = import_verdicts(&project, &run, file, others, args.reviewer.as_deref()).with_context(failed)?;
+    let control = interruptible(ProgressUnit::Images)?;
+    let count = imported.changes.len();
+    for (ticket, change) in (1..).zip(imported.changes) {
+        project.write_when_there_is_room(ticket, change, &control)?;
+    }
+    project.flush()?;
+    for row in imported.rejected.iter().chain(&imported.conflicts) {
+        eprintln!("{row}");
+    }
+    eprintln!(
+        "imported {}, {} unchanged, {} without a verdict, {} rejected, {} in conflict{}",
+        counted(count, "verdict", "verdicts"),
+        imported.unchanged,
+        imported.without_verdict,
+        imported.rejected.len(),
+        imported.conflicts.len(),
+        if imported.conflicts.is_empty() { "" } else { "; to replace existing verdicts, add --replace" }
+    );
+    let is_well = imported.rejected.is_empty() && imported.conflicts.is_empty();
+    Ok(if is_well { Outcome::AllWell } else { Outcome::SomeImagesFailed })
+}
+
+pub(crate) fn export(args: &ExportArgs) -> anyhow::Result<Outcome> {
+    let (project, run) = args.of.open(OpenMode::Read)?;
+    let target = ExportTarget { path: args.out.clone(), existing: Existing::from_force(args.force) };
+    let count = export_verdicts(&project, run.id, &target).context("Could not export the verdicts")?;
+    eprintln!("exported {}", counted(count, "verdict", "verdicts"));
+    Ok(Outcome::AllWell)
+}

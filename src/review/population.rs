@@ -1,0 +1,115 @@
+//! What can be judged of a run, and how it was judged.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{JudgedUnit, Judgment, ReviewSample, Unit};
+use crate::domain::{Detection, Prediction, PredictionContent, Verdict, ViewSettings};
+
+/// A drawn box with less overlap shows another object or a wrong position.
+const MATCHING_IOU: f32 = 0.5;
+
+/// The units of a run that a view shows, with their verdicts.
+#[derive(Debug, Clone, Default)]
+pub struct Population {
+    /// Names of the predicted images.
+    pub images: Vec<String>,
+    /// Image by image.
+    pub units: Vec<Unit>,
+    /// By index of the unit.
+    pub judged: BTreeMap<usize, Judged>,
+    /// Boxes that people added, by class.
+    pub added: BTreeMap<String, usize>,
+}
+
+/// The verdict on a unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    pub judgment: Judgment,
+    /// Of a unit with a wrong class.
+    pub right_class: Option<String>,
+}
+
+impl Population {
+    /// Adds an image with the verdicts on the image and on its boxes. As in exports, a box without a verdict inherits
+    /// that of its image, unless it names a class.
+    pub fn record(
+        &mut self,
+        image: String,
+        prediction: &Prediction,
+        view: &ViewSettings,
+        verdicts: &BTreeMap<Option<u32>, &Verdict>,
+    ) {
+        let number = self.images.len() as u32;
+        self.images.push(image);
+        let of_image = verdicts.get(&None).copied();
+        for verdict in verdicts.values() {
+            if let Verdict::Added(drawn) = verdict {
+                *self.added.entry(drawn.class().to_owned()).or_default() += 1;
+            }
+        }
+        match &prediction.content {
+            PredictionContent::Classes(classes) => {
+                let Some(top) = classes.first().filter(|top| view.lists(top.score)) else {
+                    return;
+                };
+                let margin = top.score - classes.get(1).map_or(0.0, |second| second.score);
+                let unit = Unit { image: number, box_index: None, class: top.index, score: top.score, margin };
+                self.add(unit, of_image.map(|verdict| judged(verdict, None)));
+            }
+            PredictionContent::Detections(detections) => {
+                let inherited = of_image.filter(|verdict| !matches!(verdict, Verdict::WrongClass(_)));
+                let mut visible = view.visible_detections(prediction, &[]);
+                visible.sort_unstable();
+                for index in visible {
+                    let found = &detections[index];
+                    let box_index = Some(index as u32);
+                    let margin = found.score - view.min_score_of(found.class_id);
+                    let unit = Unit { image: number, box_index, class: found.class_id, score: found.score, margin };
+                    let verdict = verdicts.get(&box_index).copied().or(inherited);
+                    self.add(unit, verdict.map(|verdict| judged(verdict, Some(found))));
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, unit: Unit, judged: Option<Judged>) {
+        self.judged.extend(judged.map(|judged| (self.units.len(), judged)));
+        self.units.push(unit);
+    }
+
+    /// The index of each drawn unit; `None` if it is no longer in the population.
+    pub fn find(&self, sample: &ReviewSample) -> Vec<Option<usize>> {
+        let images: HashMap<&str, u32> = self.images.iter().map(String::as_str).zip(0..).collect();
+        let find = |name: &str, box_index: Option<u32>| {
+            let image = *images.get(name)?;
+            let first = self.units.partition_point(|unit| unit.image < image);
+            let mut of_image = self.units[first..].iter().take_while(|unit| unit.image == image);
+            of_image.position(|unit| unit.box_index == box_index).map(|at| first + at)
+        };
+        sample.units.iter().map(|unit| find(&unit.image, unit.box_index)).collect()
+    }
+
+    pub(super) fn judged_unit(&self, index: usize, stratum: usize) -> Option<JudgedUnit> {
+        let Unit { image, class, score, .. } = self.units[index];
+        let judgment = self.judged.get(&index)?.judgment;
+        Some(JudgedUnit { index, image, class, score, stratum, judgment })
+    }
+}
+
+/// `found`: the box, unless the verdict is on an image.
+fn judged(verdict: &Verdict, found: Option<&Detection>) -> Judged {
+    let (judgment, right_class) = match verdict {
+        Verdict::Accept => (Judgment::Correct { is_accepted: true }, None),
+        Verdict::Reject | Verdict::Added(_) => (Judgment::Wrong, None),
+        Verdict::Unsure => (Judgment::Unsure, None),
+        Verdict::WrongClass(class) => (Judgment::Wrong, Some(class.clone())),
+        Verdict::Moved(drawn) => match found {
+            Some(found) if found.label != drawn.class() => (Judgment::Wrong, Some(drawn.class().to_owned())),
+            Some(found) if found.bounds.iou(&drawn.bounds()) >= MATCHING_IOU => {
+                (Judgment::Correct { is_accepted: false }, None)
+            }
+            _ => (Judgment::Wrong, None),
+        },
+    };
+    Judged { judgment, right_class }
+}

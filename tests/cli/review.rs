@@ -1,0 +1,365 @@
+//! `spotcheck review` as a process: samples, reports, verdicts as CSV, and merged projects.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Output;
+
+use serde_json::Value;
+use spotcheck::dirs::AppDirs;
+use spotcheck::domain::{
+    Change, Detection, DeviceChoice, DrawnBox, FileStamp, InferenceLocation, KeepRule, LabelSet, Prediction,
+    PredictionContent, RunId, RunInfo, RunKey, SamplePrediction, SampleUri, Verdict, VerdictTarget, ViewSettings,
+};
+use spotcheck::model::catalog::Library;
+use spotcheck::project::{OpenMode, OpenRequest, Project};
+use spotcheck::review::{ReviewSample, SampleBy};
+
+use crate::support::{repository, runtime_home, spotcheck, stderr};
+
+const RUN: RunId = RunId(1);
+const CLASSES: [&str; 3] = ["bird", "cat", "dog"];
+
+/// A folder of projects with the boxes of `tests/review/expected.json`.
+struct Bench {
+    folder: tempfile::TempDir,
+    expected: Value,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let expected = std::fs::read_to_string(repository().join("tests/review/expected.json")).unwrap();
+        Self { folder: tempfile::tempdir().unwrap(), expected: serde_json::from_str(&expected).unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn uri(&self, image: &str) -> SampleUri {
+        SampleUri::new(self.path("images").join(image).to_str().unwrap())
+    }
+
+    fn change(&self, project: &str, changes: Vec<Change>) {
+        let (path, images) = (self.path(project), self.path("images"));
+        let request = OpenRequest { path: &path, root: images.to_str(), mode: OpenMode::Write, program: "a test" };
+        let project = Project::open(&request, |_| ()).unwrap().project;
+        for change in changes {
+            project.write(1, change).unwrap();
+        }
+        project.flush().unwrap();
+    }
+
+    /// A project with the predictions, and the verdicts of the first reviewer.
+    fn project(&self, name: &str) {
+        let model = Library::open(&AppDirs::below(runtime_home())).find("ssd-mobilenet-coco").unwrap();
+        let info = RunInfo {
+            id: RUN,
+            name: "first run".to_owned(),
+            key: RunKey {
+                model_id: model.card.id.clone(),
+                weights_sha256: model.card.file.sha256.clone(),
+                device: DeviceChoice::Auto,
+                batch: None,
+                threads: None,
+                keep: KeepRule::default(),
+                made: InferenceLocation::Here,
+            },
+            card: model.card,
+            labels: (0..).zip(CLASSES.map(str::to_owned)).collect::<LabelSet>(),
+            created_ms: 1_763_710_000_000,
+        };
+        let predictions = (0..250).map(|image| self.prediction(&format!("{image:03}.png"))).collect();
+        self.change(name, vec![Change::AddRun(Box::new(info)), Change::Predictions { run: RUN, predictions }]);
+    }
+
+    fn prediction(&self, image: &str) -> SamplePrediction {
+        let of_image = self.boxes().iter().filter(|found| found["image"] == image);
+        let detections = of_image.map(|found| {
+            let class = found["class"].as_u64().unwrap() as usize;
+            Detection {
+                bounds: serde_json::from_value(found["bounds"].clone()).unwrap(),
+                class_id: class as u32,
+                label: CLASSES[class].to_owned(),
+                score: found["score"].as_f64().unwrap() as f32,
+            }
+        });
+        let content = PredictionContent::Detections(detections.collect());
+        let result = Ok(Prediction { width: 400, height: 400, content, warnings: Vec::new() });
+        let stamp = FileStamp { size_bytes: 1, modified_ns: None, etag: None };
+        SamplePrediction { sample: self.uri(image), stamp, result }
+    }
+
+    fn boxes(&self) -> &Vec<Value> {
+        self.expected["boxes"].as_array().unwrap()
+    }
+
+    fn verdict(&self, found: &Value, verdict: Verdict, reviewer: &str) -> Change {
+        let box_index = Some(found["box"].as_u64().unwrap() as u32);
+        Change::SetVerdict {
+            sample: self.uri(found["image"].as_str().unwrap()),
+            target: VerdictTarget { run: Some(RUN), box_index },
+            verdict: Some(verdict),
+            reviewer: Some(reviewer.to_owned()),
+        }
+    }
+
+    fn verdicts(&self) -> Vec<Change> {
+        let judged = self.boxes().iter().filter(|found| !found["verdict"].is_null());
+        let verdict = |found: &Value| {
+            let class = found["verdict"][1].as_str().unwrap_or_default();
+            let verdict = match found["verdict"][0].as_str().unwrap() {
+                "wrong" => Verdict::WrongClass(class.to_owned()),
+                "moved" => {
+                    let bounds = serde_json::from_value(found["verdict"][2].clone()).unwrap();
+                    Verdict::Moved(DrawnBox::new(class, bounds, [400, 400]).unwrap())
+                }
+                word => plain(word),
+            };
+            self.verdict(found, verdict, "Ann")
+        };
+        judged.map(verdict).collect()
+    }
+
+    /// The sample of the reference.
+    fn sample(&self) -> Change {
+        let sample = ReviewSample {
+            by: SampleBy::Class,
+            seed: 1,
+            view: ViewSettings::default(),
+            strata: serde_json::from_value(self.expected["sample"]["strata"].clone()).unwrap(),
+            units: serde_json::from_value(self.expected["sample"]["units"].clone()).unwrap(),
+        };
+        let name = ReviewSample::name_in_project(RUN.0);
+        Change::SetView { name, json: serde_json::to_string(&sample).unwrap() }
+    }
+
+    fn review(&self, command: &str, arguments: &[&str]) -> Output {
+        spotcheck(&["review", command]).current_dir(self.folder.path()).args(arguments).output().unwrap()
+    }
+
+    #[track_caller]
+    fn reviewed(&self, command: &str, arguments: &[&str]) -> Output {
+        let output = self.review(command, arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        output
+    }
+
+    #[track_caller]
+    fn report(&self, project: &str, arguments: &[&str]) -> Value {
+        let out = self.path("report.json");
+        self.reviewed("report", &[&[project, "--out", "report.json", "--force"], arguments].concat());
+        serde_json::from_slice(&std::fs::read(out).unwrap()).unwrap()
+    }
+
+    /// The rows of a CSV file, without the header.
+    fn rows(&self, name: &str) -> Vec<Vec<String>> {
+        let mut reader = csv::Reader::from_path(self.path(name)).unwrap();
+        reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
+    }
+}
+
+fn plain(word: &str) -> Verdict {
+    match word {
+        "accept" => Verdict::Accept,
+        "reject" => Verdict::Reject,
+        _ => Verdict::Unsure,
+    }
+}
+
+#[track_caller]
+fn check(found: &Value, expected: &Value) {
+    for key in ["precision", "low", "high"] {
+        let (found, expected) = (found[key].as_f64().unwrap(), expected[key].as_f64().unwrap());
+        assert!((found - expected).abs() < 1e-9, "{key}: {found}, expected {expected}");
+    }
+}
+
+#[test]
+fn report_of_a_sample_matches_the_reference() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    bench.change("p.spotcheck", [vec![bench.sample()], bench.verdicts()].concat());
+    let expected = &bench.expected["report"];
+    let report = bench.report("p.spotcheck", &["--target-precision", "0.92"]);
+    assert_eq!((&report["basis"], &report["by"]), (&"sample".into(), &"class".into()));
+    assert_eq!(report["sampled"], 140);
+    check(&report, &expected["total"]);
+    assert!(
+        (report["acceptance"]["rate"].as_f64().unwrap() - expected["acceptance"]["precision"].as_f64().unwrap()).abs()
+            < 1e-9
+    );
+    for row in report["classes"].as_array().unwrap() {
+        check(row, &expected["classes"][row["class"].as_str().unwrap()]);
+    }
+    let scores = report["scores"].as_array().unwrap();
+    assert_eq!(scores.len(), 5);
+    for row in scores {
+        check(row, &expected["scores"][row["from"].to_string()]);
+    }
+    assert_eq!(report["target"]["min_score"], expected["min_score_for_92"]);
+    assert_eq!(report["more_for_one_percent"], expected["more_for_one_percent"]);
+    check(&bench.report("p.spotcheck", &["--min-score", "0.7"]), &expected["at_70"]);
+    let below = bench.review("report", &["p.spotcheck", "--min-score", "0.4"]);
+    assert_eq!(below.status.code(), Some(1));
+}
+
+#[test]
+fn report_without_a_sample_is_clustered_by_image() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    bench.change("p.spotcheck", bench.verdicts());
+    let report = bench.report("p.spotcheck", &["--min-score", "0.5"]);
+    assert_eq!(report["basis"], "judged");
+    assert!(report["notes"][0].as_str().unwrap().contains("not a random sample"));
+    check(&report, &bench.expected["report"]["without_sample"]);
+    assert!(report["more_for_one_percent"].is_null());
+}
+
+#[test]
+fn larger_sample_with_the_same_seed_contains_the_smaller() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    let draw = |count: &str, by: &str, more: &[&str]| {
+        let arguments = ["p.spotcheck", "--count", count, "--by", by, "--out", "s.csv", "--force"];
+        bench.reviewed("sample", &[&arguments[..], more].concat());
+        let rows = bench.rows("s.csv");
+        rows.into_iter().map(|row| (row[0].clone(), row[1].clone(), row[5].clone())).collect::<Vec<_>>()
+    };
+    for by in ["random", "class", "score", "uncertain"] {
+        let few = draw("40", by, &["--replace"]);
+        assert_eq!(few.len(), 40);
+        assert_eq!(draw("40", by, &[]), few, "the same sample needs no --replace");
+        let units = |rows: &[(String, String, String)]| {
+            rows.iter().map(|(image, index, _)| (image.clone(), index.clone())).collect::<BTreeSet<_>>()
+        };
+        let many = draw("80", by, &["--replace"]);
+        assert_eq!(units(&many).len(), 80, "{by}");
+        assert!(units(&few).is_subset(&units(&many)), "{by}");
+        let probabilities = many.iter().map(|(_, _, probability)| 1.0 / probability.parse::<f64>().unwrap());
+        let population = bench.boxes().iter().filter(|found| found["score"].as_f64().unwrap() >= 0.5).count();
+        let estimated: f64 = probabilities.sum();
+        assert!((estimated - population as f64).abs() < 1e-6, "{by}: {estimated}");
+    }
+    let other = bench.review("sample", &["p.spotcheck", "--count", "9", "--out", "t.csv"]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(stderr(&other).contains("--replace") && !bench.path("t.csv").exists());
+}
+
+#[test]
+fn exported_verdicts_are_imported_again() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    bench.change("p.spotcheck", bench.verdicts());
+    bench.reviewed("export", &["p.spotcheck", "--out", "v.csv"]);
+    bench.project("q.spotcheck");
+    bench.reviewed("import", &["q.spotcheck", "v.csv"]);
+    bench.reviewed("export", &["q.spotcheck", "--out", "w.csv"]);
+    let rows = bench.rows("v.csv");
+    assert_eq!(rows.len(), bench.verdicts().len());
+    assert!(rows.iter().all(|row| row[8] == "Ann"));
+    assert_eq!(rows, bench.rows("w.csv"));
+    let again = bench.reviewed("import", &["q.spotcheck", "v.csv"]);
+    assert!(stderr(&again).contains("imported 0 verdicts"), "{}", stderr(&again));
+}
+
+#[test]
+fn unusable_rows_are_rejected_by_line() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    let image = bench.boxes()[0]["image"].as_str().unwrap();
+    let rows = [
+        format!("{image},0,accept,,,,,,"),
+        "missing.png,0,accept,,,,,,".to_owned(),
+        format!("{image},99,accept,,,,,,"),
+        format!("{image},0,perfect,,,,,,"),
+        format!("{image},0,reject,,,,,,"),
+        format!("{image},,wrong,,,,,,"),
+        format!("{image},,added,dog,1,2,1,9,"),
+        format!("{image},,added,dog,1,2,30,40,Bob"),
+        format!("{image},,,,,,,,"),
+    ];
+    let header = "\u{feff}image,box,verdict,right_class,x1,y1,x2,y2,reviewer\n";
+    std::fs::write(bench.path("v.csv"), header.to_owned() + &rows.join("\n")).unwrap();
+    let output = bench.review("import", &["p.spotcheck", "v.csv", "--reviewer", "Ann"]);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    for line in [3, 4, 5, 6, 7, 8] {
+        assert!(text.contains(&format!("line {line}: ")), "{line}: {text}");
+    }
+    bench.reviewed("export", &["p.spotcheck", "--out", "w.csv"]);
+    let words: Vec<[String; 2]> = bench.rows("w.csv").into_iter().map(|row| [row[2].clone(), row[8].clone()]).collect();
+    assert_eq!(words, [["accept", "Ann"], ["added", "Bob"]]);
+    assert_eq!(bench.report("p.spotcheck", &[])["added"][0]["class"], "dog");
+
+    std::fs::write(bench.path("v.csv"), format!("verdict,image,box\nreject,{image},0\n")).unwrap();
+    let conflict = bench.review("import", &["p.spotcheck", "v.csv"]);
+    assert_eq!(conflict.status.code(), Some(3));
+    bench.reviewed("import", &["p.spotcheck", "v.csv", "--replace"]);
+    bench.reviewed("export", &["p.spotcheck", "--out", "w.csv", "--force"]);
+    assert_eq!(bench.rows("w.csv")[0][2], "reject");
+    std::fs::write(bench.path("v.csv"), "a,b\n1,2\n").unwrap();
+    assert_eq!(bench.review("import", &["p.spotcheck", "v.csv"]).status.code(), Some(1));
+}
+
+#[test]
+fn merged_project_has_the_verdicts_of_both() {
+    let bench = Bench::new();
+    bench.project("a.spotcheck");
+    bench.project("b.spotcheck");
+    let second = bench.expected["second"].as_array().unwrap();
+    let key = |row: &Value| (row["image"].clone(), row["box"].clone());
+    let verdict_of = |row: &Value| {
+        let found = bench.boxes().iter().find(|found| key(found) == key(row)).unwrap();
+        found["verdict"][0].as_str().unwrap_or_default()
+    };
+    let first = second.iter().map(|row| bench.verdict(row, plain(verdict_of(row)), "Ann"));
+    bench.change("a.spotcheck", first.collect());
+    let theirs = second.iter().map(|row| bench.verdict(row, plain(row["verdict"].as_str().unwrap()), "Bob"));
+    bench.change("b.spotcheck", theirs.collect());
+    let only = bench.boxes().iter().find(|found| found["score"].as_f64().unwrap() < 0.5).unwrap();
+    bench.change("b.spotcheck", vec![bench.verdict(only, Verdict::Accept, "Bob")]);
+
+    let differ = second.iter().filter(|row| verdict_of(row) != row["verdict"]).count();
+    for (prefer, count) in
+        [("none", second.len() + 1 - differ), ("first", second.len() + 1), ("second", second.len() + 1)]
+    {
+        let arguments = ["a.spotcheck", "b.spotcheck", "--out", "c.spotcheck", "--conflicts", "c.csv", "--force"];
+        let output = bench.reviewed("merge", &[&arguments[..], &["--prefer", prefer]].concat());
+        for (name, kappa) in bench.expected["kappa"].as_object().unwrap() {
+            let line = format!("kappa, {name}: {:.3} ", kappa.as_f64().unwrap());
+            assert!(stderr(&output).contains(&line), "{line}: {}", stderr(&output));
+        }
+        assert_eq!(bench.rows("c.csv").len(), differ);
+        bench.reviewed("export", &["c.spotcheck", "--out", "v.csv", "--force"]);
+        let rows = bench.rows("v.csv");
+        assert_eq!(rows.len(), count, "{prefer}");
+        let bobs = rows.iter().filter(|row| row[8] == "Bob").count();
+        assert_eq!(bobs, if prefer == "second" { differ + 1 } else { 1 }, "{prefer}");
+    }
+    let existing = bench.review("merge", &["a.spotcheck", "b.spotcheck", "--out", "c.spotcheck"]);
+    assert_eq!(existing.status.code(), Some(1));
+    let input = bench.review("merge", &["a.spotcheck", "b.spotcheck", "--out", "a.spotcheck", "--force"]);
+    assert_eq!(input.status.code(), Some(1));
+}
+
+#[test]
+fn other_predictions_are_not_merged() {
+    let bench = Bench::new();
+    bench.project("a.spotcheck");
+    bench.project("b.spotcheck");
+    let image = bench.boxes()[0]["image"].as_str().unwrap();
+    let mut other = bench.prediction(image);
+    if let Ok(Prediction { content: PredictionContent::Detections(found), .. }) = &mut other.result {
+        found.remove(0);
+    }
+    bench.change("b.spotcheck", vec![Change::Predictions { run: RUN, predictions: vec![other] }]);
+    let output = bench.review("merge", &["a.spotcheck", "b.spotcheck", "--out", "c.spotcheck"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains(image), "{}", stderr(&output));
+    std::fs::write(bench.path("d.spotcheck"), "not a project").unwrap();
+    let damaged = bench.review("merge", &["a.spotcheck", "d.spotcheck", "--out", "c.spotcheck"]);
+    assert_eq!(damaged.status.code(), Some(1));
+    let left: Vec<_> =
+        std::fs::read_dir(bench.folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_str().unwrap().contains("c.spotcheck")), "{left:?}");
+}
