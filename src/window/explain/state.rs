@@ -77,7 +77,8 @@ impl State {
                 })
             }
             PredictionContent::Detections(detections) => {
-                let best = || self.shown_boxes().first().copied();
+                // The model cannot explain a box that a person added.
+                let best = || self.shown_boxes().into_iter().find(|index| *index < detections.len());
                 let index = self.shown.selected_box.or_else(best)?;
                 let detection = detections.get(index)?;
                 Some(Question {

@@ -2,7 +2,7 @@
 
 use eframe::egui::{Align, Label, Layout, ProgressBar, RichText, Sense, Ui, vec2};
 
-use crate::domain::{BoundingBox, Prediction, PredictionContent, SampleId, Verdict, problem_of};
+use crate::domain::{BoundingBox, NEW_CLASS, Prediction, PredictionContent, SampleId, Verdict, problem_of};
 use crate::review::{OutcomeKind, PredictionStatus};
 use crate::sagemaker::spec::remote_model::RemoteModel;
 use crate::window::explain::ui::explanation_ui;
@@ -224,15 +224,18 @@ fn detections_ui(
             commands.push(ReviewCommand::SelectBox(selected));
         }
         let bounds = detection.bounds;
+        let class = match detection.class_id {
+            NEW_CLASS => "which is not a class of the model".to_owned(),
+            class_id => format!("class {class_id}"),
+        };
         let overlap = outcome.map_or_else(String::new, |outcome| {
             let object = outcome.right_class.map_or_else(String::new, |right| format!(": {right}"));
             format!("\n{}, IoU {:.2} with the ground truth{object}", outcome.kind.text(), outcome.iou)
         });
         let judged = verdict.map_or_else(String::new, |verdict| format!("\n{}", verdict_text(verdict)));
         response.on_hover_text(format!(
-            "{}, class {}\nleft {:.0}, top {:.0}, {:.0} × {:.0} pixels{overlap}{judged}",
+            "{}, {class}\nleft {:.0}, top {:.0}, {:.0} × {:.0} pixels{overlap}{judged}",
             detection.label,
-            detection.class_id,
             bounds.x1,
             bounds.y1,
             bounds.width(),

@@ -177,7 +177,8 @@ fn by_class_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn classes_from_a_to_z(state: &State) -> Vec<(String, u32)> {
     let view = state.view();
     let of_run = state.arranging.statistics().into_iter().flat_map(|all| all.classes.rows.iter()).map(|row| row.class);
-    let shown = state.shown.prediction.iter().flat_map(|prediction| prediction.detections());
+    // Only the model's classes can be filtered.
+    let shown = state.shown.stored.iter().flat_map(|prediction| prediction.detections());
     let own = view.min_score_by_class.keys().chain(&view.hidden_classes).chain(&view.solo_class);
     let ids: BTreeSet<u32> = of_run.chain(shown.map(|detection| detection.class_id)).chain(own.copied()).collect();
     let mut classes: Vec<(String, u32)> = ids.into_iter().map(|id| (class_name(state, id), id)).collect();

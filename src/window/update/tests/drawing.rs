@@ -129,6 +129,16 @@ fn removed_box_leaves_no_gap() {
 }
 
 #[test]
+fn explanation_is_about_a_box_of_the_model() {
+    let (mut state, _) = with_boxes();
+    add(&mut state, "dog", [1.0, 5.0, 9.0, 20.0]);
+    command(&mut state, ReviewCommand::SelectBox(None));
+    assert_eq!(state.question().unwrap().score, 0.9);
+    command(&mut state, ReviewCommand::SelectBox(Some(2)));
+    assert_eq!(state.question(), None);
+}
+
+#[test]
 fn copy_of_a_box_lies_next_to_it_inside_the_image() {
     let (mut state, _) = with_boxes();
     command(&mut state, ReviewCommand::SelectBox(Some(1)));
