@@ -186,3 +186,20 @@ fn ground_truth_is_corrected_as_a_run() {
     };
     assert_near(drawn.bounds(), [180.0, 30.0, 410.0, 250.0]);
 }
+
+#[test]
+fn report_summarizes_the_verdicts() {
+    let folder = folder_of(1, IMAGE);
+    let mut window = open_cup(folder.path());
+    window.state_mut().command(Action::GoOnAfterVerdict);
+    let boxes = window.state().state().shown_boxes();
+    assert_eq!(boxes.len(), 2, "a cup and a dining table");
+    window.state_mut().command(ReviewCommand::SelectBox(Some(boxes[0])));
+    window.state_mut().command(Action::Accept);
+    window.state_mut().command(ReviewCommand::SelectBox(Some(boxes[1])));
+    window.state_mut().command(ReviewCommand::ChooseClass("desk".to_owned()));
+    window.state_mut().command(Action::ReviewReport);
+    wait_for(&mut window, "Precision 0.50");
+    assert!(sees(&window, "2 verdicts, from all 2 boxes"));
+    assert!(sees(&window, "dining table → desk: 1"));
+}

@@ -104,6 +104,25 @@ fn repaired_boxes_dark() {
 }
 
 #[test]
+fn review_report_light() {
+    let mut window = predicted(DETECTOR, Theme::Light, "coffee.png", "cup ");
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
+    let coffee = window.state().state().shown_sample().unwrap();
+    window.state_mut().command(Action::GoOnAfterVerdict);
+    window.state_mut().command(Action::SelectAll);
+    window.state_mut().command(Action::Accept);
+    window.state_mut().command(BrowseCommand::Show(coffee));
+    window.state_mut().command(ReviewCommand::SelectBox(Some(1)));
+    window.state_mut().command(ReviewCommand::ChooseClass("desk".to_owned()));
+    window.state_mut().command(ReviewCommand::SelectBox(None));
+    window.state_mut().command(Command::DismissNotice);
+    wait_for(&mut window, "8 of 8 images judged");
+    window.state_mut().command(Action::ReviewReport);
+    wait_for(&mut window, "Precision");
+    take(&mut window, "review-light");
+}
+
+#[test]
 fn classes_light() {
     let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3%");
     click(&mut window, "Device");

@@ -282,6 +282,11 @@ pub enum Action {
     DuplicateBox,
     #[strum(message = "Clear verdict", detailed_message = "Removes the verdict", props(keys = "Backspace C"))]
     ClearVerdict,
+    #[strum(
+        message = "Review report",
+        detailed_message = "Shows the precision that the verdicts imply, per class and score, with its interval"
+    )]
+    ReviewReport,
     #[strum(message = "Note…", detailed_message = "Adds a note to the image", props(keys = "N"))]
     WriteNote,
     #[strum(message = "Tag…", detailed_message = "Adds a tag for finding the image later", props(keys = "T"))]
@@ -655,6 +660,7 @@ impl Action {
                 can_judge(state)?;
                 need(state.shown.selected_box.is_some(), "Select a box first")
             }
+            Self::ReviewReport => need(state.run().is_some(), "Predict and judge images first"),
             Self::Present => need(!state.order().is_empty(), "No images to present"),
             Self::NextUncertain => {
                 need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Nothing is predicted yet")

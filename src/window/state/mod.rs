@@ -41,7 +41,7 @@ pub use crate::window::jobs::state::{
     JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Prices, RetryPlan, WatchEnd,
 };
 pub use crate::window::judge::state::judgments::{ImageJudgment, Judgments};
-pub use crate::window::judge::state::{ReviewCommand, ReviewEffect, ReviewEvent};
+pub use crate::window::judge::state::{ReportOfRun, ReviewCommand, ReviewEffect, ReviewEvent};
 pub use crate::window::models::add::state::{
     Evidence, Import, ImportFinding, ImportForm, ImportId, ImportPort, ImportProblem, ImportStart, ImportStatus,
     ImportSubject, ImportTrial, LabelChoice, PresetRow, PresetTable, PresetsRequest, RecognizeRequest, SaveRequest,
@@ -99,7 +99,7 @@ pub(crate) use std::sync::Arc;
 pub(crate) use crate::domain::{
     BoundingBox, CacheUsage, LabelSet, ModelCard, Prediction, Problem, RunId, SampleId, Verdict, ViewSettings, grouped,
 };
-use crate::review::{PredictionStatus, VerdictKind, verdict_of_image};
+use crate::review::{PredictionStatus, ReviewReport, VerdictKind, verdict_of_image};
 
 /// The number of classes that are offered first.
 const RECENT_CLASSES: usize = 9;
@@ -149,6 +149,8 @@ pub struct State {
     pub presenting: Option<Presenting>,
     /// The verdict for all selected images, while [`Overlay::MassVerdict`] is open; `None` removes their verdicts.
     pub mass_verdict: Option<Verdict>,
+    /// What the verdicts say about the run, as of the last time that its dialog was opened.
+    pub review_report: Loadable<Box<ReviewReport>>,
     /// Whether the last verdict was on a box: then the first box of the next image is selected, so that no key judges a
     /// whole image by surprise.
     pub(crate) judges_boxes: bool,
@@ -325,6 +327,8 @@ pub enum Overlay {
     RemoteInference,
     Help,
     WhatsNew,
+    /// What the verdicts say about the run.
+    ReviewReport,
     /// The field for the right class.
     WrongClass,
     /// The question whether to quit despite unfinished work.

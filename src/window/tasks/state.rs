@@ -74,6 +74,8 @@ pub enum TaskKind {
     Browse,
     /// Comparing two runs.
     Compare,
+    /// Summarizing the verdicts on a run.
+    ReviewReport,
     /// Reading ground truth.
     ReadTruth,
     /// Evaluating a run against ground truth.

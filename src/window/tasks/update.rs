@@ -67,6 +67,7 @@ pub(crate) fn cancel_work_on_samples(state: &mut State) {
                 | TaskKind::LoadRun { .. }
                 | TaskKind::Explain
                 | TaskKind::Compare
+                | TaskKind::ReviewReport
                 | TaskKind::ReadTruth
                 | TaskKind::Evaluate
                 | TaskKind::ReadOutputs

@@ -135,6 +135,7 @@ const JUDGE: &Menu = &[
     None,
     Some(Action::NextUnjudged),
     Some(Action::NextUncertain),
+    Some(Action::ReviewReport),
     None,
     Some(Action::GoOnAfterVerdict),
     None,

@@ -131,6 +131,7 @@ impl Window {
         ui::palette::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
         ui::help::help_ui(ui.ctx(), state, &mut commands);
         ui::help::whats_new_ui(ui.ctx(), state, &mut commands);
+        judge::ui::report::report_ui(ui.ctx(), state, &mut commands);
         judge::ui::dialogs::wrong_class_ui(ui.ctx(), state, &mut self.wrong_class, &mut commands);
         judge::ui::dialogs::mass_verdict_ui(ui.ctx(), state, &mut self.mass_verdict, &mut commands);
         browse::ui::dialogs::go_to_ui(ui.ctx(), state, &mut self.go_to, &mut commands);

@@ -2,9 +2,9 @@
 
 pub(crate) mod judgments;
 
-use crate::domain::{BoundingBox, Saliency, SampleSet};
+use crate::domain::{BoundingBox, RunInfo, Saliency, SampleSet, ViewSettings};
 use crate::evaluation::Agreement;
-use crate::review::{FilmBox, FilmFrame, FilmOrder, FilmRequest};
+use crate::review::{FilmBox, FilmFrame, FilmOrder, FilmRequest, ReviewReport};
 use crate::window::state::{
     Arc, CanvasView, CompareLayout, CompareRequest, CropRequest, ExplainRequest, Failure, RequestId, RunId, SampleId,
     SourceId, TaskId, Ticket, Verdict, ViewChange, ViewNumber,
@@ -77,12 +77,25 @@ pub enum ReviewEffect {
     MakeCrops { source: SourceId, run: RunId, requested: Vec<CropRequest> },
     /// Determine which parts of an image a prediction depends on.
     Explain { request: ExplainRequest, ticket: Ticket },
+    /// Compute what the verdicts say about a run.
+    Report { request: Box<ReportOfRun>, ticket: Ticket },
     /// Compare the predictions of two runs, left and right, image by image.
     Compare { request: CompareRequest, ticket: Ticket },
 }
 
+/// A run whose verdicts are to be summarized.
+#[derive(Debug, Clone)]
+pub struct ReportOfRun {
+    pub source: SourceId,
+    pub run: RunInfo,
+    /// The filters on screen: they decide which boxes are judged, unless the run has a sample.
+    pub view: ViewSettings,
+}
+
 #[derive(Debug)]
 pub enum ReviewEvent {
+    /// What the verdicts say about a run.
+    Reported(TaskId, Result<Box<ReviewReport>, Failure>),
     /// The result of comparing two runs.
     Compared(TaskId, Result<Agreement, Failure>),
     /// The parts of the shown image that a prediction depends on, or why they are unknown.

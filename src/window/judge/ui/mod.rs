@@ -1,6 +1,7 @@
 //! The judging bar: verdicts on the prediction, the number of judged images, and whether they are saved.
 
 pub(crate) mod dialogs;
+pub(crate) mod report;
 
 use std::sync::Arc;
 

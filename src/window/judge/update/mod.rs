@@ -3,8 +3,24 @@
 pub(crate) mod drawing;
 pub(crate) mod verdicts;
 
-use crate::window::state::{ReviewCommand, ReviewEvent, State};
+use crate::tasks::ProgressUnit;
+use crate::window::state::{Loadable, Overlay, ReportOfRun, ReviewCommand, ReviewEffect, ReviewEvent, State, TaskKind};
+use crate::window::tasks::update::{begin, settle};
 use crate::window::{canvas, comparison, evaluation, explain, filmstrip};
+
+/// Shows what the verdicts say about the run on screen.
+pub(crate) fn open_report(state: &mut State) {
+    let (Some(source), Some(run)) = (state.source_id(), state.run()) else {
+        return;
+    };
+    let run = run.info.clone();
+    let request = ReportOfRun { source, view: state.view().into_owned(), run };
+    let title = format!("Review report: {}", request.run.name);
+    let ticket = begin(state, TaskKind::ReviewReport, ProgressUnit::Images, title);
+    state.review_report = Loadable::Loading(ticket.id);
+    state.overlay = Overlay::ReviewReport;
+    state.effects.push(ReviewEffect::Report { request: Box::new(request), ticket });
+}
 
 pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
     match command {
@@ -62,6 +78,9 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
 
 pub(crate) fn on_event(state: &mut State, event: ReviewEvent) {
     match event {
+        ReviewEvent::Reported(task, result) => {
+            settle(state, task, result, |state| Some(&mut state.review_report));
+        }
         ReviewEvent::Compared(task, result) => comparison::update::compared(state, task, result),
         ReviewEvent::FilmstripGathered { id, frames } => {
             if let Some(strip) = &mut state.filmstrip {

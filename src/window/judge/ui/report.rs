@@ -1,0 +1,125 @@
+//! The review report: what the verdicts say about the run on screen.
+
+use eframe::egui::{Context, Grid, Label, RichText, ScrollArea, Ui, vec2};
+
+use crate::domain::{ModelTask, capitalized, counted, grouped};
+use crate::review::{Basis, Part, ReviewReport};
+use crate::window::state::{Command, Commands, Failure, Loadable, Overlay, State};
+use crate::window::ui::dialog::dialog_ui;
+use crate::window::ui::widgets::{command_button_ui, note_ui, strong};
+
+/// Further corrections are in the file of `spotcheck review report`.
+const MAX_CORRECTIONS: usize = 20;
+/// In points; the same for all tables.
+const COLUMN_WIDTH: f32 = 110.0;
+
+pub(crate) fn report_ui(ctx: &Context, state: &State, commands: &mut Commands) {
+    if state.overlay != Overlay::ReviewReport {
+        return;
+    }
+    dialog_ui(ctx, "review report", 560.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
+        ui.label(strong("Review report").size(15.0));
+        if let Some(run) = state.run() {
+            ui.add(Label::new(RichText::new(&run.info.name).weak()).truncate());
+        }
+        ui.add_space(6.0);
+        match &state.review_report {
+            Loadable::Ready(report) => {
+                let things = match state.run().map(crate::window::state::Run::task) {
+                    Some(ModelTask::Classification) => ["image", "images"],
+                    _ => ["box", "boxes"],
+                };
+                contents_ui(ui, report, things);
+            }
+            Loadable::Failed(Failure::Failed { message, .. }) => drop(ui.add(Label::new(message).wrap())),
+            Loadable::Loading(_) => drop(ui.weak("Reading the run…")),
+            Loadable::NotLoaded | Loadable::Failed(Failure::Cancelled) => drop(ui.weak("Canceled")),
+        }
+        ui.add_space(8.0);
+        command_button_ui(ui, "Close", commands, || Command::CLOSE_OVERLAY);
+    });
+}
+
+fn contents_ui(ui: &mut Ui, report: &ReviewReport, [one, many]: [&str; 2]) {
+    let height = (ui.ctx().content_rect().height() - 220.0).max(160.0);
+    ScrollArea::vertical().max_height(height).show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        let total = &report.total;
+        ui.label(strong(headline(report)).size(18.0));
+        let basis = match report.basis {
+            Basis::Sample => "from a random sample of",
+            Basis::Complete => "from all",
+            Basis::Judged => "from the judged ones of",
+        };
+        let verdicts = counted(total.judged, "verdict", "verdicts");
+        let unsure = if total.unsure > 0 { format!(", {} unsure", grouped(total.unsure)) } else { String::new() };
+        ui.label(format!("{verdicts}{unsure}, {basis} {}", counted(total.population, one, many)));
+        match report.more_for_one_percent {
+            Some(0) => drop(ui.label("The precision is known to ± 0.01")),
+            Some(more) => {
+                ui.label(format!("{} more would make it ± 0.01", counted(more, "verdict", "verdicts")));
+            }
+            None => {}
+        }
+        for note in &report.notes {
+            note_ui(ui, capitalized(note));
+        }
+        let scores = report.scores.iter().map(|row| (format!("{:.1} to {:.1}", row.from, row.to), &row.part));
+        parts_ui(ui, "Score", scores.collect());
+        parts_ui(ui, "Class", report.classes.iter().map(|row| (row.class.clone(), &row.part)).collect());
+        let corrections = report.corrections.iter().take(MAX_CORRECTIONS);
+        let corrections = corrections.map(|row| (format!("{} → {}", row.from, row.to), row.count));
+        counts_ui(ui, "Corrected classes", corrections.collect());
+        let added = report.added.iter().map(|row| (row.class.clone(), row.count));
+        counts_ui(ui, "Objects that the model missed", added.collect());
+    });
+}
+
+/// “Precision 0.94 (95% interval 0.90 to 0.96) at score ≥ 0.50”.
+fn headline(report: &ReviewReport) -> String {
+    let least = report.min_score;
+    match interval(&report.total) {
+        Some([precision, range]) => format!("Precision {precision} (95% interval {range}) at score ≥ {least:.2}"),
+        None => "No verdicts on visible predictions yet".to_owned(),
+    }
+}
+
+/// The precision, and its interval.
+fn interval(part: &Part) -> Option<[String; 2]> {
+    let (precision, low, high) = (part.precision?, part.low?, part.high?);
+    Some([format!("{precision:.2}"), format!("{low:.2} to {high:.2}")])
+}
+
+/// One row per part with a verdict.
+fn parts_ui(ui: &mut Ui, title: &str, mut parts: Vec<(String, &Part)>) {
+    parts.retain(|(_, part)| part.judged > 0);
+    if parts.is_empty() {
+        return;
+    }
+    ui.add_space(8.0);
+    Grid::new(title).num_columns(4).striped(true).min_col_width(COLUMN_WIDTH).spacing(vec2(12.0, 3.0)).show(ui, |ui| {
+        for heading in [title, "Verdicts", "Precision", "95% interval"] {
+            ui.label(strong(heading));
+        }
+        ui.end_row();
+        for (name, part) in parts {
+            ui.label(name);
+            ui.label(format!("{} of {}", grouped(part.judged), grouped(part.population)));
+            for text in interval(part).unwrap_or_default() {
+                ui.label(text);
+            }
+            ui.end_row();
+        }
+    });
+}
+
+fn counts_ui(ui: &mut Ui, title: &str, counts: Vec<(String, usize)>) {
+    if counts.is_empty() {
+        return;
+    }
+    ui.add_space(8.0);
+    ui.label(strong(title));
+    for (name, count) in counts {
+        ui.label(format!("{name}: {}", grouped(count)));
+    }
+}
