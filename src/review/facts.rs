@@ -322,7 +322,7 @@ mod tests {
             (Some(&without_overlaps), &faint_confirmed, &all[..], 3),
             (Some(&view), &faint_confirmed, &all[2..], 1),
             (Some(&view), &two_added, &all[2..], 3),
-            (None, &two_added, &all[2..], 4),
+            (None, &two_added, &all[2..], 3),
         ] {
             let samples = samples.iter().copied();
             let count = count_boxes(&predictions, view, Some(&suppressed), marks, samples);

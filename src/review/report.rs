@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::sampling::tenth;
+use super::statement::without_design;
 use super::{Basis, JudgedUnit, Judgment, Population, Proportion, ReviewSample, SampleBy, Statement, Stratum};
 use crate::domain::{LabelSet, decimal};
 
@@ -219,9 +220,13 @@ impl Review<'_> {
         let sampled: Vec<usize> = self.sampled.iter().map(|(unit, _)| *unit).filter(|unit| of_unit(*unit)).collect();
         let judged: Vec<&super::Judged> = sampled.iter().filter_map(|unit| population.judged.get(unit)).collect();
         let unsure = judged.iter().filter(|judged| judged.judgment == Judgment::Unsure).count();
+        let size = (0..population.units.len()).filter(|unit| of_unit(*unit)).count();
         let precision = self.proportion(|unit| inside(unit.class, unit.score), is_correct);
+        let is_certain = |found: &Proportion| found.low == found.high && judged.len() < size;
+        let precision = precision
+            .map(|found| if is_certain(&found) { without_design(found.share, judged.len() - unsure) } else { found });
         Part {
-            population: (0..population.units.len()).filter(|unit| of_unit(*unit)).count(),
+            population: size,
             sampled: sampled.len(),
             judged: judged.len() - unsure,
             unsure,

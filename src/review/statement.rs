@@ -300,6 +300,12 @@ impl Spread {
     }
 }
 
+/// The interval of a part of which only strata without variance were judged, although it has units elsewhere: as from
+/// this many verdicts without a design.
+pub(super) fn without_design(share: f64, judged: usize) -> Proportion {
+    wilson(share, judged as f64)
+}
+
 /// Wilson's interval (Journal of the American Statistical Association 1927) for a proportion of `count` verdicts.
 fn wilson(share: f64, count: f64) -> Proportion {
     if !count.is_finite() {
@@ -362,5 +368,11 @@ mod tests {
         let together = precision(&[(500, 11, 6)]).unwrap();
         assert_eq!(share, together.share);
         assert!(low < share && share < high);
+    }
+
+    #[test]
+    fn single_verdict_is_not_certain_without_a_design() {
+        let found = without_design(1.0, 1);
+        assert!(found.low < 0.25 && found.high == 1.0, "{found:?}");
     }
 }

@@ -297,8 +297,16 @@ fn unusable_rows_are_rejected_by_line() {
     bench.reviewed("import", &["p.spotcheck", "v.csv", "--replace"]);
     bench.reviewed("export", &["p.spotcheck", "--out", "w.csv", "--force"]);
     assert_eq!(bench.rows("w.csv")[0][2], "reject");
-    std::fs::write(bench.path("v.csv"), "a,b\n1,2\n").unwrap();
-    assert_eq!(bench.review("import", &["p.spotcheck", "v.csv"]).status.code(), Some(1));
+    // Without the boxes, these would be verdicts on images.
+    for columns in ["a,b\n1,2\n".to_owned(), format!("image,verdict\n{image},reject\n")] {
+        std::fs::write(bench.path("v.csv"), columns).unwrap();
+        assert_eq!(bench.review("import", &["p.spotcheck", "v.csv"]).status.code(), Some(1));
+    }
+    let class = CLASSES[bench.boxes()[0]["class"].as_u64().unwrap() as usize].to_uppercase();
+    std::fs::write(bench.path("v.csv"), format!("Image,BOX,Verdict,right_class\n{image},0,wrong,{class}\n")).unwrap();
+    let same = bench.review("import", &["p.spotcheck", "v.csv", "--replace"]);
+    assert_eq!(same.status.code(), Some(3), "{}", stderr(&same));
+    assert!(stderr(&same).contains("line 2: "), "{}", stderr(&same));
 }
 
 #[test]
@@ -338,6 +346,8 @@ fn merged_project_has_the_verdicts_of_both() {
     }
     let existing = bench.review("merge", &["a.spotcheck", "b.spotcheck", "--out", "c.spotcheck"]);
     assert_eq!(existing.status.code(), Some(1));
+    let twice = ["a.spotcheck", "b.spotcheck", "--out", "d.spotcheck", "--conflicts", "d.spotcheck"];
+    assert_eq!(bench.review("merge", &twice).status.code(), Some(1));
     let input = bench.review("merge", &["a.spotcheck", "b.spotcheck", "--out", "a.spotcheck", "--force"]);
     assert_eq!(input.status.code(), Some(1));
 }

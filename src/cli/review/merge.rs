@@ -51,6 +51,9 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
             bail!("the output exists and was not replaced; choose another name, or add --force: {}", out.display());
         }
     }
+    if args.conflicts.as_ref() == Some(&args.out) {
+        bail!("--out and --conflicts name the same file: {}", args.out.display());
+    }
     let dirs = AppDirs::find()?;
     let open = |path: &Path| open_project(path, &S3Args::default(), &dirs, "spotcheck review");
     let (first, second) = (open(&args.first)?, open(&args.second)?);

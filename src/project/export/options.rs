@@ -209,7 +209,7 @@ pub enum VerdictChoice {
     All,
     /// Without rejected boxes and rejected images.
     WithoutRejected,
-    /// Only accepted, corrected and added boxes.
+    /// Only accepted and added boxes; in datasets also corrected ones.
     Accepted,
 }
 

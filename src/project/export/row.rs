@@ -405,19 +405,19 @@ impl<'c> Chooser<'c> {
         let detection = &prediction.detections()[index];
         let verdict = u32::try_from(index).ok().and_then(|index| row.box_verdicts.get(&index));
         let inherited = row.verdict.as_ref().filter(|verdict| !matches!(verdict, Verdict::WrongClass(_)));
-        let is_confirmed = |verdict: &Verdict| VerdictKind::from(verdict).confirms();
+        let corrects = self.options.format.is_dataset() && self.options.classes == ClassChoice::Judged;
+        // A correction is accepted only where it replaces what the model returned.
+        let is_accepted =
+            |verdict: &Verdict| *verdict == Verdict::Accept || (corrects && VerdictKind::from(verdict).confirms());
         let keeps = match self.options.verdicts {
             VerdictChoice::All => true,
             VerdictChoice::WithoutRejected => verdict.or(inherited) != Some(&Verdict::Reject),
-            VerdictChoice::Accepted => verdict.or(inherited).is_some_and(is_confirmed),
+            VerdictChoice::Accepted => verdict.or(inherited).is_some_and(is_accepted),
         };
         if !keeps {
             return None;
         }
-        let right = verdict.and_then(Verdict::right_class).filter(|right| {
-            let is_other = *right != detection.label;
-            is_other && self.options.format.is_dataset() && self.options.classes == ClassChoice::Judged
-        });
+        let right = verdict.and_then(Verdict::right_class).filter(|right| corrects && *right != detection.label);
         let (class_id, label) = match right {
             Some(right) => self.class_of(right, tally),
             None => (detection.class_id, detection.label.as_str()),

@@ -156,9 +156,13 @@ pub fn import_verdicts(
 fn read_rows(file: impl Read, imported: &mut ImportedVerdicts) -> Result<Vec<Row>, VerdictCsvError> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(file);
     let header = reader.headers()?.clone();
-    let position = |name: &str| header.iter().position(|cell| cell.trim_start_matches('\u{feff}').trim() == name);
+    let position = |name: &str| {
+        let is_named = |cell: &str| cell.trim_start_matches('\u{feff}').trim().eq_ignore_ascii_case(name);
+        header.iter().position(is_named)
+    };
     let required = |name: &'static str| position(name).ok_or(VerdictCsvError::NoColumn(name));
-    let (image, verdict) = (required("image")?, required("verdict")?);
+    // Without the boxes, their verdicts would be verdicts on images.
+    let (image, _, verdict) = (required("image")?, required("box")?, required("verdict")?);
     let others = COLUMNS.map(position);
     let mut rows = Vec::new();
     for record in reader.records() {
@@ -270,6 +274,9 @@ impl KnownImages {
             ("reject", ..) => Verdict::Reject,
             ("unsure", ..) => Verdict::Unsure,
             ("wrong", ..) if row.right_class().is_empty() => return Err("wrong needs a right_class".to_owned()),
+            ("wrong", Some(found), _) if found.label.eq_ignore_ascii_case(row.right_class()) => {
+                return Err(format!("its class is {} already; use accept", found.label));
+            }
             ("wrong", ..) => Verdict::WrongClass(row.right_class().to_owned()),
             ("moved", Some(found), Some(prediction)) => {
                 Verdict::Moved(row.drawn(Some(&found.label), [prediction.width, prediction.height])?)
@@ -302,7 +309,9 @@ impl Row {
         let [Some(x1), Some(y1), Some(x2), Some(y2)] = self.edges.each_ref().map(edge) else {
             return Err("x1, y1, x2 and y2 must be numbers, in pixels".to_owned());
         };
-        let class = Some(self.right_class()).filter(|class| !class.is_empty()).or(class);
+        let is_other =
+            |given: &&str| !given.is_empty() && !class.is_some_and(|class| class.eq_ignore_ascii_case(given));
+        let class = Some(self.right_class()).filter(is_other).or(class);
         let class = class.ok_or("an added box needs a right_class")?;
         DrawnBox::new(class, BoundingBox::new(x1, y1, x2, y2), size).ok_or_else(|| "the box has no area".to_owned())
     }
