@@ -149,8 +149,8 @@ impl Comparison {
     }
 
     /// Adds the predictions for one image, `None` if the run has none. Each sample at most once. A classification and a
-    /// detection cannot be compared: such an image counts as unpredicted in both. Returns what [`Agreement::of`] will
-    /// return.
+    /// detection cannot be compared: such an image counts as unpredicted in both. Returns what [`Agreement::image`]
+    /// will return.
     pub fn add(
         &mut self,
         id: SampleId,
