@@ -129,7 +129,7 @@ pub enum Change {
         sample: SampleUri,
         target: VerdictTarget,
         verdict: Option<Verdict>,
-        /// Who gave the verdict; `None` if nobody said.
+        /// The name of the reviewer, if it is known.
         reviewer: Option<String>,
     },
     /// An empty text deletes the note.

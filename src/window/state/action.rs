@@ -284,7 +284,7 @@ pub enum Action {
     ClearVerdict,
     #[strum(
         message = "Review report",
-        detailed_message = "Shows the precision that the verdicts imply, per class and score, with its interval"
+        detailed_message = "Shows the precision estimated from the verdicts, with 95% intervals per class and score"
     )]
     ReviewReport,
     #[strum(message = "Note…", detailed_message = "Adds a note to the image", props(keys = "N"))]
