@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{BoundingBox, ClassScore, ModelCard, Prediction, PredictionContent};
+use super::{BoundingBox, ClassScore, ModelCard, ModelTask, Prediction, PredictionContent};
 
 /// The window's filters. `visible_detections` and `visible_classes` are their only implementation, used by canvas,
 /// grid, lists and exports. (`review` has the same over columns, and a test that keeps both equal.)
@@ -130,6 +130,14 @@ impl ViewSettings {
         let is_listed = |class: &&ClassScore| self.lists(class.score);
         let listed = classes.iter().take(self.top_k).take_while(is_listed);
         &classes[..listed.count()]
+    }
+
+    /// The minimum score for boxes, or for the classes of a classifier.
+    pub fn min_score_for(&self, task: ModelTask) -> f32 {
+        match task {
+            ModelTask::Detection => self.min_score,
+            ModelTask::Classification => self.min_class_score,
+        }
     }
 
     /// The minimum score for a box of this class.

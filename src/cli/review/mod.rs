@@ -85,14 +85,6 @@ fn reviewed_view(project: &Project, run: &RunInfo, min_score: Option<f32>) -> an
     Ok(view)
 }
 
-/// The minimum score of a view for this task.
-fn min_score_of(view: &ViewSettings, run: &RunInfo) -> f32 {
-    match run.card.task {
-        ModelTask::Detection => view.min_score,
-        ModelTask::Classification => view.min_class_score,
-    }
-}
-
 /// “box” or “image”, in singular and plural.
 fn unit_words(run: &RunInfo) -> (&'static str, &'static str) {
     match run.card.task {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::{ReviewedRun, min_score_of, reviewed_view, unit_words};
+use super::{ReviewedRun, reviewed_view, unit_words};
 use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
         Some(sample) => sample.view.clone(),
         None => reviewed_view(&project, &run, args.min_score)?,
     };
-    let least = min_score_of(&view, &run);
+    let least = view.min_score_for(run.card.task);
     let min_score = args.min_score.unwrap_or(least);
     if min_score < least {
         bail!("the sample was drawn at score ≥ {least}; choose at least that, or draw another sample");

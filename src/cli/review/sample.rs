@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::{ReviewedRun, min_score_of, reviewed_view, unit_words};
+use super::{ReviewedRun, reviewed_view, unit_words};
 use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::interruptible;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &SampleArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Images)?;
     let population = with_progress("Reading", &control, || review_population(&project, &run, &view, &control))?;
     let (one, many) = unit_words(&run);
-    let min_score = min_score_of(&view, &run);
+    let min_score = view.min_score_for(run.card.task);
     if population.units.is_empty() {
         bail!("the run has no {many} at score ≥ {min_score:.2}; choose a lower --min-score");
     }

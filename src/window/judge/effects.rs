@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::domain::ModelTask;
 use crate::project::export::{review_population, review_sample};
 use crate::review::{ReportRequest, review_report};
 use crate::window::effects::{Effects, Shared};
@@ -35,15 +34,11 @@ fn report(shared: &Arc<Shared>, request: Box<ReportOfRun>, ticket: Ticket) {
             let sample = review_sample(&project, &request.run)?;
             let view = sample.as_ref().map_or(&request.view, |sample| &sample.view);
             let population = review_population(&project, &request.run, view, &ticket.control)?;
-            let min_score = match request.run.card.task {
-                ModelTask::Detection => view.min_score,
-                ModelTask::Classification => view.min_class_score,
-            };
             let report = review_report(ReportRequest {
                 population: &population,
                 labels: &request.run.labels,
                 sample: sample.as_ref(),
-                min_score,
+                min_score: view.min_score_for(request.run.card.task),
                 target_precision: None,
             });
             Ok::<_, Failure>(Box::new(report))

@@ -5,7 +5,7 @@ use eframe::egui::{
 };
 
 use super::boxes;
-use super::placement::Placement;
+use super::placement::{Placement, selected_bounds};
 use crate::domain::BoundingBox;
 use crate::window::state::{Action, Commands, Drawing, Overlay, ReviewCommand, State};
 
@@ -199,11 +199,6 @@ fn edited_rect(state: &State, placement: &Placement, moved: Option<BoundingBox>)
     let bounds = moved.or_else(|| selected_bounds(state)).filter(|_| is_possible)?;
     let size = placement.image_size();
     Some(placement.screen_from_image(bounds.clipped(size.x as u32, size.y as u32)))
-}
-
-fn selected_bounds(state: &State) -> Option<BoundingBox> {
-    let prediction = state.shown.prediction.as_ref()?;
-    Some(prediction.detections().get(state.shown.selected_box?)?.bounds)
 }
 
 #[cfg(test)]

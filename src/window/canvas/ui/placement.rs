@@ -137,7 +137,8 @@ impl Placement {
     }
 }
 
-fn selected_bounds(state: &State) -> Option<BoundingBox> {
+/// The position of the selected box, in image pixels.
+pub(super) fn selected_bounds(state: &State) -> Option<BoundingBox> {
     let prediction = state.shown.prediction.as_ref()?;
     let detection = prediction.detections().get(state.shown.selected_box?)?;
     Some(detection.bounds)
