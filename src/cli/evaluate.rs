@@ -26,11 +26,11 @@ use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
 pub(crate) struct EvaluateArgs {
-    /// Image folder or `s3://bucket/folder/` of a project; optional with --project or --predictions. It provides the
-    /// images for --report, and image sizes for --predictions whose boxes are fractions
+    /// Image folder or `s3://bucket/folder/` of a project; optional with --project or --predictions. Provides images
+    /// for --report, and image sizes if boxes in --predictions are fractions
     #[arg(required_unless_present_any = ["project", "predictions"])]
     source: Option<PathBuf>,
-    /// Ground truth: a file or folder, local or in S3, whose format is detected from the content; or a project file
+    /// Ground truth: a file or folder, local or in S3, in any format of docs/ground-truth.md; or a project file
     /// (`*.spotcheck`) with verdicts
     #[arg(long, value_name = "TRUTH", required_unless_present = "truth_names")]
     truth: Option<PathBuf>,
@@ -69,8 +69,8 @@ pub(crate) struct EvaluateArgs {
     /// IoU type; only boxes are supported
     #[arg(long, value_name = "TYPE", value_enum, default_value_t = IouType::Bbox)]
     iou_type: IouType,
-    /// CSV file that maps predicted classes to ground-truth classes: one `from,to` per line; an empty `to` skips the
-    /// class
+    /// CSV file that maps predicted classes to ground-truth classes by name or number: one `from,to` per line; an empty
+    /// `to` skips the class
     #[arg(long, value_name = "FILE")]
     class_map: Option<PathBuf>,
     /// Minimum score for precision, recall, F1 and the confusion matrix [default: from the project, otherwise 0.5]
@@ -93,10 +93,10 @@ pub(crate) struct EvaluateArgs {
     /// Write each plot as SVG and PNG to this folder
     #[arg(long, value_name = "FOLDER")]
     plots: Option<PathBuf>,
-    /// Write an HTML report with metrics, plots and the most confident errors, with images if SOURCE is given
+    /// Write an HTML report with metrics, plots and the most confident errors, on images if SOURCE is given
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Replace existing files and a folder of earlier plots
+    /// Replace existing files, or the folder of earlier plots
     #[arg(long)]
     force: bool,
     #[command(flatten)]

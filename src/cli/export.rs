@@ -37,7 +37,7 @@ pub(crate) struct ExportArgs {
     /// Format: jsonl, csv, coco, yolo, voc, images or report
     #[arg(long)]
     format: ExportFormat,
-    /// Output file, or output folder for yolo, voc and images; it must not exist
+    /// Output file, or folder for yolo, voc and images; must not exist without --force
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
     /// Replace an existing file, or the folder of an earlier export
@@ -46,11 +46,11 @@ pub(crate) struct ExportArgs {
     /// Export only images that match this search, for example `class:cat score>0.8 !verdict`
     #[arg(long, value_name = "QUERY")]
     filter: Option<String>,
-    /// Export all stored boxes and classes, ignoring the view settings of the project. Accepted and corrected boxes are
+    /// Export all stored boxes and classes, ignoring the project's view settings; accepted and corrected boxes are
     /// always exported
     #[arg(long, conflicts_with_all = ["min_score", "top_k", "nms_iou"])]
     all_boxes: bool,
-    /// Minimum score of exported boxes; overrides all thresholds of the project
+    /// Minimum score of exported boxes; overrides the project's thresholds
     #[arg(long, value_parser = super::values::parse_score::<f32>)]
     min_score: Option<f32>,
     /// NMS IoU threshold, or `off` [default: from the project, otherwise from the model's card]
@@ -59,11 +59,10 @@ pub(crate) struct ExportArgs {
     /// Number of classes per image for classifiers [default: from the project]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     top_k: Option<u32>,
-    /// Boxes to export by verdict: all, without-rejected or accepted. A box without a verdict inherits that of its
-    /// image
+    /// Boxes to export by verdict: all, without-rejected or accepted; a box without a verdict inherits its image's
     #[arg(long, default_value = "all")]
     verdicts: VerdictChoice,
-    /// For coco, yolo and voc: export only the model's boxes and classes, without the corrections of verdicts
+    /// For coco, yolo and voc: export only the model's boxes and classes, without corrections
     #[arg(long)]
     model_classes: bool,
     /// For yolo: write the score as a sixth column

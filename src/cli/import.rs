@@ -24,13 +24,13 @@ use crate::tasks::{ProgressUnit, TaskControl};
 pub(crate) struct ImportArgs {
     /// Predicted images: a folder, an image or a TFRecord file, local or in S3
     source: PathBuf,
-    /// Predictions: a file or folder in a format of docs/ground-truth.md, local or in S3
+    /// Predictions: a file or folder, local or in S3, in any format of docs/ground-truth.md
     #[arg(long, value_name = "FILE|DIR|s3://…")]
     predictions: PathBuf,
-    /// The predictions are ground truth without scores, to be corrected: each box or class gets a score of 1
+    /// Import ground truth without scores to correct it; each box or class gets a score of 1
     #[arg(long)]
     to_correct: bool,
-    /// Ground truth with the image and class names for predictions that contain only numbers, such as COCO results
+    /// Ground truth with image and class names for predictions that contain only ids, such as COCO results
     #[arg(long, value_name = "FILE|DIR|s3://…")]
     truth: Option<PathBuf>,
     /// Split of the `data.yaml` in --truth, or else in --predictions: train, val or test [default: val]
@@ -43,7 +43,7 @@ pub(crate) struct ImportArgs {
     /// predictions]
     #[arg(long, value_name = "NAME|FILE")]
     labels: Option<String>,
-    /// CSV file with class corrections, names or numbers: one `from,to` per line; an empty `to` skips the class
+    /// CSV file with class corrections by name or number: one `from,to` per line; an empty `to` skips the class
     #[arg(long, value_name = "FILE")]
     class_map: Option<PathBuf>,
     /// Model name [default: the name of the file or folder]

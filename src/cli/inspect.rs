@@ -45,8 +45,8 @@ pub(crate) struct InspectArgs {
     /// Image for --preview
     #[arg(long, value_name = "FILE", requires = "preview")]
     image: Option<PathBuf>,
-    /// Try the preprocessing presets on these images; with folders named after classes, or with ImageNet ids
-    /// (n01440764), report accuracy
+    /// Try the preprocessing presets on these images; reports accuracy if folders are named after classes or ImageNet
+    /// ids (n01440764)
     #[arg(long, value_name = "SOURCE")]
     try_presets: Option<PathBuf>,
     /// Number of images for --try-presets, spread over the source
@@ -66,15 +66,15 @@ pub(crate) struct AddArgs {
 /// Corrections to the recognized card.
 #[derive(Debug, Args)]
 struct Hints {
-    /// Class names: `imagenet`, `coco-80`, `coco-91`, `cifar-10`, or a file with one per line (first is 0),
-    /// `id<TAB>name`, a label map (`.pbtxt`), `names` of a `.yaml`, or `id2label` of a `.json`
+    /// Class names: `imagenet`, `coco-80`, `coco-91`, `cifar-10`, or a file with one name per line (from 0),
+    /// `id<TAB>name`, a label map (`.pbtxt`), `names` in a `.yaml`, or `id2label` in a `.json`
     #[arg(long, value_name = "NAME|FILE")]
     labels: Option<String>,
-    /// Set a field of the model card, for example `input.channels=bgr` or `id=my-model`; `reading=NUMBER` selects one
-    /// of the output readings that `models inspect` lists; repeatable
+    /// Set a field of the model card, for example `input.channels=bgr` or `id=my-model`, or select a reading of the
+    /// outputs that `models inspect` lists (`reading=NUMBER`); repeatable
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<String>,
-    /// Preprocessing preset; `models inspect --try-presets` lists the names. --set is applied after it
+    /// Preprocessing preset, applied before --set; `models inspect --try-presets` lists the names
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
 }

@@ -76,9 +76,9 @@ enum Command {
     Compare(compare::CompareArgs),
     /// Draw samples to judge, exchange verdicts, and estimate precision
     Review(review::ReviewArgs),
-    /// Show a project or set its image folder
+    /// Describe a project, or point it to moved images
     Project(project::ProjectArgs),
-    /// Upload local images to a prefix in S3
+    /// Upload local images to S3
     Upload(Box<upload::UploadArgs>),
     /// Run models on SageMaker Batch Transform
     Transform(Box<transform::TransformArgs>),
@@ -88,7 +88,7 @@ enum Command {
     Models(models::ModelsArgs),
     /// Show or install ONNX Runtime
     Runtime(runtime::RuntimeArgs),
-    /// Print what a bug report needs to know about this installation
+    /// Print details about this installation for a bug report
     Diagnostics,
     /// Print a completion script for a shell
     Completions(about::CompletionsArgs),

@@ -25,7 +25,7 @@ pub(crate) struct ModelsArgs {
 enum ModelsCommand {
     /// List models and whether their weights are present (the default)
     List,
-    /// Download and verify the weights of a model
+    /// Download and verify a model's weights
     Fetch {
         /// Model id (see `spotcheck models list`)
         id: String,
@@ -37,7 +37,7 @@ enum ModelsCommand {
     Inspect(InspectArgs),
     /// Add your own ONNX model to the library
     Add(AddArgs),
-    /// Delete the downloaded weights of a model, or your own model
+    /// Delete a model's downloaded weights, or your own model
     Remove {
         /// Model id (see `spotcheck models list`)
         id: String,

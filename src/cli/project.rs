@@ -25,10 +25,10 @@ pub(crate) struct ProjectArgs {
 enum ProjectCommand {
     /// Show a project's image folder, runs and verdict counts
     Info {
-        /// Project file (`*.spotcheck`), or a folder for its own project
+        /// Project file (`*.spotcheck`), or the image folder of a project in the data folder
         project: PathBuf,
     },
-    /// Set the folder or S3 prefix of a project after its images moved
+    /// Point a project to the new folder or S3 prefix of its images
     Relocate {
         /// Project file (`*.spotcheck`)
         project: PathBuf,

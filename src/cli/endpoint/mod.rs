@@ -29,13 +29,13 @@ pub(crate) struct EndpointArgs {
 
 #[derive(Debug, Subcommand)]
 enum EndpointCommand {
-    /// Deploy a model to an endpoint, which costs money until it is deleted
+    /// Deploy a model to an endpoint, which costs money until you delete it
     Deploy(Box<deploy::DeployArgs>),
     /// Check an endpoint before it costs money
     Preflight(Box<preflight::PreflightArgs>),
-    /// Show the status, cost and deletion time of an endpoint
+    /// Show an endpoint's status, cost and deletion time
     Status(status::StatusArgs),
-    /// List the endpoints of the account and region, newest first
+    /// List endpoints in the account and region, newest first
     List(list::ListArgs),
     /// Show the newest log lines of an endpoint's containers
     Logs(logs::LogsArgs),

@@ -29,7 +29,7 @@ pub(crate) struct PlanArgs {
     model: ModelArgs,
     #[command(flatten)]
     instances: InstanceArgs,
-    /// Delete the endpoint after this many minutes: while Spotcheck is running, otherwise at its next start [default:
+    /// Delete the endpoint after this many minutes or, if Spotcheck is not running then, at its next start [default:
     /// never]
     #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
     delete_after: Option<u32>,

@@ -61,8 +61,7 @@ pub(crate) struct PredictArgs {
     /// Minimum score of detections
     #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = super::values::parse_score::<f32>)]
     min_score: f32,
-    /// NMS IoU threshold for the outputs, or `off`. A project stores all boxes either way [default: from the model's
-    /// card]
+    /// NMS IoU threshold for the outputs, or `off`; a project always stores all boxes [default: from the model's card]
     #[arg(long, value_name = "IOU|off", value_parser = parse_nms_iou)]
     nms_iou: Option<NmsIou>,
     /// Number of classes per image for classifiers
@@ -71,7 +70,7 @@ pub(crate) struct PredictArgs {
     /// Write JSON Lines to this file, or to stdout with `-` [default: a table on stdout]
     #[arg(long, value_name = "FILE.jsonl|-")]
     out: Option<PathBuf>,
-    /// Write images with boxes or top classes drawn on them to this folder
+    /// Write annotated images, with boxes or top classes, to this folder
     #[arg(long, value_name = "DIR")]
     annotate: Option<PathBuf>,
     /// Maximum image size in megapixels

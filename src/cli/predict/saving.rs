@@ -33,7 +33,7 @@ pub(crate) struct SavingArgs {
     /// Project file for the predictions; created if it does not exist
     #[arg(long, value_name = "FILE.spotcheck")]
     project: Option<PathBuf>,
-    /// Resume the run with this model and these settings: predict only new and outdated images; the output contains all
+    /// Resume the run with this model and these settings: process only new and outdated images; the output contains all
     /// images
     #[arg(long, requires = "project")]
     resume: bool,

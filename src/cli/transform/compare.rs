@@ -22,8 +22,8 @@ pub(crate) struct CompareArgs {
     /// Remote run, by name or number [default: the newest]
     #[arg(long, value_name = "NAME|NUMBER")]
     remote: Option<String>,
-    /// Read the true class from the end of each image name, such as `0017_cat.png`, and print the accuracy and
-    /// confusion matrix of both runs
+    /// Read the true class from the end of each image name, as in `0017_cat.png`, and print both runs' accuracy and
+    /// confusion matrix
     #[arg(long)]
     truth_from_names: bool,
     #[command(flatten)]

@@ -46,8 +46,8 @@ pub(crate) struct FetchArgs {
     /// Job name, or a folder with its outputs: `s3://bucket/folder/` or local
     #[arg(value_name = "JOB|s3://…/|FOLDER")]
     outputs: String,
-    /// Images that the outputs belong to: a folder, an image, a TFRecord file, or a JSON Lines file (`.jsonl`) or JSON
-    /// document (`.json`) with images, local or in S3
+    /// Images of the job: a folder, an image, a TFRecord file, or a JSON Lines file (`.jsonl`) or JSON document
+    /// (`.json`) with images, local or in S3
     source: PathBuf,
     /// Write JSON Lines to this file, or to stdout with `-` [default: a table on stdout]
     #[arg(long, value_name = "FILE.jsonl|-")]
@@ -58,8 +58,8 @@ pub(crate) struct FetchArgs {
     /// Class names: imagenet, coco-80, coco-91, cifar-10, or a label file (lines, `.pbtxt`, `.yaml` or `.json`)
     #[arg(long, value_name = "NAME|FILE")]
     labels: Option<String>,
-    /// Read the true class from the end of each image name, such as `0017_cat.png`, and print accuracy and the
-    /// confusion matrix
+    /// Read the true class from the end of each image name, as in `0017_cat.png`, and print accuracy and the confusion
+    /// matrix
     #[arg(long)]
     truth_from_names: bool,
     /// Minimum score of detections

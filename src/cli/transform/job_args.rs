@@ -83,7 +83,7 @@ enum InputKind {
     Images,
     /// TFRecord files with images
     Tfrecord,
-    /// Files with a line `{"b64": "…"}` per image
+    /// Files with one line `{"b64": "…"}` per image
     Lines,
 }
 

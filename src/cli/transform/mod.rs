@@ -38,17 +38,17 @@ enum TransformCommand {
     Preflight(Box<preflight::PreflightArgs>),
     /// Upload files, create the model and start a job
     Start(Box<start::StartArgs>),
-    /// List the jobs of the account and region
+    /// List jobs in the account and region
     List(list::ListArgs),
     /// Show a job's progress and the results for its images
     Status(status::StatusArgs),
     /// Stop a job; its existing outputs are kept
     Stop(stop::StopArgs),
-    /// Show the log of a job's containers, or SageMaker's messages per object
+    /// Show a job's container log, or SageMaker's messages per object
     Logs(logs::LogsArgs),
-    /// Resend the images without an output
+    /// Resend images without an output
     Retry(retry::RetryArgs),
-    /// Delete the leftovers of a job: model, archive and manifest
+    /// Delete a job's leftovers: model, archive and manifest
     CleanUp(clean_up::CleanUpArgs),
     /// Read a job's outputs as predictions for its images
     Fetch(Box<fetch::FetchArgs>),

@@ -21,8 +21,8 @@ pub(crate) struct RetryArgs {
     /// Name of a job that has ended
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// Send all images without an output, including those the model rejected, even if the job failed before its first
-    /// output
+    /// Send all images without an output, even those that the model rejected, and even if the job failed before its
+    /// first output
     #[arg(long)]
     all: bool,
     /// Environment variable for the model's container, if the model was deleted and is created again; repeatable
