@@ -19,14 +19,14 @@ use crate::tasks::now_ms;
 
 #[derive(Debug, Args)]
 pub(crate) struct DeployArgs {
-    #[command(flatten)]
-    plan: PlanArgs,
     /// Deploy even if the preflight finds problems
     #[arg(long)]
     force: bool,
     /// Return before the endpoint is ready
     #[arg(long)]
     no_wait: bool,
+    #[command(flatten)]
+    plan: PlanArgs,
 }
 
 pub(crate) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {

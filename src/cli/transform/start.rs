@@ -23,10 +23,11 @@ use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
-    #[command(flatten)]
-    job: JobArgs,
+    // First, because the help headings of the job apply to all flags after it.
     #[command(flatten)]
     how: LaunchArgs,
+    #[command(flatten)]
+    job: JobArgs,
 }
 
 /// Flags for the start of a job.
