@@ -22,6 +22,10 @@ use std::sync::OnceLock;
 /// that nothing else is compiled again after a commit.
 pub static COMMIT: OnceLock<&str> = OnceLock::new();
 
+/// The address of the Python package index that ONNX Runtime is downloaded from by default, if the build named it in
+/// `SPOTCHECK_PACKAGE_INDEX`.
+pub static PACKAGE_INDEX: OnceLock<&str> = OnceLock::new();
+
 /// `0.1.0 (9605c893)`
 pub fn version() -> String {
     let version = env!("CARGO_PKG_VERSION");

@@ -2,8 +2,8 @@
 //! line, on top of `spotcheck-core`.
 
 pub use spotcheck_core::{
-    COMMIT, annotations, aws, cache, dirs, domain, evaluation, image, local_file, model, predict, project, review,
-    sagemaker, tasks, version,
+    COMMIT, PACKAGE_INDEX, annotations, aws, cache, dirs, domain, evaluation, image, local_file, model, predict,
+    project, review, sagemaker, tasks, version,
 };
 
 pub mod cli;

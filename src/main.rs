@@ -6,6 +6,9 @@ fn main() -> ExitCode {
     if let Some(commit) = option_env!("SPOTCHECK_COMMIT") {
         spotcheck::COMMIT.get_or_init(|| commit);
     }
+    if let Some(index) = option_env!("SPOTCHECK_PACKAGE_INDEX") {
+        spotcheck::PACKAGE_INDEX.get_or_init(|| index);
+    }
     // Microsoft's builds of ONNX Runtime collect telemetry in a file below the home folder. They read this variable
     // while loading; their API can switch telemetry off only later.
     // SAFETY: no other thread runs yet.

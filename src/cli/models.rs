@@ -13,6 +13,7 @@ use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{ModelCard, ModelTask, human_bytes};
 use crate::model::catalog::{EntryOrigin, FetchError, Library, LibraryEntry, WeightsState};
+use crate::model::download::DownloadError;
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
@@ -160,10 +161,10 @@ fn fetch(library: &Library, id: &str, from: Option<&PathBuf>) -> anyhow::Result<
             }
             Ok(format!("{id} is ready: {}\n", model.weights.display()))
         }
-        Err(FetchError::Cancelled(_)) => {
+        Err(FetchError::Download(DownloadError::Cancelled(_))) => {
             bail!("canceled; resume with: spotcheck models fetch {id}")
         }
-        Err(error @ FetchError::NoMirrorWorks { .. }) => {
+        Err(error @ FetchError::Download(DownloadError::NoMirrorWorks { .. })) => {
             bail!("{error}\nWithout a connection, copy the file here and run: spotcheck models fetch {id} --from FILE")
         }
         Err(error) => Err(error.into()),

@@ -28,7 +28,7 @@ pub(crate) struct RuntimeArgs {
 enum RuntimeCommand {
     /// Show where ONNX Runtime was found and which devices it can use
     Status,
-    /// Install ONNX Runtime with pip into Spotcheck's own folder
+    /// Download ONNX Runtime into Spotcheck's own folder
     Install {
         /// Package: cpu, cuda (NVIDIA GPUs; replaces cpu) or webgpu (any GPU; in addition to the others)
         package: RuntimePackage,
@@ -70,8 +70,8 @@ fn report_installation(dirs: &AppDirs, installed: &InstalledPackage) -> anyhow::
     match installed.package {
         RuntimePackage::Cpu => {}
         RuntimePackage::Cuda => eprintln!(
-            "note: CUDA 13 and cuDNN 9 are not included. If they are missing, run: python3 -m pip install \
-            'onnxruntime-gpu[cuda,cudnn]=={}' (1.2 GB). The NVIDIA driver must be 580 or newer",
+            "note: CUDA 13 and cuDNN 9 are not included. If they are missing, install NVIDIA's packages, or run: python3 \
+            -m pip install 'onnxruntime-gpu[cuda,cudnn]=={}' (1.2 GB). The NVIDIA driver must be 580 or newer",
             installed.version
         ),
         RuntimePackage::WebGpu => {

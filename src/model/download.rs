@@ -6,21 +6,23 @@
 
 mod http;
 mod part;
+pub mod sha256;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::LibraryError;
-use super::weights::{OnChunk, has_sha256};
-use crate::domain::{ModelCard, ModelFile, human_bytes};
+use self::sha256::{OnChunk, has_sha256};
+use crate::domain::{ModelFile, human_bytes};
 use crate::local_file;
 use crate::tasks::{Cancelled, TaskControl};
+pub use http::{Access, Login};
 use http::{Connection, Event, Fault, ResponseHead, Validator};
 use part::Part;
+pub use part::part_is_locked;
 
-/// How patient a download is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How patient a download is, and how it reaches servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadPolicy {
     /// A connection without data for this long is aborted.
     pub stall_timeout: Duration,
@@ -28,34 +30,56 @@ pub struct DownloadPolicy {
     pub first_pause: Duration,
     /// The number of attempts without progress before the next mirror is tried.
     pub attempts: u32,
+    pub access: Access,
 }
 
 impl Default for DownloadPolicy {
     fn default() -> Self {
-        Self { stall_timeout: Duration::from_secs(20), first_pause: Duration::from_secs(1), attempts: 4 }
+        Self {
+            stall_timeout: Duration::from_secs(20),
+            first_pause: Duration::from_secs(1),
+            attempts: 4,
+            access: Access::default(),
+        }
     }
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum FetchError {
+pub enum DownloadError {
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
-    #[error(transparent)]
-    Library(#[from] LibraryError),
+    #[error("another Spotcheck is downloading {title}; wait until it is done, or cancel it there")]
+    Busy { title: String },
     #[error(
-        "could not download {name} ({}). Behind a proxy, set HTTPS_PROXY to its address.{}",
+        "could not download {title} ({}). Behind a proxy, set HTTPS_PROXY to its address.{}",
         human_bytes(*bytes),
         lines(failures)
     )]
-    NoMirrorWorks { name: String, bytes: u64, failures: Vec<MirrorFailure> },
+    NoMirrorWorks { title: String, bytes: u64, failures: Vec<MirrorFailure> },
     #[error(
-        "the disk is full: {name} needs {} more; free some space and download again to resume: {}",
+        "the disk is full: {title} needs {} more; free some space and download again to resume: {}",
         human_bytes(*missing_bytes),
         path.display()
     )]
-    DiskFull { name: String, missing_bytes: u64, path: PathBuf },
-    #[error("the file does not match the model card of {id}: {reason}: {}", path.display())]
-    WrongFile { id: String, reason: String, path: PathBuf },
+    DiskFull { title: String, missing_bytes: u64, path: PathBuf },
+    #[error("this file is not {title}: {reason}: {}", path.display())]
+    WrongFile { title: String, reason: String, path: PathBuf },
+    #[error("could not read a web page: {0}")]
+    Page(MirrorFailure),
+    #[error("could not {what}: {source}: {}", path.display())]
+    Io {
+        /// What was attempted: “write the download”.
+        what: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+}
+
+impl DownloadError {
+    fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { what, path, source }
+    }
 }
 
 /// Why a mirror was abandoned.
@@ -77,92 +101,149 @@ fn lines(failures: &[MirrorFailure]) -> String {
     })
 }
 
-/// Downloads the weights of `card` to `target`, replacing an existing file. Progress is in bytes.
-pub(super) fn download(
-    card: &ModelCard,
-    target: &Path,
-    policy: &DownloadPolicy,
-    control: &TaskControl,
-) -> Result<(), FetchError> {
-    if card.file.urls.is_empty() {
-        let (id, name) = (card.id.clone(), card.name.clone());
-        return Err(LibraryError::NoWeights { id, name }.into());
-    }
-    let mut part = Part::open(target, card)?;
-    match from_mirrors(card, &mut part, policy, control) {
-        Ok(()) => part.finish(target),
-        Err(error) => {
-            part.discard_if_empty()?;
-            Err(error)
-        }
-    }
+/// A file to download or copy, called `title` in messages.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    pub title: &'a str,
+    pub file: &'a ModelFile,
+    /// Where it goes, replacing an existing file.
+    pub target: &'a Path,
 }
 
-/// Ends with a complete and verified part.
-fn from_mirrors(
-    card: &ModelCard,
-    part: &mut Part,
-    policy: &DownloadPolicy,
-    control: &TaskControl,
-) -> Result<(), FetchError> {
-    control.set_total(Some(card.file.bytes));
-    let mut failures: Vec<MirrorFailure> = Vec::new();
-    for url in mirrors(&card.file, part.url()) {
-        let host = http::host(&url);
-        let so_far = failures.last().map_or(String::new(), |f| format!(" ({f})"));
-        let mut download = Download {
-            card,
-            url: &url,
-            policy,
-            control,
-            step: format!("Downloading {} from {host}{so_far}", card.name),
-        };
-        match download.run(part) {
-            Ok(()) => return Ok(()),
-            Err(Failure::Stop(error)) => return Err(error),
-            Err(Failure::Mirror(reason)) => {
-                let failure = MirrorFailure { host, reason, url };
-                log::warn!("{}: {failure}", card.name);
-                control.note(failure.to_string());
-                failures.push(failure);
+impl Wanted<'_> {
+    /// Downloads the file. Progress is in bytes.
+    pub fn download(self, policy: &DownloadPolicy, control: &TaskControl) -> Result<(), DownloadError> {
+        let mut part = Part::open(self.target, self.title, self.file)?;
+        match self.fill(&mut part, policy, control) {
+            Ok(()) => part.finish(self.target),
+            Err(error) => {
+                part.discard_if_empty()?;
+                Err(error)
             }
         }
     }
-    Err(FetchError::NoMirrorWorks { name: card.name.clone(), bytes: card.file.bytes, failures })
+
+    /// Ends with a complete and verified part.
+    fn fill(self, part: &mut Part, policy: &DownloadPolicy, control: &TaskControl) -> Result<(), DownloadError> {
+        let Self { title, file, .. } = self;
+        control.set_total(Some(file.bytes));
+        let mut failures: Vec<MirrorFailure> = Vec::new();
+        for url in mirrors(file, part.url()) {
+            let host = http::host(&url);
+            let so_far = failures.last().map_or(String::new(), |f| format!(" ({f})"));
+            let step = format!("Downloading {title} from {host}{so_far}");
+            let mut download = Download { title, file, url: &url, policy, control, step };
+            match download.run(part) {
+                Ok(()) => return Ok(()),
+                Err(Failure::Stop(error)) => return Err(error),
+                Err(Failure::Mirror(reason)) => {
+                    let failure = MirrorFailure { host, reason, url };
+                    log::warn!("{title}: {failure}");
+                    control.note(failure.to_string());
+                    failures.push(failure);
+                }
+            }
+        }
+        Err(DownloadError::NoMirrorWorks { title: title.to_owned(), bytes: file.bytes, failures })
+    }
+
+    /// Copies the file from one of the user's.
+    pub fn copy(self, from: &Path, control: &TaskControl) -> Result<(), DownloadError> {
+        let Self { title, file, target } = self;
+        let wrong =
+            |reason: String| DownloadError::WrongFile { title: title.to_owned(), reason, path: from.to_owned() };
+        let metadata = local_file::metadata(from);
+        let bytes = metadata.map_err(DownloadError::io("read the file", from))?.len();
+        if bytes != file.bytes {
+            return Err(wrong(format!("it has {bytes} bytes, not {}", file.bytes)));
+        }
+        control.set_total(Some(file.bytes));
+        control.set_step(format!("Copying {title}"));
+        let mut source = local_file::open(from).map_err(DownloadError::io("read the file", from))?;
+        let mut part = Part::open(target, title, file)?;
+        let copied = stoppable(control, |on_chunk| part.copy(&mut source, on_chunk))?;
+        let copied = copied.map_err(|error| part.write_error(error))?;
+        if copied.sha256 != file.sha256 {
+            part.discard()?;
+            return Err(wrong(format!("its sha256 is {}, not {}", copied.sha256, file.sha256)));
+        }
+        part.finish(target)
+    }
 }
 
-/// Copies the weights of `card` from a file of the user.
-pub(super) fn import_file(
-    card: &ModelCard,
-    from: &Path,
-    target: &Path,
+/// A web page, after redirects.
+#[derive(Debug)]
+pub struct Page {
+    pub url: String,
+    pub content_type: String,
+    pub body: Vec<u8>,
+}
+
+/// The page at `url` of at most `max_bytes` bytes. `accept` names the wanted content types.
+pub fn fetch_page(
+    url: &str,
+    accept: &str,
+    max_bytes: usize,
+    policy: &DownloadPolicy,
     control: &TaskControl,
-) -> Result<(), FetchError> {
-    let file = &card.file;
-    let wrong = |reason: String| FetchError::WrongFile { id: card.id.clone(), reason, path: from.to_owned() };
-    let metadata = local_file::metadata(from);
-    let bytes = metadata.map_err(LibraryError::io("read the file", from))?.len();
-    if bytes != file.bytes {
-        return Err(wrong(format!("it has {bytes} bytes, not {}", file.bytes)));
+) -> Result<Page, DownloadError> {
+    let host = http::host(url);
+    let failed = |reason| DownloadError::Page(MirrorFailure { host: host.clone(), reason, url: url.to_owned() });
+    let mut pause = policy.first_pause;
+    let mut attempts_left = policy.attempts;
+    loop {
+        control.set_step(format!("Asking {host}"));
+        let connection = Connection::open(url, accept, None, &policy.access, policy.stall_timeout);
+        let reason = match read_page(connection, max_bytes, policy, control) {
+            Ok(page) => return Ok(page),
+            Err(Setback::Failure(Failure::Stop(error))) => return Err(error),
+            Err(Setback::Failure(Failure::Mirror(reason))) => return Err(failed(reason)),
+            Err(Setback::Again(reason)) => reason,
+        };
+        attempts_left -= 1;
+        if attempts_left == 0 {
+            return Err(failed(reason));
+        }
+        control.set_step(format!("{host} {reason}; retrying"));
+        control.sleep(pause)?;
+        pause *= 2;
     }
-    control.set_total(Some(file.bytes));
-    control.set_step(format!("Copying {}", card.name));
-    let mut source = local_file::open(from).map_err(LibraryError::io("read the file", from))?;
-    let mut part = Part::open(target, card)?;
-    let copied = stoppable(control, |on_chunk| part.copy(&mut source, on_chunk))?;
-    let copied = copied.map_err(|error| part.write_error(error))?;
-    if copied.sha256 != file.sha256 {
-        part.discard()?;
-        return Err(wrong(format!("its sha256 is {}, not {}", copied.sha256, file.sha256)));
-    }
-    part.finish(target)
 }
 
-/// Whether the content of a file matches its card.
-pub(super) fn check_file(path: &Path, file: &ModelFile, control: &TaskControl) -> Result<bool, FetchError> {
-    control.set_total(Some(file.bytes));
-    let checked = stoppable(control, |on_chunk| has_sha256(path, &file.sha256, on_chunk))?;
-    Ok(checked.map_err(LibraryError::io("read the weights", path))?)
+fn read_page(
+    mut connection: Connection,
+    max_bytes: usize,
+    policy: &DownloadPolicy,
+    control: &TaskControl,
+) -> Result<Page, Setback> {
+    let mut page = match next(&mut connection, policy, control)? {
+        Event::Head(response) if response.status == 200 => {
+            Page { url: response.url, content_type: response.content_type, body: Vec::new() }
+        }
+        Event::Head(response) => return Err(status_setback(&response)),
+        Event::Failed(Fault::Timeout) => return Err(Setback::Again("did not respond in time".to_owned())),
+        Event::Failed(Fault::Other(reason)) => return Err(fatal(reason)),
+        Event::Data(_) | Event::End => return Err(Setback::Again("sent no response".to_owned())),
+    };
+    loop {
+        match next(&mut connection, policy, control)? {
+            Event::Data(data) => page.body.extend(data),
+            Event::End => return Ok(page),
+            Event::Head(_) | Event::Failed(_) => {
+                return Err(Setback::Again("closed the connection early".to_owned()));
+            }
+        }
+        if page.body.len() > max_bytes {
+            return Err(fatal(format!("sent a page of more than {}", human_bytes(max_bytes as u64))));
+        }
+    }
+}
+
+/// Whether a file has the content that `wanted` describes.
+pub fn is_intact(path: &Path, wanted: &ModelFile, control: &TaskControl) -> Result<bool, DownloadError> {
+    control.set_total(Some(wanted.bytes));
+    let checked = stoppable(control, |on_chunk| has_sha256(path, &wanted.sha256, on_chunk))?;
+    checked.map_err(DownloadError::io("read the file", path))
 }
 
 /// Work on a file, counted in `control` and canceled by it.
@@ -182,7 +263,7 @@ fn stoppable<T>(
     if cancelled { Err(Cancelled) } else { Ok(result) }
 }
 
-/// The mirrors in the card's order, but first the one that an unfinished download came from.
+/// The mirrors in the given order, but first the one that an unfinished download came from.
 fn mirrors(file: &ModelFile, unfinished: Option<&str>) -> Vec<String> {
     let mut urls = file.urls.clone();
     urls.sort_by_key(|url| Some(url.as_str()) != unfinished);
@@ -194,7 +275,7 @@ enum Failure {
     /// Another mirror may succeed.
     Mirror(String),
     /// The download cannot continue: it was canceled, or the disk is full.
-    Stop(FetchError),
+    Stop(DownloadError),
 }
 
 /// Why a request did not deliver the rest of the file.
@@ -204,13 +285,13 @@ enum Setback {
     Failure(Failure),
 }
 
-impl<E: Into<FetchError>> From<E> for Failure {
+impl<E: Into<DownloadError>> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Stop(error.into())
     }
 }
 
-impl<E: Into<FetchError>> From<E> for Setback {
+impl<E: Into<DownloadError>> From<E> for Setback {
     fn from(error: E) -> Self {
         Self::Failure(error.into().into())
     }
@@ -222,7 +303,8 @@ fn fatal(reason: impl Into<String>) -> Setback {
 }
 
 struct Download<'a> {
-    card: &'a ModelCard,
+    title: &'a str,
+    file: &'a ModelFile,
     url: &'a str,
     policy: &'a DownloadPolicy,
     control: &'a TaskControl,
@@ -248,7 +330,7 @@ impl Download<'_> {
             }
             part.restart()?;
         }
-        Err(Failure::Mirror("sent a file with the wrong content (its sha256 differs from the model card's)".to_owned()))
+        Err(Failure::Mirror("sent a file with the wrong content (its sha256 is not the expected one)".to_owned()))
     }
 
     /// Sends requests until the part has all its bytes.
@@ -256,7 +338,7 @@ impl Download<'_> {
         let mut pause = self.policy.first_pause;
         let mut attempts_left = self.policy.attempts;
         let mut reached = part.len();
-        while part.len() < self.card.file.bytes {
+        while part.len() < self.file.bytes {
             self.control.set_step(self.step.clone());
             let reason = match self.request(part) {
                 Ok(()) => return Ok(()),
@@ -264,7 +346,7 @@ impl Download<'_> {
                 Err(Setback::Again(reason)) => reason,
             };
             // A server that trickles single bytes must not keep us waiting forever.
-            if part.len() > reached + self.card.file.bytes / 100 {
+            if part.len() > reached + self.file.bytes / 100 {
                 (pause, attempts_left) = (self.policy.first_pause, self.policy.attempts);
                 reached = part.len();
             }
@@ -273,7 +355,7 @@ impl Download<'_> {
                 return Err(Failure::Mirror(reason));
             }
             let host = http::host(self.url);
-            log::info!("{}: {host} {reason}; retrying", self.card.name);
+            log::info!("{}: {host} {reason}; retrying", self.title);
             self.control.set_step(format!("{host} {reason}; retrying"));
             self.control.sleep(pause)?;
             pause *= 2;
@@ -285,8 +367,9 @@ impl Download<'_> {
     fn request(&self, part: &mut Part) -> Result<(), Setback> {
         self.control.set_done_before(part.len());
         let range = part.validator().map(|validator| (part.len(), validator));
-        let mut connection = Connection::open(self.url, range, self.policy.stall_timeout);
-        match self.next(&mut connection)? {
+        let access = &self.policy.access;
+        let mut connection = Connection::open(self.url, "*/*", range, access, self.policy.stall_timeout);
+        match next(&mut connection, self.policy, self.control)? {
             Event::Head(response) => self.accept(&response, part)?,
             Event::Failed(fault) => return Err(connect_setback(fault, part)),
             Event::Data(_) | Event::End => {
@@ -294,9 +377,9 @@ impl Download<'_> {
             }
         }
         loop {
-            match self.next(&mut connection)? {
+            match next(&mut connection, self.policy, self.control)? {
                 Event::Data(data) => self.keep(&data, part)?,
-                Event::End if part.len() == self.card.file.bytes => return Ok(()),
+                Event::End if part.len() == self.file.bytes => return Ok(()),
                 Event::End => return Err(Setback::Again(self.cut(part))),
                 Event::Failed(fault) => {
                     log::debug!("{}: {fault:?}", self.url);
@@ -307,28 +390,14 @@ impl Download<'_> {
         }
     }
 
-    /// The connection's next event, or a setback if none arrives.
-    fn next(&self, connection: &mut Connection) -> Result<Event, Setback> {
-        let slice = Duration::from_millis(50);
-        let mut waited = Duration::ZERO;
-        loop {
-            // Also waits while the task is paused, which must not count as a stall.
-            self.control.checkpoint()?;
-            if let Some(event) = connection.wait(slice) {
-                return Ok(event);
-            }
-            waited += slice;
-            if waited >= self.policy.stall_timeout {
-                let secs = self.policy.stall_timeout.as_secs_f32();
-                return Err(Setback::Again(format!("sent nothing for {secs} s")));
-            }
-        }
-    }
-
     /// Positions the part where the response continues.
     fn accept(&self, response: &ResponseHead, part: &mut Part) -> Result<(), Setback> {
-        let bytes = self.card.file.bytes;
+        let bytes = self.file.bytes;
         match response.status {
+            200 if response.content_type.starts_with("text/html") => {
+                part.restart()?;
+                Err(fatal("sent a web page instead of the file; if this network has a login page, open it first"))
+            }
             200 => {
                 if let Some(length) = response.content_length
                     && length != bytes
@@ -356,13 +425,12 @@ impl Download<'_> {
                 part.restart()?;
                 Err(Setback::Again("does not have the requested part of the file".to_owned()))
             }
-            408 | 429 | 500..=599 => Err(Setback::Again(format!("returned {}", response.status_text))),
-            _ => Err(fatal(format!("returned {}", response.status_text))),
+            _ => Err(status_setback(response)),
         }
     }
 
     fn keep(&self, data: &[u8], part: &mut Part) -> Result<(), Setback> {
-        let bytes = self.card.file.bytes;
+        let bytes = self.file.bytes;
         if part.len() + data.len() as u64 > bytes {
             part.restart()?;
             return Err(fatal(format!("sent more than the {bytes} bytes of the file")));
@@ -374,15 +442,42 @@ impl Download<'_> {
 
     /// Whether the complete part has the content named in the card.
     fn is_right(&self, part: &mut Part) -> Result<bool, Failure> {
-        self.control.set_step(format!("Checking {}", self.card.name));
+        self.control.set_step(format!("Checking {}", self.title));
         let hashed = stoppable(self.control, |on_chunk| part.hash(on_chunk))?;
         let hashed = hashed.map_err(|error| part.write_error(error))?;
-        Ok(hashed.sha256 == self.card.file.sha256)
+        Ok(hashed.sha256 == self.file.sha256)
     }
 
     fn cut(&self, part: &Part) -> String {
-        let (done, all) = (human_bytes(part.len()), human_bytes(self.card.file.bytes));
+        let (done, all) = (human_bytes(part.len()), human_bytes(self.file.bytes));
         format!("closed the connection after {done} of {all}")
+    }
+}
+
+/// The connection's next event, or a setback if none arrives.
+fn next(connection: &mut Connection, policy: &DownloadPolicy, control: &TaskControl) -> Result<Event, Setback> {
+    let slice = Duration::from_millis(50);
+    let mut waited = Duration::ZERO;
+    loop {
+        // Also waits while the task is paused, which must not count as a stall.
+        control.checkpoint()?;
+        if let Some(event) = connection.wait(slice) {
+            return Ok(event);
+        }
+        waited += slice;
+        if waited >= policy.stall_timeout {
+            let secs = policy.stall_timeout.as_secs_f32();
+            return Err(Setback::Again(format!("sent nothing for {secs} s")));
+        }
+    }
+}
+
+/// A response without the requested content.
+fn status_setback(response: &ResponseHead) -> Setback {
+    let reason = format!("returned {}", response.status_text);
+    match response.status {
+        408 | 429 | 500..=599 => Setback::Again(reason),
+        _ => fatal(reason),
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod catalog;
 pub mod diagnostics;
+pub mod download;
 pub mod explain;
 pub mod onnx;
 mod postprocess;

@@ -5,6 +5,7 @@
 //! before it is checked: a truncated library would kill the process.
 
 mod error;
+mod index;
 mod install;
 mod installed;
 mod packages;
@@ -140,7 +141,7 @@ pub fn locate(dirs: &AppDirs, setting: Option<&Path>) -> Result<RuntimeLibrary, 
     Err(RuntimeError::NotFound)
 }
 
-/// Loads the library that the search finds; if there is none, first installs one with pip. Cheap once that is done.
+/// Loads the library that the search finds; if there is none, first installs one. Cheap once that is done.
 /// `control` counts the bytes of the download.
 pub fn ensure_loaded(dirs: &AppDirs, setting: Option<&Path>, control: &TaskControl) -> Result<Loaded, RuntimeError> {
     let library = match locate(dirs, setting) {

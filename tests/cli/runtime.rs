@@ -1,5 +1,5 @@
-//! Finding, installing and rejecting ONNX Runtime, and the devices it runs on, with the real program, the real pip and
-//! the real libraries.
+//! Finding, installing and rejecting ONNX Runtime, and the devices it runs on, with the real program and the real
+//! libraries.
 
 #![cfg(unix)]
 
@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use spotcheck::model::runtime::RuntimePackage;
 
 use crate::support::ended::Ended;
-use crate::support::{repository, runtime_home, software_gpu, spotcheck, spotcheck_at};
+use crate::support::http_server::{Ending, HttpServer, Reply, Request};
+use crate::support::{lock, repository, runtime_home, software_gpu, spotcheck, spotcheck_at, target_folder};
 
 /// The largest difference of a score between two devices.
 const SCORE_TOLERANCE: f64 = 1e-4;
@@ -87,55 +89,147 @@ fn status_without_a_runtime_names_the_install_command() {
     assert!(!home.path().join("data").exists());
 }
 
-#[test]
-fn install_without_python_shows_commands() {
-    let home = tempfile::tempdir().unwrap();
-    let mut predict = spotcheck_at(home.path(), &["predict", "assets/samples", "--model", "efficientnet-lite0"]);
-    Ended::run(predict.env("PATH", home.path())).must_fail_with(&[
-        "apt-get install python3-pip",
-        "pip download",
-        "onnxruntime==1.32.0",
-        INSTALL,
-        "--from FILE.whl",
-    ]);
+/// The pinned wheel for the CPU, downloaded by pip once for all tests.
+fn pinned_wheel() -> (&'static str, Vec<u8>) {
+    let name = RuntimePackage::Cpu.pin().unwrap().wheel;
+    let folder = target_folder("test-tools/wheel");
+    let _lock = lock(&folder);
+    let path = folder.join(name);
+    if !path.exists() {
+        let platform = name.trim_end_matches(".whl").rsplit('-').next().unwrap();
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version", "3.11"]);
+        pip.args(["--implementation", "cp", "--abi", "cp311", "--platform", platform, "onnxruntime==1.32.0"]);
+        Ended::run(pip.arg("--dest").arg(&folder)).must_succeed();
+    }
+    (name, std::fs::read(path).unwrap())
+}
+
+/// `runtime install cpu` with this package index, and without Python or settings of pip.
+fn install_from(index: &str, home: &Path) -> Command {
+    let mut install = spotcheck_at(home, &["runtime", "install", "cpu"]);
+    for name in ["PIP_CERT", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX", "PIP_PROXY", "VIRTUAL_ENV"] {
+        install.env_remove(name);
+    }
+    install.env("PATH", home).env("PIP_CONFIG_FILE", "/dev/null").env("PIP_INDEX_URL", index);
+    install
+}
+
+const PAGE: &str = "/simple/onnxruntime/";
+
+/// A package index whose page for ONNX Runtime is `html`.
+fn index_with(html: String, file: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> HttpServer {
+    HttpServer::start(move |request| match request.path.as_str() {
+        PAGE => Reply::whole(html.as_bytes()).header("Content-Type", "text/html"),
+        path if path.starts_with("/files/") => file(request),
+        _ => Reply::status("404 Not Found"),
+    })
+}
+
+fn link_with(sha256: &str) -> String {
+    let name = RuntimePackage::Cpu.pin().unwrap().wheel;
+    format!("<!DOCTYPE html><body><a href=\"../../files/{name}#sha256={sha256}\">{name}</a></body>")
+}
+
+fn pinned_sha256() -> &'static str {
+    RuntimePackage::Cpu.pin().unwrap().wheel_sha256
 }
 
 #[test]
-fn python_without_pip_is_distinguished() {
+fn install_needs_no_python() {
     let home = tempfile::tempdir().unwrap();
-    let python = home.path().join("python3");
-    std::fs::write(&python, "#!/bin/sh\necho \"$0: No module named pip\" >&2\nexit 1\n").unwrap();
-    make_executable(&python);
-    let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
-    Ended::run(install.env("PATH", home.path())).must_fail_with(&["no pip", "apt-get install python3-pip"]);
+    let (_, wheel) = pinned_wheel();
+    let index = index_with(link_with(pinned_sha256()), move |request| {
+        let reply = Reply::file(&wheel, "\"1\"", request);
+        // The first connection breaks.
+        if request.range_start.is_none() { reply.ending(Ending::CutAfter(20_000_000)) } else { reply }
+    });
+    Ended::run(&mut install_from(&index.url("/simple"), home.path()))
+        .must_succeed()
+        .must_show(&["ONNX Runtime 1.32.0"]);
+    assert_eq!(index.range_starts(), [None, None, Some(20_000_000)]);
+    Ended::run(&mut status(home.path())).must_succeed().must_show(&["running on CPU", "ONNX Runtime 1.32.0"]);
 }
 
-fn make_executable(path: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+#[test]
+fn settings_of_pip_apply() {
+    let home = tempfile::tempdir().unwrap();
+    let name = RuntimePackage::Cpu.pin().unwrap().wheel;
+    let json = format!(r#"{{"files": [{{"filename": "{name}", "url": "/files/{name}", "hashes": {{}}}}]}}"#);
+    let (_, wheel) = pinned_wheel();
+    let index = HttpServer::start(move |request| {
+        if request.headers.get("authorization").map(String::as_str) != Some("Basic YW5uOnBAc3M=") {
+            return Reply::status("401 Unauthorized");
+        }
+        match request.path.as_str() {
+            PAGE => {
+                assert!(request.headers["accept"].contains("application/vnd.pypi.simple.v1+json"));
+                Reply::whole(json.as_bytes()).header("Content-Type", "application/vnd.pypi.simple.v1+json")
+            }
+            _ => Reply::whole(&wheel),
+        }
+    });
+    let empty = HttpServer::start(|_| Reply::status("404 Not Found"));
+    let pip = home.path().join("pip.conf");
+    // The proxy answers for a host that does not exist.
+    let text = format!(
+        "[global]\nindex-url = {}\nextra-index-url =\n    http://ann:p%40ss@index.invalid/simple/\nproxy = {}\n",
+        empty.url("/simple"),
+        index.url("")
+    );
+    std::fs::write(&pip, text).unwrap();
+    let mut install = install_from("", home.path());
+    Ended::run(install.env("PIP_CONFIG_FILE", &pip).env_remove("PIP_INDEX_URL")).must_succeed();
+    let hosts: Vec<_> = index.exchanges().into_iter().map(|exchange| exchange.request.proxy_for).collect();
+    assert_eq!(hosts, [Some("index.invalid:80".to_owned()), Some("index.invalid:80".to_owned())]);
+    assert_eq!(empty.exchanges().len(), 1);
 }
 
 #[test]
 fn install_without_network_explains_offline_use() {
     let home = tempfile::tempdir().unwrap();
-    let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
-    install
-        .env("PIP_CONFIG_FILE", "/dev/null")
-        .env("PIP_CACHE_DIR", home.path())
-        .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple");
-    Ended::run(&mut install).must_fail_with(&["Python package index", "pip download"]);
-    assert!(!home.path().join("data/runtime/cpu").exists());
+    let wheel = RuntimePackage::Cpu.pin().unwrap().wheel;
+    Ended::run(&mut install_from("http://127.0.0.1:9/simple", home.path())).must_fail_with(&[
+        "127.0.0.1",
+        "PIP_INDEX_URL",
+        wheel,
+        INSTALL,
+        "--from FILE.whl",
+    ]);
+    let mut no_index = install_from("http://127.0.0.1:9/simple", home.path());
+    Ended::run(no_index.env("PIP_NO_INDEX", "1")).must_fail_with(&["PIP_INDEX_URL", wheel]);
+    let mut predict = spotcheck_at(home.path(), &["predict", "assets/samples", "--model", "efficientnet-lite0"]);
+    Ended::run(predict.env("PIP_INDEX_URL", "http://127.0.0.1:9/simple")).must_fail_with(&[wheel, INSTALL]);
+    let left = std::fs::read_dir(home.path().join("data/runtime")).unwrap();
+    assert_eq!(left.count(), 1, "the lock file");
+}
+
+#[test]
+fn login_page_of_a_network_is_recognized() {
+    let check = |index: &HttpServer| {
+        let home = tempfile::tempdir().unwrap();
+        let ended = Ended::run(&mut install_from(&index.url("/simple"), home.path()));
+        ended.must_fail_with(&["a web page", "login page"]);
+        assert!(!home.path().join("data/runtime/cpu").exists());
+    };
+    let login = || Reply::whole(b"<html><form>Welcome to the hotel</form></html>").header("Content-Type", "text/html");
+    check(&HttpServer::start(move |_| login()));
+    check(&index_with(link_with(pinned_sha256()), move |_| login()));
 }
 
 #[test]
 fn foreign_wheel_with_the_right_name_is_refused() {
-    let (home, index) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let name = format!("onnxruntime-1.32.0-cp311-cp311-manylinux_2_28_{}.whl", std::env::consts::ARCH);
-    let metadata = b"Metadata-Version: 2.1\nName: onnxruntime\nVersion: 1.32.0\n";
-    wheel(&index.path().join(name), &[(METADATA, metadata)]);
-    let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
-    install.env("PIP_CONFIG_FILE", "/dev/null").env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", index.path());
-    Ended::run(&mut install).must_fail_with(&["an unexpected sha256", "was not installed", "Got"]);
+    let home = tempfile::tempdir().unwrap();
+    let other = "0".repeat(64);
+    let index = index_with(link_with(&other), |_| Reply::whole(b"never requested"));
+    let ended = Ended::run(&mut install_from(&index.url("/simple"), home.path()));
+    ended.must_fail_with(&["unexpected sha256", "was not installed", &other]);
+    assert_eq!(index.exchanges().len(), 1);
+
+    // The right hash is listed, but the content has another.
+    let length = pinned_wheel().1.len();
+    let index = index_with(link_with(pinned_sha256()), move |_| Reply::whole(&vec![0; length]));
+    Ended::run(&mut install_from(&index.url("/simple"), home.path())).must_fail_with(&["wrong content", "sha256"]);
     assert!(!home.path().join("data/runtime/cpu").exists());
 }
 
@@ -223,8 +317,10 @@ fn damaged_plug_in_does_not_stop_the_rest() {
 #[test]
 fn parallel_installations_both_succeed() {
     let home = tempfile::tempdir().unwrap();
+    let (_, wheel) = pinned_wheel();
+    let index = index_with(link_with(pinned_sha256()), move |_| Reply::whole(&wheel));
     let start = || {
-        let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
+        let mut install = install_from(&index.url("/simple"), home.path());
         let quiet = install.stdout(Stdio::null()).stderr(Stdio::null());
         quiet.spawn().unwrap()
     };
@@ -240,30 +336,29 @@ fn parallel_installations_both_succeed() {
 }
 
 #[test]
-fn ctrl_c_ends_pip_and_leaves_no_files() {
+fn canceled_download_resumes() {
     let home = tempfile::tempdir().unwrap();
-    let (python, started) = (home.path().join("python3"), home.path().join("started"));
-    Ended::run(Command::new("mkfifo").arg(&started)).must_succeed();
-    let script = format!("#!/bin/sh\necho $$ >{}\nexec /bin/sleep 600\n", started.display());
-    std::fs::write(&python, script).unwrap();
-    make_executable(&python);
-    let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
-    install.env("PATH", home.path()).stderr(Stdio::piped());
-    let install = install.spawn().unwrap();
-    // Opening the pipe waits for the other side.
-    let pip = std::fs::read_to_string(&started).unwrap();
-    let kill = |signal: &str, process: &str| {
-        let mut kill = Command::new("kill");
-        Ended::run(kill.args([signal, process])).code == Some(0)
-    };
-    assert!(kill("-INT", &install.id().to_string()));
+    let (_, wheel) = pinned_wheel();
+    let index = index_with(link_with(pinned_sha256()), move |request| {
+        let reply = Reply::file(&wheel, "\"1\"", request);
+        if request.range_start.is_none() { reply.ending(Ending::StallAfter(1_000_000)) } else { reply }
+    });
+    let mut install = install_from(&index.url("/simple"), home.path());
+    let install = install.stderr(Stdio::piped()).spawn().unwrap();
+    index.wait_until_stalled();
+    let part = home.path().join("data/runtime/download");
+    let part = part.join(format!("{}.part", RuntimePackage::Cpu.pin().unwrap().wheel));
+    while std::fs::metadata(&part).map_or(0, |part| part.len()) < 1_000_000 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    Ended::run(Command::new("kill").args(["-INT", &install.id().to_string()])).must_succeed();
     let output = install.wait_with_output().unwrap();
     let messages = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{messages}");
     assert!(messages.contains("error: Canceled"), "{messages}");
-    assert!(!kill("-0", pip.trim()), "pip runs");
-    let left = std::fs::read_dir(home.path().join("data/runtime")).unwrap();
-    assert_eq!(left.count(), 1, "the lock file");
+    Ended::run(&mut install_from(&index.url("/simple"), home.path())).must_succeed();
+    assert_eq!(index.range_starts(), [None, None, None, Some(1_000_000)]);
+    assert!(!part.exists());
 }
 
 #[test]

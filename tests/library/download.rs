@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use spotcheck::dirs::AppDirs;
-use spotcheck::model::catalog::{DownloadPolicy, FetchError, Library, LibraryError, MirrorFailure, Model, write_card};
+use spotcheck::model::catalog::{FetchError, Library, LibraryError, Model, write_card};
+use spotcheck::model::download::{DownloadError, DownloadPolicy, MirrorFailure};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use crate::support::http_server::{Ending, HttpServer, Reply};
@@ -63,7 +64,7 @@ impl Home {
 
     fn failures(&self) -> Vec<MirrorFailure> {
         match self.fetch().unwrap_err() {
-            FetchError::NoMirrorWorks { failures, .. } => failures,
+            FetchError::Download(DownloadError::NoMirrorWorks { failures, .. }) => failures,
             other => panic!("{other}"),
         }
     }
@@ -82,7 +83,12 @@ impl Home {
 
 /// Retries immediately, and never mistakes a busy computer for a stalled server.
 fn quick() -> DownloadPolicy {
-    DownloadPolicy { stall_timeout: Duration::from_mins(1), first_pause: Duration::from_millis(1), attempts: 3 }
+    DownloadPolicy {
+        stall_timeout: Duration::from_mins(1),
+        first_pause: Duration::from_millis(1),
+        attempts: 3,
+        ..DownloadPolicy::default()
+    }
 }
 
 fn content() -> Vec<u8> {
@@ -183,7 +189,7 @@ fn canceled_download_resumes_in_the_next_run() {
     let fetch = home.fetch_aside();
     wait_for_bytes(&home, CUT);
     home.control.cancel();
-    assert!(matches!(fetch.join().unwrap(), Err(FetchError::Cancelled(_))));
+    assert!(matches!(fetch.join().unwrap(), Err(FetchError::Download(DownloadError::Cancelled(_)))));
 
     let home = Home { control: TaskControl::new(ProgressUnit::Bytes), ..home };
     home.fetch_well();
@@ -209,7 +215,7 @@ fn cancel_ends_a_silent_connection() {
         home.control.cancel();
         let result = fetch.join().unwrap();
         assert!(start.elapsed() < Duration::from_secs(1), "{ending:?}");
-        assert!(matches!(result, Err(FetchError::Cancelled(_))), "{ending:?}");
+        assert!(matches!(result, Err(FetchError::Download(DownloadError::Cancelled(_)))), "{ending:?}");
     }
 }
 
@@ -223,7 +229,7 @@ fn cancel_ends_the_retry_delay() {
         std::thread::sleep(Duration::from_millis(1));
     }
     home.control.cancel();
-    assert!(matches!(fetch.join().unwrap(), Err(FetchError::Cancelled(_))));
+    assert!(matches!(fetch.join().unwrap(), Err(FetchError::Download(DownloadError::Cancelled(_)))));
 }
 
 #[test]
@@ -523,9 +529,9 @@ fn parallel_downloads_and_removal_are_exclusive() {
     let again = home.library.fetch("tested", None, &second);
     let removed = home.library.remove("tested");
     home.control.cancel();
-    assert!(matches!(again, Err(FetchError::Library(LibraryError::Busy { .. }))));
+    assert!(matches!(again, Err(FetchError::Download(DownloadError::Busy { .. }))));
     assert!(matches!(removed, Err(LibraryError::Busy { .. })));
-    assert!(matches!(fetch.join().unwrap(), Err(FetchError::Cancelled(_))));
+    assert!(matches!(fetch.join().unwrap(), Err(FetchError::Download(DownloadError::Cancelled(_)))));
 }
 
 #[test]
@@ -541,9 +547,9 @@ fn user_file_replaces_the_download() {
         assert!(!home.path("model.onnx").exists());
         home.assert_no_leftovers();
     };
-    refused(fetch(), |error| matches!(error, FetchError::Library(LibraryError::Io { .. })));
+    refused(fetch(), |error| matches!(error, FetchError::Download(DownloadError::Io { .. })));
     fs::write(&file, "short").unwrap();
-    let wrong = |error: &FetchError| matches!(error, FetchError::WrongFile { .. });
+    let wrong = |error: &FetchError| matches!(error, FetchError::Download(DownloadError::WrongFile { .. }));
     refused(fetch(), wrong);
     fs::write(&file, other_content()).unwrap();
     refused(fetch(), wrong);
@@ -567,7 +573,10 @@ fn full_disk_is_reported_with_the_missing_space() {
     let home = Home::new(&[server.url("/"), server.url("/")]);
     std::os::unix::fs::symlink(Path::new("/dev/full"), home.path("model.onnx.part")).unwrap();
     let error = home.fetch().unwrap_err();
-    assert!(matches!(error, FetchError::DiskFull { missing_bytes, .. } if missing_bytes == LEN as u64), "{error:?}");
+    assert!(
+        matches!(error, FetchError::Download(DownloadError::DiskFull { missing_bytes, .. }) if missing_bytes == LEN as u64),
+        "{error:?}"
+    );
     // The other mirror would not help.
     assert_eq!(server.exchanges().len(), 1);
 }
@@ -581,6 +590,6 @@ fn folder_that_cannot_be_created_is_named() {
     let dirs = AppDirs { data: blocked, ..AppDirs::below(home.folder.path()) };
     let result = Library::open(&dirs).fetch("resnet50-v2", None, &home.control);
     let error = result.unwrap_err();
-    assert!(matches!(error, FetchError::Library(LibraryError::Io { .. })), "{error:?}");
+    assert!(matches!(error, FetchError::Download(DownloadError::Io { .. })), "{error:?}");
     assert!(error.to_string().contains("/file/"), "{error}");
 }

@@ -40,8 +40,7 @@ pub(crate) fn spotcheck_at(home: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// A home folder with ONNX Runtime and the WebGPU plug-in, installed by the program itself with pip, once for all
-/// tests.
+/// A home folder with ONNX Runtime and the WebGPU plug-in, installed by the program itself, once for all tests.
 pub(crate) fn runtime_home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
     HOME.get_or_init(|| {
@@ -88,14 +87,14 @@ pub(crate) fn python_packages(name: &'static str) -> PathBuf {
 }
 
 /// A folder below Cargo's target folder; kept between runs.
-fn target_folder(name: &str) -> PathBuf {
+pub(crate) fn target_folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(name);
     std::fs::create_dir_all(&folder).expect("the target folder is ours to write to");
     folder
 }
 
 /// Locks `folder` against other test programs until dropped.
-fn lock(folder: &Path) -> File {
+pub(crate) fn lock(folder: &Path) -> File {
     let file = File::create(folder.join(".test-lock")).expect("the target folder is ours to write to");
     file.lock().expect("a fresh file can be locked");
     file

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::card::{CardError, FieldError};
 use crate::domain::{ModelTask, human_bytes};
+use crate::model::download::DownloadError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
@@ -77,4 +78,13 @@ impl LibraryError {
         let path = path.to_owned();
         move |source| Self::Io { what, path, source }
     }
+}
+
+/// Why the weights of a model could not be fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    #[error(transparent)]
+    Download(#[from] DownloadError),
 }

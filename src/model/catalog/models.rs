@@ -8,12 +8,12 @@ use std::sync::{Arc, LazyLock};
 
 use super::built_in;
 use super::card::{CARD_FILE, CardError, parse_card, write_card};
-use super::download::{self, DownloadPolicy, FetchError};
-use super::error::LibraryError;
-use super::weights::{copy_hashed, has_sha256, part_is_locked, pump};
+use super::error::{FetchError, LibraryError};
 use crate::dirs::{AppDirs, shipped_folders};
 use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, Problem};
 use crate::local_file;
+use crate::model::download::sha256::{copy_hashed, has_sha256, pump};
+use crate::model::download::{DownloadError, DownloadPolicy, Wanted, is_intact, part_is_locked};
 use crate::model::recognize::read_labels;
 use crate::tasks::TaskControl;
 
@@ -168,15 +168,19 @@ impl Library {
     /// bytes. An interrupted or canceled download resumes where it stopped.
     ///
     /// # Errors
-    /// [`FetchError::Cancelled`], or what failed and what to do.
+    /// [`DownloadError::Cancelled`], or what failed and what to do.
     pub fn fetch(&self, id: &str, from: Option<&Path>, control: &TaskControl) -> Result<Model, FetchError> {
         let entry = self.entry_of(id)?;
         let file = &entry.card.file;
         let target = self.folder(id).join(&file.name);
+        let wanted = Wanted { title: &entry.card.name, file, target: &target };
         if let Some(from) = from {
-            download::import_file(&entry.card, from, &target, control)?;
-        } else if !is_intact(&entry, control)? {
-            download::download(&entry.card, &target, &self.0.policy, control)?;
+            wanted.copy(from, control)?;
+        } else if !is_ready(&entry, control)? {
+            if file.urls.is_empty() {
+                return Err(LibraryError::NoWeights { id: id.to_owned(), name: entry.card.name }.into());
+            }
+            wanted.download(&self.0.policy, control)?;
         }
         Ok(ready(self.entry_of(id)?)?)
     }
@@ -418,12 +422,12 @@ fn check_size(path: &Path, card: &ModelCard) -> Result<bool, String> {
 }
 
 /// Whether the weights exist and their content matches the card.
-fn is_intact(entry: &LibraryEntry, control: &TaskControl) -> Result<bool, FetchError> {
+fn is_ready(entry: &LibraryEntry, control: &TaskControl) -> Result<bool, DownloadError> {
     let WeightsState::Ready(path) = &entry.state else {
         return Ok(false);
     };
     control.set_step(format!("Checking {}", entry.card.name));
-    download::check_file(path, &entry.card.file, control)
+    is_intact(path, &entry.card.file, control)
 }
 
 fn own_card(folder: &str, text: &str, path: &Path) -> Result<Known, LibraryError> {
@@ -599,7 +603,7 @@ mod tests {
     }
 
     fn pump_hash(mut content: &[u8]) -> String {
-        let hashed = super::super::weights::pump(&mut content, &mut io::sink(), &mut |_| Ok(()));
+        let hashed = pump(&mut content, &mut io::sink(), &mut |_| Ok(()));
         hashed.unwrap().sha256
     }
 
@@ -640,7 +644,7 @@ mod tests {
         let in_repository = in_repository.filter(|entry| entry.card.file.urls.is_empty());
         let mut count = 0;
         for entry in in_repository {
-            assert!(is_intact(&entry, &control).unwrap(), "{}", entry.card.id);
+            assert!(is_ready(&entry, &control).unwrap(), "{}", entry.card.id);
             assert_eq!(entry.disk_bytes, 0);
             count += 1;
         }

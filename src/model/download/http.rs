@@ -2,14 +2,16 @@
 //! silent server. The only file that uses ureq.
 
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use ureq::http::{Response, Uri, header};
-use ureq::tls::{RootCerts, TlsConfig};
-use ureq::{Agent, Body};
-
 use serde::{Deserialize, Serialize};
+use ureq::http::{Response, Uri, header};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
+use ureq::{Agent, Body, Proxy, ResponseExt};
 
 /// Maximum number of bytes per event.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -28,11 +30,39 @@ pub(super) enum Event {
     Failed(Fault),
 }
 
+/// How servers are reached, where it differs from the environment and the operating system.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Access {
+    /// Instead of the proxy that `HTTPS_PROXY` and similar variables name: `http://user:password@host:port`.
+    pub proxy: Option<String>,
+    /// A PEM file of certificates that are trusted instead of the operating system's.
+    pub certificates: Option<PathBuf>,
+    pub login: Option<Login>,
+}
+
+/// A user name and password, sent to one host only.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    pub host: String,
+    pub user: String,
+    pub password: String,
+}
+
+/// Without the password.
+impl std::fmt::Debug for Login {
+    fn fmt(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(text, "{} at {}", self.user, self.host)
+    }
+}
+
 /// The head of the server's response, after redirects.
 pub(super) struct ResponseHead {
+    /// The URL that the last redirect led to.
+    pub url: String,
     pub status: u16,
     /// `404 Not Found`
     pub status_text: String,
+    pub content_type: String,
     pub content_length: Option<u64>,
     /// The start in `Content-Range: bytes 5-9/10`.
     pub range_start: Option<u64>,
@@ -81,12 +111,31 @@ pub(super) enum Fault {
 }
 
 impl Connection {
-    /// Requests the whole file, or from a byte on, provided that the file still matches the validator.
-    pub(super) fn open(url: &str, range: Option<(u64, &Validator)>, stall_timeout: Duration) -> Self {
+    /// Requests the whole file, or from a byte on, provided that the file still matches the validator. `accept` names
+    /// the wanted content types.
+    pub(super) fn open(
+        url: &str,
+        accept: &str,
+        range: Option<(u64, &Validator)>,
+        access: &Access,
+        stall_timeout: Duration,
+    ) -> Self {
         let (sender, receiver) = bounded(MAX_WAITING);
-        let agent = agent(url, stall_timeout);
+        let host = host(url);
+        let agent = match agent(&host, access, stall_timeout) {
+            Ok(agent) => agent,
+            Err(reason) => {
+                // The channel has room for it.
+                let _ = sender.send(Event::Failed(Fault::Other(format!("was not contacted: {reason}"))));
+                return Self(receiver);
+            }
+        };
         // Ranges count transmitted bytes; a compressed response would count differently.
-        let mut request = agent.get(url).header(header::ACCEPT_ENCODING, "identity");
+        let mut request = agent.get(url).header(header::ACCEPT_ENCODING, "identity").header(header::ACCEPT, accept);
+        if let Some(Login { user, password, .. }) = access.login.as_ref().filter(|login| login.host == host) {
+            let encoded = BASE64_STANDARD.encode(format!("{user}:{password}"));
+            request = request.header(header::AUTHORIZATION, format!("Basic {encoded}"));
+        }
         if let Some((start, validator)) = range.filter(|(start, _)| *start > 0) {
             request =
                 request.header(header::RANGE, format!("bytes={start}-")).header(header::IF_RANGE, validator.text());
@@ -122,21 +171,39 @@ pub(super) fn host(url: &str) -> String {
     uri.and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_else(|| url.to_owned())
 }
 
-/// Proxies come from the environment (`HTTPS_PROXY` and similar variables); certificates are verified by the operating
-/// system, as a corporate proxy may require.
-fn agent(url: &str, stall_timeout: Duration) -> Agent {
-    let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier);
+/// By default, proxies come from the environment (`HTTPS_PROXY` and similar variables), and certificates are verified by
+/// the operating system, as a corporate proxy may require. The error completes “was not contacted”.
+fn agent(host: &str, access: &Access, stall_timeout: Duration) -> Result<Agent, String> {
+    let roots = match &access.certificates {
+        Some(path) => RootCerts::new_with_certs(&certificates_in(path)?),
+        None => RootCerts::PlatformVerifier,
+    };
     let mut config = Agent::config_builder()
-        .tls_config(tls.build())
+        .tls_config(TlsConfig::builder().root_certs(roots).build())
         .user_agent(concat!("spotcheck/", env!("CARGO_PKG_VERSION")))
         .http_status_as_error(false)
         .timeout_connect(Some(stall_timeout))
         .timeout_recv_response(Some(stall_timeout))
         .timeout_per_read(Some(stall_timeout));
-    if is_this_machine(&host(url)) {
+    if is_this_machine(host) {
         config = config.proxy(None);
+    } else if let Some(proxy) = &access.proxy {
+        let proxy = Proxy::new(proxy).map_err(|error| format!("the proxy address {proxy} is invalid ({error})"))?;
+        config = config.proxy(Some(proxy));
     }
-    config.build().new_agent()
+    Ok(config.build().new_agent())
+}
+
+fn certificates_in(path: &Path) -> Result<Vec<Certificate<'static>>, String> {
+    let unusable = |reason: String| format!("the certificates in {} could not be read ({reason})", path.display());
+    let pem = std::fs::read(path).map_err(|error| unusable(error.to_string()))?;
+    let certificates: Vec<_> = ureq::tls::parse_pem(&pem)
+        .filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        })
+        .collect();
+    if certificates.is_empty() { Err(unusable("there are none".to_owned())) } else { Ok(certificates) }
 }
 
 /// A server on this computer is never reached through a proxy.
@@ -174,8 +241,10 @@ fn head_of(response: &Response<Body>) -> ResponseHead {
     let range = text(header::CONTENT_RANGE);
     let (start, total) = range.as_deref().and_then(parse_range).unzip();
     ResponseHead {
+        url: response.get_uri().to_string(),
         status: response.status().as_u16(),
         status_text: response.status().to_string(),
+        content_type: text(header::CONTENT_TYPE).unwrap_or_default(),
         content_length: text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok()),
         range_start: start,
         range_total: total.flatten(),

@@ -1,16 +1,16 @@
 //! The unfinished file of a download, and what is needed to resume it after an interruption or a restart.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::FetchError;
+use super::DownloadError;
 use super::http::Validator;
-use crate::domain::ModelCard;
-use crate::model::catalog::LibraryError;
-use crate::model::catalog::weights::{Hashed, OnChunk, part_path, part_state_path, pump};
+use crate::domain::ModelFile;
+use crate::model::download::sha256::{Hashed, OnChunk, pump};
 
 /// Locked while open, so that two programs do not write the same file.
 pub(super) struct Part {
@@ -20,7 +20,7 @@ pub(super) struct Part {
     state: State,
     len: u64,
     grew: bool,
-    model_name: String,
+    title: String,
     /// The size of the finished file.
     bytes: u64,
 }
@@ -28,27 +28,26 @@ pub(super) struct Part {
 /// Stored next to the part as JSON.
 #[derive(Default, Serialize, Deserialize)]
 struct State {
-    /// The SHA-256 of the finished file: another version of the card starts over.
+    /// The SHA-256 of the finished file: another version starts over.
     sha256: String,
     url: Option<String>,
     validator: Option<Validator>,
 }
 
 impl Part {
-    /// Opens an existing part, or creates an empty one. A part for another version of the card is discarded.
-    pub(super) fn open(target: &Path, card: &ModelCard) -> Result<Self, FetchError> {
+    /// Opens an existing part, or creates an empty one. A part for another version of the file is discarded.
+    pub(super) fn open(target: &Path, title: &str, wanted: &ModelFile) -> Result<Self, DownloadError> {
         let folder = target.parent().unwrap_or(Path::new(""));
-        fs::create_dir_all(folder).map_err(LibraryError::io("create the folder", folder))?;
+        fs::create_dir_all(folder).map_err(DownloadError::io("create the folder", folder))?;
         let path = part_path(target);
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
         let open = options.open(&path);
-        let file = open.map_err(LibraryError::io("write the download", &path))?;
+        let file = open.map_err(DownloadError::io("write the download", &path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let id = card.id.clone();
-                return Err(LibraryError::Busy { id }.into());
+                return Err(DownloadError::Busy { title: title.to_owned() });
             }
             // Some network disks have no locks; the SHA-256 still guards the result.
             Err(TryLockError::Error(error)) => log::debug!("{}: {error}", path.display()),
@@ -62,12 +61,12 @@ impl Part {
             state_path,
             len,
             grew: false,
-            model_name: card.name.clone(),
-            bytes: card.file.bytes,
+            title: title.to_owned(),
+            bytes: wanted.bytes,
         };
-        if part.state.sha256 != card.file.sha256 || part.len > part.bytes {
+        if part.state.sha256 != wanted.sha256 || part.len > part.bytes {
             part.restart()?;
-            part.state.sha256.clone_from(&card.file.sha256);
+            part.state.sha256.clone_from(&wanted.sha256);
         }
         Ok(part)
     }
@@ -92,7 +91,7 @@ impl Part {
     }
 
     /// The next data comes from `url`; data from another mirror, or of an unidentified version, cannot be continued.
-    pub(super) fn begin(&mut self, url: &str) -> Result<(), FetchError> {
+    pub(super) fn begin(&mut self, url: &str) -> Result<(), DownloadError> {
         let complete = self.len == self.bytes;
         let goes_on = self.url() == Some(url) && (self.validator().is_some() || complete);
         if !goes_on {
@@ -103,7 +102,7 @@ impl Part {
     }
 
     /// Discards the data.
-    pub(super) fn restart(&mut self) -> Result<(), FetchError> {
+    pub(super) fn restart(&mut self) -> Result<(), DownloadError> {
         if self.len > 0 {
             self.file
                 .set_len(0)
@@ -116,13 +115,13 @@ impl Part {
     }
 
     /// Sets and saves the version that the following data belongs to.
-    pub(super) fn set_validator(&mut self, validator: Option<Validator>) -> Result<(), FetchError> {
+    pub(super) fn set_validator(&mut self, validator: Option<Validator>) -> Result<(), DownloadError> {
         self.state.validator = validator;
         let text = serde_json::to_string(&self.state).expect("plain fields have a form in JSON");
         fs::write(&self.state_path, text).map_err(|error| self.write_error(error))
     }
 
-    pub(super) fn append(&mut self, data: &[u8]) -> Result<(), FetchError> {
+    pub(super) fn append(&mut self, data: &[u8]) -> Result<(), DownloadError> {
         let write = |file: &mut File| {
             file.seek(SeekFrom::Start(self.len))?;
             file.write_all(data)
@@ -147,16 +146,16 @@ impl Part {
     }
 
     /// Turns the part into the finished file.
-    pub(super) fn finish(self, target: &Path) -> Result<(), FetchError> {
+    pub(super) fn finish(self, target: &Path) -> Result<(), DownloadError> {
         let synced = self.file.sync_all();
         synced.map_err(|error| self.write_error(error))?;
         drop(self.file);
-        fs::rename(&self.path, target).map_err(LibraryError::io("put the download in its place", target))?;
+        fs::rename(&self.path, target).map_err(DownloadError::io("put the download in its place", target))?;
         remove(&self.state_path)
     }
 
     /// Deletes every trace of the download, including its folder if nothing else is in it.
-    pub(super) fn discard(self) -> Result<(), FetchError> {
+    pub(super) fn discard(self) -> Result<(), DownloadError> {
         remove(&self.path)?;
         remove(&self.state_path)?;
         // Fails, as intended, if the folder contains a card or other weights.
@@ -165,7 +164,7 @@ impl Part {
     }
 
     /// As [`Self::discard`] if nothing was downloaded.
-    pub(super) fn discard_if_empty(self) -> Result<(), FetchError> {
+    pub(super) fn discard_if_empty(self) -> Result<(), DownloadError> {
         if self.len > 0 {
             return Ok(());
         }
@@ -173,16 +172,16 @@ impl Part {
     }
 
     /// The message for a failed write; a full disk is up to the user.
-    pub(super) fn write_error(&self, error: io::Error) -> FetchError {
+    pub(super) fn write_error(&self, error: io::Error) -> DownloadError {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
         let path = self.path.clone();
         match error.kind() {
-            StorageFull | QuotaExceeded => FetchError::DiskFull {
-                name: self.model_name.clone(),
+            StorageFull | QuotaExceeded => DownloadError::DiskFull {
+                title: self.title.clone(),
                 missing_bytes: self.bytes.saturating_sub(self.len),
                 path,
             },
-            _ => LibraryError::io("write the download", &path)(error).into(),
+            _ => DownloadError::io("write the download", &path)(error),
         }
     }
 }
@@ -192,11 +191,32 @@ fn read_state(path: &Path) -> Option<State> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-fn remove(path: &Path) -> Result<(), FetchError> {
+fn remove(path: &Path) -> Result<(), DownloadError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(LibraryError::io("remove the unfinished download", path)(error).into())
+            Err(DownloadError::io("remove the unfinished download", path)(error))
         }
         _ => Ok(()),
     }
+}
+
+fn part_path(target: &Path) -> PathBuf {
+    with_suffix(target, ".part")
+}
+
+/// The path of the state of an unfinished download of `target`.
+fn part_state_path(target: &Path) -> PathBuf {
+    with_suffix(target, ".part.json")
+}
+
+/// Whether another program is downloading `target`.
+pub fn part_is_locked(target: &Path) -> bool {
+    let part = fs::OpenOptions::new().write(true).open(part_path(target));
+    part.is_ok_and(|part| matches!(part.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::packages::RuntimePackage;
+use crate::model::download::DownloadError;
 use crate::tasks::Cancelled;
 
 #[derive(Debug, thiserror::Error)]
@@ -14,26 +15,17 @@ pub enum RuntimeError {
     NotFound,
 
     #[error(
-        "ONNX Runtime is missing, and so is Python, which is needed to install it. Install Python 3 with pip (Debian \
-         and Ubuntu: `sudo apt-get install python3-pip`) and try again. Without Python: {}",
+        "the address of a Python package index is unknown: set PIP_INDEX_URL to it. Without a connection, {}",
         by_hand(*package)
     )]
-    NoPython { package: RuntimePackage },
+    NoIndex { package: RuntimePackage },
 
     #[error(
-        "ONNX Runtime is missing, and {python} has no pip to install it with ({reason}). Install pip (Debian and \
-        Ubuntu: `sudo apt-get install python3-pip`, other systems: `{python} -m ensurepip --user`) and try again. \
-        Without pip: {}",
+        "{source}\nMirrors, proxies and certificates in pip's settings apply (PIP_INDEX_URL, PIP_PROXY, PIP_CERT). \
+         Without a connection, {}",
         by_hand(*package)
     )]
-    NoPip { package: RuntimePackage, python: String, reason: String },
-
-    #[error(
-        "pip could not reach the Python package index: {reason}. Behind a proxy or a company mirror, configure pip \
-         (`python3 -m pip config set global.index-url …`, `HTTPS_PROXY`). Offline: {}",
-        by_hand(*package)
-    )]
-    NoNetwork { package: RuntimePackage, reason: String },
+    Index { package: RuntimePackage, source: DownloadError },
 
     #[error(
         "the package index does not have {} {} for this computer ({reason}). A mirror may lag behind; {}",
@@ -42,15 +34,12 @@ pub enum RuntimeError {
     NotInIndex { package: RuntimePackage, reason: String },
 
     #[error(
-        "the downloaded {} has an unexpected sha256 and was not installed. Ask the administrator of your package \
-         mirror; or, if you trust the file, install it with `spotcheck runtime install {} --from FILE.whl`. pip \
-         reported: {reason}",
+        "{} in the package index has an unexpected sha256 and was not installed: {reason}. Ask the administrator of \
+         your package mirror; or, if you trust the file, download it and run `spotcheck runtime install {} --from \
+         FILE.whl`",
         package.project(), package.into_str()
     )]
     WrongHash { package: RuntimePackage, reason: String },
-
-    #[error("`{command}` failed: {reason}")]
-    PipFailed { command: String, reason: String },
 
     #[error(
         "the disk has no space for ONNX Runtime in {}; free some space or set SPOTCHECK_HOME to a folder on another \
@@ -122,12 +111,9 @@ impl RuntimeError {
 fn by_hand(package: RuntimePackage) -> String {
     match package.pin() {
         Some(pin) => format!(
-            "on another computer run `python3 -m pip download --no-deps --only-binary=:all: --platform {} \
-            --python-version 3.11 --implementation cp --abi cp311 --abi none {}=={}`, copy the .whl file here and run \
-            `spotcheck runtime install {} --from FILE.whl`",
-            pin.platform,
-            package.project(),
-            package.version(),
+            "download {} from a Python package index on another computer, copy it here and run `spotcheck runtime \
+             install {} --from FILE.whl`",
+            pin.wheel,
             package.into_str()
         ),
         None => "set ORT_DYLIB_PATH to the library of ONNX Runtime 1.24 or newer".to_owned(),

@@ -12,14 +12,17 @@ use zip::ZipArchive;
 use super::error::RuntimeError;
 use super::installed::{self, InstalledPackage, Manifest, ManifestFile};
 use super::packages::{RuntimePackage, is_needed};
-use super::{MIN_MINOR_VERSION, pip};
+use super::{MIN_MINOR_VERSION, index};
+use crate::PACKAGE_INDEX;
 use crate::dirs::AppDirs;
+use crate::model::download::sha256::{hexadecimal, sha256_of};
 use crate::tasks::TaskControl;
 
 const STAGE_PREFIX: &str = ".installing-";
 
-/// Installs `package` into the app's data folder: from the wheel `from`, or with pip from the user's package index. An
-/// earlier installation stays until the new one is complete. `control` counts the bytes of the download.
+/// Installs `package` into the app's data folder: from the wheel `from`, or from a Python package index. An earlier
+/// installation stays until the new one is complete. `control` counts the bytes of the download, which resumes after an
+/// interruption.
 ///
 /// A wheel other than the pinned one is still installed, because the user chose it, but the result reports it.
 pub fn install(
@@ -32,9 +35,10 @@ pub fn install(
     std::fs::create_dir_all(&runtime_folder).map_err(RuntimeError::io("create", &runtime_folder))?;
     let _lock = lock(&runtime_folder, control)?;
     let stage = stage_in(&runtime_folder)?;
+    let downloads = runtime_folder.join("download");
     let wheel = match from {
         Some(wheel) => wheel.to_owned(),
-        None => download(package, stage.path(), &runtime_folder, control)?,
+        None => download(package, &downloads, control)?,
     };
     control.set_step(format!("Unpacking {}", package.name()));
     let ready = stage.path().join("ready");
@@ -44,6 +48,9 @@ pub fn install(
     control.checkpoint()?;
     let folder = installed::package_folder(dirs, package);
     put_in_place(&ready, &folder, stage.path())?;
+    if downloads.exists() {
+        std::fs::remove_dir_all(&downloads).map_err(RuntimeError::io("remove", &downloads))?;
+    }
     installed::check(&folder, package)
 }
 
@@ -77,23 +84,11 @@ fn stage_in(runtime_folder: &Path) -> Result<tempfile::TempDir, RuntimeError> {
         .map_err(RuntimeError::io("create a folder in", runtime_folder))
 }
 
-fn download(
-    package: RuntimePackage,
-    stage: &Path,
-    runtime_folder: &Path,
-    control: &TaskControl,
-) -> Result<PathBuf, RuntimeError> {
+fn download(package: RuntimePackage, folder: &Path, control: &TaskControl) -> Result<PathBuf, RuntimeError> {
     let pin = package.pin().ok_or(RuntimeError::NotForThisSystem { package })?;
-    control.set_step(format!(
-        "Downloading {} {} ({} MB) with pip to {}",
-        package.name(),
-        package.version(),
-        pin.wheel_bytes.div_ceil(1_000_000),
-        runtime_folder.display()
-    ));
-    let folder = stage.join("download");
-    std::fs::create_dir(&folder).map_err(RuntimeError::io("create", &folder))?;
-    pip::download(package, pin, &folder, control)
+    let wheel = folder.join(pin.wheel);
+    index::download(package, pin, PACKAGE_INDEX.get().copied(), &wheel, control)?;
+    Ok(wheel)
 }
 
 /// Unpacks only the libraries and licenses, and checks them.
@@ -104,7 +99,7 @@ fn unpack(
     control: &TaskControl,
 ) -> Result<Manifest, RuntimeError> {
     let bad = |reason: String| RuntimeError::BadWheel { path: wheel.to_owned(), reason };
-    let wheel_sha256 = installed::sha256_of(wheel).map_err(|error| bad(format!("could not read it: {error}")))?;
+    let wheel_sha256 = sha256_of(wheel).map_err(|error| bad(format!("could not read it: {error}")))?;
     let pin = package.pin().filter(|pin| pin.wheel_sha256 == wheel_sha256);
     let file = File::open(wheel).map_err(|error| bad(format!("could not read it: {error}")))?;
     let mut archive = ZipArchive::new(file).map_err(|error| bad(format!("it is not a wheel ({error})")))?;
@@ -197,7 +192,7 @@ fn unpack_file(
     }
     // A manifest must never outlive the contents that it vouches for.
     file.sync_all().map_err(RuntimeError::io("write", &path))?;
-    Ok(ManifestFile { name: name.to_owned(), bytes, sha256: installed::hex(&hash.finalize()) })
+    Ok(ManifestFile { name: name.to_owned(), bytes, sha256: hexadecimal(&hash.finalize()) })
 }
 
 /// Swaps the new folder in; the old one is deleted with `stage`.

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::SystemTime;
@@ -12,11 +11,11 @@ use object::read::macho::{FatArch, MachOFatFile32};
 use object::{Architecture, Object, ObjectSegment, ReadCache, ReadRef};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::error::RuntimeError;
 use super::packages::RuntimePackage;
 use crate::dirs::AppDirs;
+use crate::model::download::sha256::sha256_of;
 
 const MANIFEST: &str = "manifest.json";
 
@@ -102,28 +101,6 @@ pub(super) fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), R
     let path = folder.join(MANIFEST);
     let text = serde_json::to_vec_pretty(manifest).map_err(std::io::Error::other);
     text.and_then(|text| std::fs::write(&path, text)).map_err(RuntimeError::io("write", path))
-}
-
-/// In lowercase hexadecimal.
-pub(super) fn sha256_of(path: &Path) -> std::io::Result<String> {
-    let mut file = File::open(path)?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hex(&hash.finalize())),
-            read => hash.update(&buffer[..read]),
-        }
-    }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Changes whenever the file does.

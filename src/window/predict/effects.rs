@@ -229,7 +229,7 @@ fn load(
     Ok((report, restart_to_use))
 }
 
-/// Installs a package of ONNX Runtime with the user's own pip.
+/// Downloads and installs a package of ONNX Runtime.
 fn install_runtime(shared: &Arc<Shared>, kind: RuntimeKind, ticket: Ticket) {
     let work = move |shared: &Arc<Shared>, ticket: &Ticket| {
         let package = match kind {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::domain::ModelTask;
 use crate::model::catalog::{EntryOrigin, FetchError, Library, LibraryEntry, WeightsState};
+use crate::model::download::DownloadError;
 use crate::window::effects::{Effects, Shared};
 use crate::window::state::{Event, Failure, ModelDefaults, ModelEntry, ModelsEffect, ModelsEvent, Ticket};
 
@@ -67,7 +68,7 @@ fn fetch(shared: &Arc<Shared>, id: String, from: Option<PathBuf>, ticket: Ticket
         match shared.library.fetch(&id, from.as_deref(), &ticket.control) {
             // A failed mirror is reported although the next one worked. If none worked, the error names all of them.
             Ok(model) => Ok((format!("{} is ready", model.card.name), ticket.control.notes())),
-            Err(FetchError::Cancelled(_)) => Err(Failure::Cancelled),
+            Err(FetchError::Download(DownloadError::Cancelled(_))) => Err(Failure::Cancelled),
             Err(error) => Err(Failure::new(error.to_string())),
         }
     };

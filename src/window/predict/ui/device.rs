@@ -85,14 +85,9 @@ const INSTALLABLE: [(&str, RuntimeKind, &str); 2] = [
     (
         "Install for CUDA",
         RuntimeKind::Cuda,
-        "Downloads ONNX Runtime for NVIDIA GPUs with your Python's pip into Spotcheck's own folder; requires CUDA 13 \
-         and cuDNN 9",
+        "Downloads ONNX Runtime for NVIDIA GPUs into Spotcheck's own folder; requires CUDA 13 and cuDNN 9",
     ),
-    (
-        "Install for WebGPU",
-        RuntimeKind::WebGpu,
-        "Downloads a plug-in for any GPU with your Python's pip into Spotcheck's own folder",
-    ),
+    ("Install for WebGPU", RuntimeKind::WebGpu, "Downloads a plug-in for any GPU into Spotcheck's own folder"),
 ];
 
 fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {

@@ -1,10 +1,9 @@
-//! Weight files: hashing, copying, and the unfinished file of a download.
+//! SHA-256 of files, computed while they are copied or checked.
 
-use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::fs::{self, File, TryLockError};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
@@ -14,17 +13,17 @@ use crate::local_file;
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Called with the size of each chunk; an error stops the work and is passed on.
-pub(super) type OnChunk<'a> = &'a mut dyn FnMut(u64) -> io::Result<()>;
+pub type OnChunk<'a> = &'a mut dyn FnMut(u64) -> io::Result<()>;
 
 /// The result of a copy.
-pub(super) struct Hashed {
+pub struct Hashed {
     pub bytes: u64,
     /// In lowercase hexadecimal.
     pub sha256: String,
 }
 
 /// Copies a file, hashing on the way; replaces an existing file. Synced to disk.
-pub(super) fn copy_hashed(from: &Path, to: &Path, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
+pub fn copy_hashed(from: &Path, to: &Path, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
     let mut source = local_file::open(from)?;
     let mut target = File::create(to)?;
     let hashed = pump(&mut source, &mut target, on_chunk)?;
@@ -32,14 +31,19 @@ pub(super) fn copy_hashed(from: &Path, to: &Path, on_chunk: OnChunk<'_>) -> io::
     Ok(hashed)
 }
 
-/// Whether the content of a file is the one named in a card.
-pub(super) fn has_sha256(path: &Path, sha256: &str, on_chunk: OnChunk<'_>) -> io::Result<bool> {
+/// Whether the content of a file has this SHA-256.
+pub fn has_sha256(path: &Path, sha256: &str, on_chunk: OnChunk<'_>) -> io::Result<bool> {
     let hashed = pump(&mut local_file::open(path)?, &mut io::sink(), on_chunk)?;
     Ok(hashed.sha256 == sha256)
 }
 
+/// In lowercase hexadecimal.
+pub fn sha256_of(path: &Path) -> io::Result<String> {
+    Ok(pump(&mut File::open(path)?, &mut io::sink(), &mut |_| Ok(()))?.sha256)
+}
+
 /// Reads to the end.
-pub(super) fn pump(source: &mut impl Read, target: &mut impl Write, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
+pub fn pump(source: &mut impl Read, target: &mut impl Write, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
     let mut hasher = Sha256::new();
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut bytes = 0;
@@ -58,28 +62,7 @@ pub(super) fn pump(source: &mut impl Read, target: &mut impl Write, on_chunk: On
     Ok(Hashed { bytes, sha256: hexadecimal(&hasher.finalize()) })
 }
 
-pub(super) fn part_path(target: &Path) -> PathBuf {
-    with_suffix(target, ".part")
-}
-
-/// The path of the state of an unfinished download of `target`.
-pub(super) fn part_state_path(target: &Path) -> PathBuf {
-    with_suffix(target, ".part.json")
-}
-
-/// Whether another program is downloading `target`.
-pub(super) fn part_is_locked(target: &Path) -> bool {
-    let part = fs::OpenOptions::new().write(true).open(part_path(target));
-    part.is_ok_and(|part| matches!(part.try_lock(), Err(TryLockError::WouldBlock)))
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
+pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").expect("writing to a string does not fail");
         text
