@@ -21,7 +21,7 @@ pub struct JudgedImage<'j> {
 
 /// Accepted, corrected and added boxes are true; an unsure box does not count, found or not. An accepted image makes those of
 /// its boxes true that are visible and have no verdict of their own. Images that are not fully known are skipped:
-/// rejected or unsure as a whole, or with visible boxes without a verdict.
+/// rejected or unsure as a whole, or with visible boxes without a verdict. Without boxes, they need a verdict.
 pub fn from_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: &LabelSet) -> Found {
     let mut collector = Collector::default();
     let mut unknown = Tally::default();
@@ -37,7 +37,7 @@ pub fn from_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: 
                     Some(Verdict::Moved(drawn) | Verdict::Added(drawn)) => {
                         Some((number_of(labels, drawn.class()), drawn.class()))
                     }
-                    Some(Verdict::Reject | Verdict::Unsure) | None => None,
+                    Some(Verdict::Reject | Verdict::Unsure | Verdict::Complete | Verdict::Spurious(_)) | None => None,
                 };
                 let Some((number, name)) = class else {
                     unknown.add(|| image.name.to_owned());
@@ -75,6 +75,7 @@ impl JudgedImage<'_> {
     fn is_whole(&self) -> bool {
         let has_own = |index: &u32| self.boxes.iter().any(|(at, _)| at == index);
         match self.verdict {
+            Some(Verdict::Complete) => self.shown.iter().all(has_own),
             Some(verdict) => *verdict == Verdict::Accept,
             None => !self.shown.is_empty() && self.shown.iter().all(has_own),
         }
@@ -95,7 +96,7 @@ fn add_boxes(collector: &mut Collector, image: &JudgedImage, detections: &[Detec
                 (number_of(labels, drawn.class()), Some(drawn.class()), BoxRole::Object)
             }
             Some(Verdict::Unsure) => (Some(detection.class_id), label, BoxRole::Ignored),
-            Some(Verdict::Reject) | None => continue,
+            Some(Verdict::Reject | Verdict::Complete | Verdict::Spurious(_)) | None => continue,
         };
         let class = collector.class(number.map(i64::from), name);
         let bounds = detection.bounds.into();
@@ -143,12 +144,14 @@ mod tests {
             image("c.jpg", &prediction, None, &all[1..]),
             image("d.jpg", &prediction, Some(&Verdict::Reject), &all),
             image("e.jpg", &prediction, Some(&Verdict::Unsure), &[]),
+            image("f.jpg", &prediction, Some(&Verdict::Complete), &all),
+            image("g.jpg", &prediction, Some(&Verdict::Complete), &all[1..]),
         ];
         let found = from_verdicts(images.into_iter(), &labels);
-        assert!(found.notes[0].starts_with("3 images are skipped"), "{:?}", found.notes);
+        assert!(found.notes[0].starts_with("4 images are skipped"), "{:?}", found.notes);
         let annotations = found.annotations;
         let names: Vec<&str> = annotations.images.iter().map(|image| image.name.as_str()).collect();
-        assert_eq!(names, ["a.jpg", "b.jpg"]);
+        assert_eq!(names, ["a.jpg", "b.jpg", "f.jpg"]);
         let boxes = &annotations.images[0].boxes;
         let names: Vec<Option<&str>> =
             boxes.iter().map(|one| annotations.classes[one.class as usize].name.as_deref()).collect();

@@ -23,22 +23,26 @@ pub enum Verdict {
     /// The model did not detect this object: the box is a person's. Its index follows those of the prediction and of
     /// other added boxes.
     Added(DrawnBox),
+    /// No object is missing in the image, which therefore counts as judged. Says nothing about its boxes.
+    Complete,
+    /// The ground truth has this object, which the model did not detect, and it is not there.
+    Spurious(DrawnBox),
 }
 
 impl Verdict {
-    /// The class that the person gave, where a verdict has one.
+    /// The class that the person gave, or that of the label, where a verdict has one.
     pub fn right_class(&self) -> Option<&str> {
         match self {
             Self::WrongClass(class) => Some(class),
-            Self::Moved(drawn) | Self::Added(drawn) => Some(drawn.class()),
-            Self::Accept | Self::Reject | Self::Unsure => None,
+            Self::Moved(drawn) | Self::Added(drawn) | Self::Spurious(drawn) => Some(drawn.class()),
+            Self::Accept | Self::Reject | Self::Unsure | Self::Complete => None,
         }
     }
 
-    /// The box that the person drew, where a verdict has one.
+    /// The box that the person drew, or that of the label, where a verdict has one.
     pub fn drawn(&self) -> Option<&DrawnBox> {
         match self {
-            Self::Moved(drawn) | Self::Added(drawn) => Some(drawn),
+            Self::Moved(drawn) | Self::Added(drawn) | Self::Spurious(drawn) => Some(drawn),
             _ => None,
         }
     }
@@ -92,11 +96,18 @@ impl Prediction {
 /// any model has predicted it. Notes and tags belong to the image, whatever the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct VerdictTarget {
-    /// `None` if the image was judged without a prediction.
+    /// `None` if the image was judged without a prediction, or for [`Verdict::Spurious`]: labels belong to no run.
     pub run: Option<RunId>,
     /// Index into the detections of the stored prediction, followed by the boxes that a person added; `None` for the
-    /// image as a whole.
+    /// image as a whole. Without a run, only a number.
     pub box_index: Option<u32>,
+}
+
+impl VerdictTarget {
+    /// Whether it is this run's prediction, one of its boxes, or the image.
+    pub fn is_of(self, run: RunId) -> bool {
+        self.run.map_or(self.box_index.is_none(), |of| of == run)
+    }
 }
 
 /// The verdicts, note and tags of one image.

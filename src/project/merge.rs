@@ -106,7 +106,7 @@ pub fn merge_verdicts(
                 return Err(MergeError::OnlyInSecond(sample.to_string()));
             }
             let mut target = VerdictTarget { run, ..*their_target };
-            if matches!(verdict, Verdict::Added(_)) {
+            if matches!(verdict, Verdict::Added(_) | Verdict::Spurious(_)) {
                 if taken.values().any(|taken| *taken == verdict) {
                     continue;
                 }

@@ -377,6 +377,8 @@ fn verdict_of_row(row: &Row<'_>) -> rusqlite::Result<(VerdictTarget, Verdict)> {
         "wrong" => Verdict::WrongClass(row.get("right_class")?),
         "moved" => Verdict::Moved(drawn_of_row(row)?),
         "added" => Verdict::Added(drawn_of_row(row)?),
+        "complete" => Verdict::Complete,
+        "spurious" => Verdict::Spurious(drawn_of_row(row)?),
         _ => return Err(damaged("verdict", format!("“{word}” is not a verdict"))),
     };
     let target =

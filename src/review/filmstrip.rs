@@ -18,7 +18,7 @@ pub struct FilmFrame {
     pub bounds: Option<BoundingBox>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FilmBox {
     /// Index into the detections of the sample's prediction; zero for a classifier.
     Predicted(u32),

@@ -21,6 +21,8 @@ pub struct Mark {
     /// The verdicts on its boxes: index into the detections of the stored prediction, and verdict. Lowest index first,
     /// without duplicates.
     pub boxes: Arc<[(u32, VerdictKind)]>,
+    /// Whether a label of the ground truth was judged as wrong.
+    pub has_wrong_label: bool,
     /// Never empty.
     pub note: Option<Arc<str>>,
     pub tags: Arc<[String]>,
@@ -30,6 +32,8 @@ pub struct Mark {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum VerdictKind {
+    /// No object is missing.
+    Complete,
     Accept,
     Unsure,
     /// A person corrected the position.
@@ -94,6 +98,7 @@ impl VerdictKind {
             Self::WrongClass => "wrong class",
             Self::Moved => "moved",
             Self::Added => "added",
+            Self::Complete => "complete",
         }
     }
 
@@ -109,11 +114,13 @@ impl From<&Verdict> for VerdictKind {
     fn from(verdict: &Verdict) -> Self {
         match verdict {
             Verdict::Accept => Self::Accept,
-            Verdict::Reject => Self::Reject,
+            // The prediction or the label.
+            Verdict::Reject | Verdict::Spurious(_) => Self::Reject,
             Verdict::Unsure => Self::Unsure,
             Verdict::WrongClass(_) => Self::WrongClass,
             Verdict::Moved(_) => Self::Moved,
             Verdict::Added(_) => Self::Added,
+            Verdict::Complete => Self::Complete,
         }
     }
 }
@@ -140,6 +147,9 @@ mod tests {
         assert_eq!(image.judged(shown()), Some(reject));
         assert_eq!(image.of_box(2), Some(reject));
         assert_eq!(image.of_box(0), None);
+        let complete = Mark { verdict: Some(VerdictKind::Complete), ..boxes(&[(2, accept)]) };
+        assert_eq!(complete.judged(shown()), Some(accept));
+        assert_eq!(Mark { boxes: Arc::default(), ..complete }.judged(shown()), Some(VerdictKind::Complete));
     }
 
     #[test]
@@ -152,6 +162,7 @@ mod tests {
             Verdict::WrongClass("cat".to_owned()),
             Verdict::Moved(drawn.clone()),
             Verdict::Added(drawn),
+            Verdict::Complete,
         ];
         assert_eq!(verdicts.len(), VerdictKind::VARIANTS.len());
         for verdict in verdicts {

@@ -41,7 +41,7 @@ impl Population {
     ) {
         let number = self.images.len() as u32;
         self.images.push(image);
-        let of_image = verdicts.get(&None).copied();
+        let of_image = verdicts.get(&None).copied().filter(|verdict| **verdict != Verdict::Complete);
         for verdict in verdicts.values() {
             if let Verdict::Added(drawn) = verdict {
                 *self.added.entry(drawn.class().to_owned()).or_default() += 1;
@@ -101,7 +101,8 @@ fn judged(verdict: &Verdict, found: Option<&Detection>) -> Judged {
     let (judgment, right_class) = match verdict {
         Verdict::Accept => (Judgment::Correct { is_accepted: true }, None),
         Verdict::Reject | Verdict::Added(_) => (Judgment::Wrong, None),
-        Verdict::Unsure => (Judgment::Unsure, None),
+        // The last two are not about a prediction.
+        Verdict::Unsure | Verdict::Complete | Verdict::Spurious(_) => (Judgment::Unsure, None),
         Verdict::WrongClass(class) => (Judgment::Wrong, Some(class.clone())),
         Verdict::Moved(drawn) => match found {
             Some(found) if found.label != drawn.class() => (Judgment::Wrong, Some(drawn.class().to_owned())),

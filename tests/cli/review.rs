@@ -263,6 +263,58 @@ fn exported_verdicts_are_imported_again() {
 }
 
 #[test]
+fn verdicts_on_labels_and_complete_images_are_exchanged() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    let image = bench.boxes()[0]["image"].as_str().unwrap();
+    let given = |target, verdict| Change::SetVerdict {
+        sample: bench.uri(image),
+        target,
+        verdict: Some(verdict),
+        reviewer: Some("Ann".to_owned()),
+    };
+    let label =
+        |class: &str| Verdict::Spurious(DrawnBox::new(class, [1.0, 2.5, 30.0, 40.0].into(), [400, 400]).unwrap());
+    let label_target = |number| VerdictTarget { run: None, box_index: Some(number) };
+    let before = bench.report("p.spotcheck", &[]);
+    bench.change(
+        "p.spotcheck",
+        vec![
+            given(label_target(0), label("cat")),
+            given(label_target(1), label("fox")),
+            given(VerdictTarget { run: Some(RUN), box_index: None }, Verdict::Complete),
+        ],
+    );
+    assert_eq!(bench.report("p.spotcheck", &[]), before, "none of them judges a prediction");
+    bench.reviewed("export", &["p.spotcheck", "--out", "v.csv"]);
+    let rows = bench.rows("v.csv");
+    let row = |verdict: &str, class: &str, edges: [&str; 4]| {
+        let [x1, y1, x2, y2] = edges;
+        [image, "", verdict, class, x1, y1, x2, y2, "Ann"].map(str::to_owned).to_vec()
+    };
+    let edges = ["1", "2.5", "30", "40"];
+    assert_eq!(rows, [row("spurious", "cat", edges), row("spurious", "fox", edges), row("complete", "", [""; 4])]);
+    bench.project("q.spotcheck");
+    bench.change("q.spotcheck", vec![given(label_target(0), label("fox"))]);
+    bench.reviewed("import", &["q.spotcheck", "v.csv"]);
+    bench.reviewed("export", &["q.spotcheck", "--out", "w.csv"]);
+    let words: BTreeSet<[String; 2]> =
+        bench.rows("w.csv").into_iter().map(|row| [row[2].clone(), row[3].clone()]).collect();
+    let expected = [["complete", ""], ["spurious", "cat"], ["spurious", "fox"]];
+    assert_eq!(words, expected.map(|row| row.map(str::to_owned)).into());
+    let args = ["export", "p.spotcheck", "--format", "jsonl", "--out", "p.jsonl"];
+    let output = spotcheck(&args).current_dir(bench.folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines = std::fs::read_to_string(bench.path("p.jsonl")).unwrap();
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let judged: Vec<Value> = lines.filter(|line| !line["wrong_labels"].is_null()).collect();
+    assert_eq!(judged.len(), 1);
+    assert_eq!(judged[0]["verdict"], "complete");
+    let first = serde_json::json!({"class": "cat", "box": [1.0, 2.5, 30.0, 40.0]});
+    assert_eq!(judged[0]["wrong_labels"][0], first);
+}
+
+#[test]
 fn unusable_rows_are_rejected_by_line() {
     let bench = Bench::new();
     bench.project("p.spotcheck");

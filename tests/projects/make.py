@@ -3,7 +3,7 @@
 of Spotcheck's own code.
 
 1 has neither tags nor the state of the predicted files; 2 has both, but no ETags; 3 has them, but not where a run was
-made; 4 has that, but no warnings; 5 has them, but no drawn boxes and reviewers."""
+made; 4 has that, but no warnings; 5 has them, but no drawn boxes and reviewers; 6 has them, but no verdicts on labels."""
 
 import json
 import sqlite3
@@ -17,11 +17,11 @@ STAMP_COLUMNS = {
     3: "size_bytes INTEGER, modified_ns INTEGER, etag TEXT, ",
 }
 STAMP_COLUMNS[4] = STAMP_COLUMNS[3]
-STAMP_COLUMNS[5] = STAMP_COLUMNS[3] + "warnings TEXT, "
+STAMP_COLUMNS[5] = STAMP_COLUMNS[6] = STAMP_COLUMNS[3] + "warnings TEXT, "
 # Of the two images that have a prediction.
 STAMPS = {1: ((), ()), 2: ((4711, 1700000000000000001), (12, None)), 3: ((4711, None, "abc"), (12, None, None))}
 STAMPS[4] = STAMPS[3]
-STAMPS[5] = ((4711, None, "abc", '["is damaged"]'), (12, None, None, None))
+STAMPS[5] = STAMPS[6] = ((4711, None, "abc", '["is damaged"]'), (12, None, None, None))
 TAGS = """CREATE TABLE tags (
     sample INTEGER NOT NULL REFERENCES samples (id), tag TEXT NOT NULL, PRIMARY KEY (sample, tag)) WITHOUT ROWID;
 """
@@ -44,7 +44,7 @@ CREATE TABLE boxes (
     FOREIGN KEY (run, sample) REFERENCES answers (run, sample) ON DELETE CASCADE) WITHOUT ROWID;
 CREATE TABLE verdicts (
     sample INTEGER NOT NULL REFERENCES samples (id), run INTEGER NOT NULL, box INTEGER NOT NULL, verdict TEXT NOT NULL,
-    right_class TEXT, PRIMARY KEY (sample, run, box)) WITHOUT ROWID;
+    right_class TEXT, %(verdict_columns)sPRIMARY KEY (sample, run, box)) WITHOUT ROWID;
 CREATE TABLE notes (sample INTEGER PRIMARY KEY REFERENCES samples (id), text TEXT NOT NULL);
 %(tags)sCREATE TABLE views (name TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
 """
@@ -67,7 +67,11 @@ def write(version):
     path.unlink(missing_ok=True)
     db = sqlite3.connect(path)
     tags = TAGS if version > 1 else ""
-    db.executescript(TABLES % {"version": version, "stamp_columns": STAMP_COLUMNS[version], "tags": tags})
+    columns = {
+        "stamp_columns": STAMP_COLUMNS[version],
+        "verdict_columns": "bounds TEXT, reviewer TEXT, " if version >= 6 else "",
+    }
+    db.executescript(TABLES % {"version": version, "tags": tags, **columns})
     in_s3 = version >= 3
     key = {
         "model_id": "toy",
@@ -93,8 +97,11 @@ def write(version):
         row = prediction + stamp
         db.execute(f"INSERT INTO answers VALUES ({', '.join('?' * len(row))})", row)
     db.execute("INSERT INTO boxes VALUES (3, 1, ?)", (struct.pack("<8f", 1, 2, 3, 4, -5, 6.5, 700, 8),))
-    db.execute("INSERT INTO verdicts VALUES (1, 3, 1, 'wrong', 'wolf')")
-    db.execute("INSERT INTO verdicts VALUES (2, 0, -1, 'unsure', NULL)")
+    into = "INSERT INTO verdicts (sample, run, box, verdict, right_class"
+    db.execute(f"{into}) VALUES (1, 3, 1, 'wrong', 'wolf')")
+    db.execute(f"{into}) VALUES (2, 0, -1, 'unsure', NULL)")
+    if version >= 6:
+        db.execute(f"{into}, bounds, reviewer) VALUES (1, 3, 2, 'added', 'fox', '[1.5,2.0,30.0,40.0]', 'Ann')")
     db.execute("INSERT INTO notes VALUES (1, 'blurred')")
     if tags:
         db.execute("INSERT INTO tags VALUES (1, 'night')")

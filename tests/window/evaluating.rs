@@ -27,7 +27,7 @@ const F1_CHART: &str = "F1 by minimum";
 const NEEDS_TRUTH: &str = "needs ground truth";
 
 /// Images of one color, outputs of a model for them, and their ground truth.
-struct Bench {
+pub(crate) struct Bench {
     images: tempfile::TempDir,
     outputs: tempfile::TempDir,
     truth: tempfile::TempDir,
@@ -130,7 +130,7 @@ fn animals() -> (Bench, Location) {
     (bench, place)
 }
 
-fn open_animals() -> (Bench, Harness<'static, App>) {
+pub(crate) fn open_animals() -> (Bench, Harness<'static, App>) {
     let (bench, truth) = animals();
     let mut window = bench.open(&truth);
     wait_for_counts(&mut window);

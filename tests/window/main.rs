@@ -16,6 +16,7 @@ mod judging;
 mod kept_thumbnails;
 mod key_order;
 mod keyboard;
+mod labels;
 mod layout;
 mod looking;
 mod predicting;

@@ -118,7 +118,7 @@ fn verdicts(
     control: &TaskControl,
 ) -> Result<Found, EvaluateError> {
     let root = project.root();
-    let is_of_run = |(target, _): &(VerdictTarget, Verdict)| target.run.is_none_or(|of| of == run.id);
+    let is_of_run = |(target, _): &(VerdictTarget, Verdict)| target.is_of(run.id);
     let mut judged = project.judgments()?;
     judged.retain(|judged| judged.verdicts.iter().any(is_of_run));
     let mut images = Vec::new();

@@ -10,7 +10,7 @@ use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, ModelCard, Prediction, PredictionContent, Problem, SampleUri, Verdict,
+    BoundingBox, ClassScore, Detection, DrawnBox, ModelCard, Prediction, PredictionContent, Problem, SampleUri, Verdict,
 };
 
 /// Unknown values have no key.
@@ -24,6 +24,8 @@ struct Line<'r> {
     error: Option<&'r str>,
     #[serde(flatten)]
     judgment: Judgment<'r>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    wrong_labels: &'r [DrawnBox],
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'r str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -92,7 +94,16 @@ impl<'r> JudgedBox<'r> {
 impl<'r> Line<'r> {
     /// A line without verdicts, note and tags.
     fn new(uri: &'r SampleUri, status: &'static str) -> Self {
-        Self { uri, status, predicted: None, error: None, judgment: Judgment::new(None), note: None, tags: Vec::new() }
+        Self {
+            uri,
+            status,
+            predicted: None,
+            error: None,
+            judgment: Judgment::new(None),
+            wrong_labels: &[],
+            note: None,
+            tags: Vec::new(),
+        }
     }
 
     fn from_image(image: &'r ChosenImage<'_>, model: &'r ModelCard) -> Self {
@@ -112,6 +123,7 @@ impl<'r> Line<'r> {
         };
         Self {
             judgment: Judgment::new(row.verdict.as_ref()),
+            wrong_labels: &row.wrong_labels,
             note: row.note.as_deref(),
             tags: row.tags.iter().map(String::as_str).collect(),
             ..line

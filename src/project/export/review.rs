@@ -27,10 +27,10 @@ pub fn review_population(
         let of_image = verdicts.entry(&judged.sample).or_default();
         for (target, verdict) in &judged.verdicts {
             match target.run {
-                Some(of) if of == run.id => drop(of_image.insert(target.box_index, verdict)),
+                _ if !target.is_of(run.id) => {}
+                Some(_) => drop(of_image.insert(target.box_index, verdict)),
                 // Given before there was a prediction.
                 None => drop(of_image.entry(target.box_index).or_insert(verdict)),
-                Some(_) => {}
             }
         }
     }

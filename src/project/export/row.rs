@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::tally::Tally;
 use super::{ExportError, RowError};
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, JudgedSample, ModelTask, Prediction, PredictionContent, RunId, RunInfo, Sample,
-    SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings,
+    BoundingBox, ClassScore, Detection, DrawnBox, JudgedSample, ModelTask, Prediction, PredictionContent, RunId,
+    RunInfo, Sample, SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings,
 };
 use crate::evaluation::Evaluated;
 use crate::image::decode::DecodeLimits;
@@ -32,6 +32,8 @@ pub struct ExportRow {
     pub verdict: Option<Verdict>,
     /// The verdicts on boxes, by index into the prediction's detections.
     pub box_verdicts: BTreeMap<u32, Verdict>,
+    /// Ground-truth objects that the model did not detect and that are not there.
+    pub wrong_labels: Vec<DrawnBox>,
     pub note: Option<String>,
     pub tags: BTreeSet<String>,
 }
@@ -52,6 +54,7 @@ impl ExportRow {
             is_outdated: false,
             verdict: None,
             box_verdicts: BTreeMap::new(),
+            wrong_labels: Vec::new(),
             note: None,
             tags: BTreeSet::new(),
         }
@@ -135,6 +138,7 @@ fn judge(row: &mut ExportRow, judged: &JudgedSample, run: RunId) {
             }
             (of @ Some(_), None) if of == run => row.verdict = Some(verdict.clone()),
             (None, None) if row.verdict.is_none() => row.verdict = Some(verdict.clone()),
+            (None, Some(_)) => row.wrong_labels.extend(verdict.drawn().cloned()),
             _ => {}
         }
     }
@@ -325,7 +329,7 @@ impl<'c> Chooser<'c> {
             VerdictChoice::All => true,
             VerdictChoice::WithoutRejected => has_boxes || row.verdict != Some(Verdict::Reject),
             // Without a verdict on the image, one without an accepted box would become an example of nothing.
-            VerdictChoice::Accepted => has_boxes || row.verdict == Some(Verdict::Accept),
+            VerdictChoice::Accepted => has_boxes || matches!(row.verdict, Some(Verdict::Accept | Verdict::Complete)),
         };
         if !keeps {
             tally.left_out_by_verdict += u64::from(!row.is_outdated);

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::ExportError;
-use crate::domain::{BoundingBox, FileStamp, JudgedSample, RunId, RunInfo, Sample, SampleId, SampleUri, ViewSettings};
+use crate::domain::{
+    BoundingBox, FileStamp, JudgedSample, RunId, RunInfo, Sample, SampleId, SampleUri, Verdict, ViewSettings,
+};
 use crate::image::source::Source;
 use crate::project::{Project, StoreError, StoredStamp};
 use crate::review::{ArrangeRequest, Mark, Marks, Predictions, Query, Suppressed, VerdictKind, arrange};
@@ -151,8 +153,9 @@ fn marks(judgments: &[JudgedSample], run: RunId, ids: &HashMap<&SampleUri, Sampl
         let mut boxes = Vec::new();
         for (target, verdict) in &judged.verdicts {
             let kind = VerdictKind::from(verdict);
+            mark.has_wrong_label |= matches!(verdict, Verdict::Spurious(_));
             match target.box_index {
-                _ if target.run.is_some_and(|of| of != run) => {}
+                _ if !target.is_of(run) => {}
                 Some(index) => boxes.push((index, kind)),
                 None => mark.verdict = Some(kind),
             }

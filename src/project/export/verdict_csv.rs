@@ -8,8 +8,8 @@ use super::{ExportError, ExportTarget};
 use crate::domain::{BoundingBox, Change, DrawnBox, Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget};
 use crate::project::{Pair, Project, StoreError};
 
-/// The header. `box` is empty for a verdict on the image. The edges are those of a box that a person drew, in pixels of
-/// the upright image.
+/// The header. `box` is empty for a verdict on the image, and for a wrong label. The edges are those of a box that a
+/// person drew, or of that label, in pixels of the upright image.
 const COLUMNS: [&str; 9] = ["image", "box", "verdict", "right_class", "x1", "y1", "x2", "y2", "reviewer"];
 
 /// Writes the verdicts on a run, and on images without a run, and returns their number.
@@ -24,7 +24,8 @@ pub fn export_verdicts(project: &Project, run: RunId, target: &ExportTarget) -> 
     for judged in project.judgments()? {
         let image = escape_formula(&judged.sample.name_below(root.as_deref()));
         for (target, verdict) in judged.verdicts {
-            if target.run.is_some_and(|of| of != run) {
+            let is_label = matches!(verdict, Verdict::Spurious(_));
+            if !target.is_of(run) && !is_label {
                 continue;
             }
             let edges = verdict.drawn().map(|drawn| <[f32; 4]>::from(drawn.bounds()).map(|edge| edge.to_string()));
@@ -33,7 +34,7 @@ pub fn export_verdicts(project: &Project, run: RunId, target: &ExportTarget) -> 
             let reviewer = reviewers.get(&(judged.sample.clone(), target));
             table.row(&[
                 image.clone(),
-                target.box_index.map(|index| index.to_string()).unwrap_or_default(),
+                target.box_index.filter(|_| !is_label).map(|index| index.to_string()).unwrap_or_default(),
                 word.to_owned(),
                 escape_formula(verdict.right_class().unwrap_or_default()),
                 x1,
@@ -125,13 +126,16 @@ pub fn import_verdicts(
                 continue;
             }
         };
-        let added = if let Verdict::Added(drawn) = &verdict { Some(drawn.clone()) } else { None };
+        let added = match &verdict {
+            Verdict::Added(drawn) | Verdict::Spurious(drawn) => Some(drawn.clone()),
+            _ => None,
+        };
         let key = (sample.clone(), target.box_index.filter(|_| added.is_none()), added.clone());
         if let Some(earlier) = seen.insert(key, line) {
             reject(format!("line {earlier} already judges this"));
             continue;
         }
-        let existing = images.existing.get(&(sample.clone(), target.box_index));
+        let existing = images.existing.get(&(sample.clone(), target));
         match existing {
             Some(existing) if *existing == verdict => {
                 imported.unchanged += 1;
@@ -145,7 +149,7 @@ pub fn import_verdicts(
             }
             _ => {}
         }
-        images.existing.insert((sample.clone(), target.box_index), verdict.clone());
+        images.existing.insert((sample.clone(), target), verdict.clone());
         let named = Some(unescaped(&row.reviewer).trim()).filter(|name| !name.is_empty());
         let reviewer = named.or(reviewer).map(str::to_owned);
         imported.changes.push(Change::SetVerdict { sample, target, verdict: Some(verdict), reviewer });
@@ -205,7 +209,7 @@ struct KnownImages {
     /// By name.
     samples: HashMap<String, SampleUri>,
     predictions: HashMap<SampleUri, Prediction>,
-    existing: HashMap<(SampleUri, Option<u32>), Verdict>,
+    existing: HashMap<(SampleUri, VerdictTarget), Verdict>,
 }
 
 impl KnownImages {
@@ -228,13 +232,16 @@ impl KnownImages {
         let predictions = found.filter_map(|found| Some((found.sample, found.result.ok()?))).collect();
         let mut existing = HashMap::new();
         for judged in judgments {
-            let of_run = judged.verdicts.into_iter().filter(|(target, _)| target.run == Some(run.id));
-            existing.extend(of_run.map(|(target, verdict)| ((judged.sample.clone(), target.box_index), verdict)));
+            let is_of_label = |target: &VerdictTarget| target.run.is_none() && target.box_index.is_some();
+            let of_run = judged.verdicts.into_iter();
+            let of_run = of_run.filter(|(target, _)| target.run == Some(run.id) || is_of_label(target));
+            existing.extend(of_run.map(|(target, verdict)| ((judged.sample.clone(), target), verdict)));
         }
         Ok(Self { samples, predictions, existing })
     }
 
-    /// The verdict of a row. An added box gets the index of the same box in the project, otherwise the next free one.
+    /// The verdict of a row. An added box or wrong label gets the index of the same one in the project, otherwise the
+    /// next free one.
     ///
     /// # Errors
     /// Why it cannot be used.
@@ -249,18 +256,19 @@ impl KnownImages {
         };
         let word = row.verdict.trim();
         let target = |box_index| VerdictTarget { run: Some(run.id), box_index };
-        if word == "added" {
+        if ["added", "spurious"].contains(&word) {
             let size = prediction.filter(|prediction| prediction.classes().is_empty());
             let size = size.ok_or_else(|| format!("no detections are stored for {}", row.image))?;
             let drawn = row.drawn(None, [size.width, size.height])?;
-            let verdict = Verdict::Added(drawn);
-            let first = boxes.len() as u32;
-            let of_index = |index: u32| self.existing.get(&(sample.clone(), Some(index)));
-            let mut index = first;
-            while of_index(index).is_some_and(|existing| *existing != verdict) {
-                index += 1;
+            let (run, first, verdict) = match word {
+                "added" => (Some(run.id), boxes.len() as u32, Verdict::Added(drawn)),
+                _ => (None, 0, Verdict::Spurious(drawn)),
+            };
+            let mut key = (sample.clone(), VerdictTarget { run, box_index: Some(first) });
+            while self.existing.get(&key).is_some_and(|existing| *existing != verdict) {
+                key.1.box_index = key.1.box_index.map(|index| index + 1);
             }
-            return Ok((sample.clone(), target(Some(index)), verdict));
+            return Ok((key.0, key.1, verdict));
         }
         let found = match box_index {
             Some(index) => {
@@ -282,8 +290,12 @@ impl KnownImages {
                 Verdict::Moved(row.drawn(Some(&found.label), [prediction.width, prediction.height])?)
             }
             ("moved", ..) => return Err("moved needs a box".to_owned()),
+            ("complete", None, _) => Verdict::Complete,
+            ("complete", ..) => return Err("complete applies to an image, not to a box".to_owned()),
             _ => {
-                return Err(format!("“{word}” is not a verdict (accept, reject, unsure, wrong, moved or added)"));
+                return Err(format!(
+                    "“{word}” is not a verdict (accept, reject, unsure, wrong, moved, added, complete or spurious)"
+                ));
             }
         };
         Ok((sample.clone(), target(box_index), verdict))
@@ -312,7 +324,7 @@ impl Row {
         let is_other =
             |given: &&str| !given.is_empty() && !class.is_some_and(|class| class.eq_ignore_ascii_case(given));
         let class = Some(self.right_class()).filter(is_other).or(class);
-        let class = class.ok_or("an added box needs a right_class")?;
+        let class = class.ok_or("an added box or a wrong label needs a right_class")?;
         DrawnBox::new(class, BoundingBox::new(x1, y1, x2, y2), size).ok_or_else(|| "the box has no area".to_owned())
     }
 }

@@ -74,7 +74,7 @@ pub enum Value {
 
 /// In the order of the help. The first key applies to words without a key, the second to all conditions on boxes.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 21] = [
+pub(super) static KEYS: [Key; 23] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, ignoring case"),
         ("\"two words\"", "Both words, including the space, in the name"),
@@ -97,8 +97,14 @@ pub(super) static KEYS: [Key; 21] = [
     ], test: |image, value| value.is_number(image.facts().and_then(|facts| facts.margin)) },
     Key { words: &["verdict"], example: "verdict:accept", meaning: "with this verdict", help: &[
         ("!verdict", "Not judged: neither the image nor every visible box has a verdict"),
-        ("verdict:reject", "Judged, and this is the worst verdict: accept, reject, unsure, wrong, moved, added"),
+        ("verdict:reject", "Judged, and this is the worst verdict: accept, reject, unsure, wrong, moved, added, complete"),
     ], takes: Takes::OptionalVerdict, test: |image, value| image.verdict.is_some_and(|kind| value.is_verdict(kind)) },
+    Key { words: &["complete", "judged"], example: "complete", meaning: "judged, or marked complete", help: &[
+        ("complete", "The image or every visible box has a verdict, or the image is marked complete"),
+    ], takes: Takes::Nothing, test: |image, _| image.verdict.is_some() },
+    Key { words: &["mislabeled"], example: "mislabeled", meaning: "with a wrong ground-truth label", help: &[
+        ("mislabeled", "An undetected object (false negative) whose label was rejected"),
+    ], takes: Takes::Nothing, test: |image, _| image.mark.is_some_and(|mark| mark.has_wrong_label) },
     Key { words: &["tag", "tags"], example: "tag:night", meaning: "with this tag", takes: Takes::OptionalText, help: &[
         ("tag:night", "Has this tag; tag alone: any tag"),
     ], test: |image, value| image.tags().any(|tag| value.is_text(|text| tag.to_lowercase() == text)) },

@@ -1,10 +1,12 @@
 //! View settings: live filters, zoom, panels, theme.
 
-use crate::domain::{ModelCard, ViewChange, ViewSettings};
+use crate::domain::{BoundingBox, ModelCard, ViewChange, ViewSettings};
+use crate::review::FilmBox;
 use crate::window::state::{
-    Action, CanvasView, Drawing, Listing, Loadable, NoticeOffer, Overlay, State, ThemeChoice, ViewNumber,
+    Action, BoxToSelect, CanvasView, Display, Drawing, Listing, Loadable, NoticeOffer, Overlay, State, ThemeChoice,
+    ViewNumber,
 };
-use crate::window::{browse, project, state};
+use crate::window::{browse, judge, project, state};
 
 const THUMBNAIL_STEP: f32 = 24.0;
 const INTERFACE_STEP: f32 = 0.1;
@@ -94,34 +96,42 @@ pub(crate) fn on_action(state: &mut State, action: Action) {
     }
 }
 
-/// Selects the next box in the list, starting with the highest score; the first follows the last. An enlarged image
-/// moves along.
+/// Selects the next box in the list, starting with the highest score, then the undetected objects; the first follows
+/// the last. An enlarged image moves along.
 pub(crate) fn walk_boxes(state: &mut State, by: isize) {
     let Some(prediction) = state.shown.prediction.clone() else {
         return;
     };
-    let visible = state.shown_boxes();
-    if visible.is_empty() {
+    let visible = state.shown_boxes().into_iter();
+    let boxes = visible.map(|index| (FilmBox::Predicted(index as u32), prediction.detections()[index].bounds));
+    let objects =
+        state.missed_objects().into_iter().map(|object| (FilmBox::Missed(object.index as u32), object.bounds));
+    let all: Vec<(FilmBox, BoundingBox)> = boxes.chain(objects).collect();
+    if all.is_empty() {
         state.show_notice("No boxes are visible on this image");
         return;
     }
-    let selected = state.shown.selected_box;
-    let place = visible.iter().position(|index| Some(*index) == selected);
+    let selected = [
+        state.shown.selected_box.map(|index| FilmBox::Predicted(index as u32)),
+        state.shown.selected_object.map(|index| FilmBox::Missed(index as u32)),
+    ];
+    let place = all.iter().position(|(shows, _)| selected.contains(&Some(*shows)));
     let next = match place {
-        Some(place) => (place as isize + by).rem_euclid(visible.len() as isize) as usize,
-        None if by < 0 => visible.len() - 1,
+        Some(place) => (place as isize + by).rem_euclid(all.len() as isize) as usize,
+        None if by < 0 => all.len() - 1,
         None => 0,
     };
-    state.shown.selected_box = Some(visible[next]);
+    let (shows, bounds) = all[next];
+    judge::update::verdicts::select(state, shows);
     if let CanvasView::Free { zoom, .. } = state.canvas {
-        let bounds = prediction.detections()[visible[next]].bounds.clipped(prediction.width, prediction.height);
+        let bounds = bounds.clipped(prediction.width, prediction.height);
         let center = [f32::midpoint(bounds.x1, bounds.x2), f32::midpoint(bounds.y1, bounds.y2)];
         state.canvas = CanvasView::Free { zoom, center };
     }
 }
 
-/// Deselects a box hidden by the filters, so that no key judges an invisible box, and forgets a drawn box without a
-/// class. Called after every message.
+/// Deselects a box or object hidden by the filters, so that no key judges an invisible one, and forgets a drawn box
+/// without a class. Called after every message.
 pub(crate) fn follow(state: &mut State) {
     browse::update::shown::follow(state);
     if matches!(state.shown.drawing, Some(Drawing::Drawn(_))) && state.overlay != Overlay::WrongClass {
@@ -131,6 +141,23 @@ pub(crate) fn follow(state: &mut State) {
     let mut selected = state.shown.selected_box;
     selected.take_if(is_hidden);
     state.shown.selected_box = selected;
+    follow_objects(state);
+}
+
+fn follow_objects(state: &mut State) {
+    let is_known = matches!(state.shown.display, Display::Ready(_) | Display::Failed(_));
+    if let Some(BoxToSelect::Object(index)) = state.shown.box_to_select
+        && is_known
+        && state.shown.prediction.is_some()
+    {
+        state.shown.box_to_select = None;
+        state.shown.selected_object = Some(index);
+    }
+    if state.shown.selected_object.is_some()
+        && (state.shown.selected_box.is_some() || state.selected_object().is_none())
+    {
+        state.shown.selected_object = None;
+    }
 }
 
 /// Closes the dialogs over the panels, because they are not for the audience.

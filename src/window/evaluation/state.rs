@@ -7,9 +7,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::annotations::matching::{ClassCorrections, OtherFolders};
-use crate::domain::{BoundingBox, LabelSet, Location, RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings};
+use crate::domain::{
+    BoundingBox, DrawnBox, LabelSet, Location, RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings,
+};
 use crate::evaluation::{DrawnNumber, Evaluated, GroundTruth, MatchedClasses};
-use crate::review::{ImageOutcomes, NamedOutcome, OtherRun, OutcomeCounts, Outcomes, Predictions};
+use crate::review::{
+    FilmBox, ImageOutcomes, NamedOutcome, OtherRun, OutcomeCounts, Outcomes, Predictions, VerdictKind,
+};
 use crate::window::state::{Display, Failure, Loadable, PredictionsFrom, Run, SourceId, State, TaskId, Ticket};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -271,6 +275,8 @@ impl Evaluating {
 /// One ground-truth object of the shown image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownObject {
+    /// In the ground truth of its image.
+    pub index: usize,
     pub label: String,
     /// In pixels of the upright image.
     pub bounds: BoundingBox,
@@ -279,6 +285,15 @@ pub struct ShownObject {
     /// Whether a correct box on screen matches it; `None` if the image is not evaluated or its prediction is not read
     /// yet.
     pub is_found: Option<bool>,
+    /// The verdict on the label of an undetected object: accepted if it is right, rejected if it is wrong.
+    pub verdict: Option<VerdictKind>,
+}
+
+impl ShownObject {
+    /// Whether it is a false negative.
+    pub fn is_missed(&self) -> bool {
+        self.counts && self.is_found == Some(false)
+    }
 }
 
 impl State {
@@ -326,6 +341,25 @@ impl State {
     pub fn class_of_object(&self, sample: SampleId, object: u32) -> Option<&str> {
         let class = self.outcomes_of(sample)?.objects.get(object as usize)?.class;
         Some(&self.evaluated()?.outcomes.classes.get(class as usize)?.name)
+    }
+
+    /// A ground-truth object as a person would draw it; `None` if the image is not evaluated.
+    pub(crate) fn label_of(&self, sample: SampleId, object: u32) -> Option<DrawnBox> {
+        let size = self.run()?.predictions.summary(sample).map(|summary| [summary.width, summary.height])?;
+        let bounds = self.outcomes_of(sample)?.objects.get(object as usize)?.bounds;
+        DrawnBox::new(self.class_of_object(sample, object)?, bounds, size)
+    }
+
+    /// The objects of the shown image that no visible correct box detects.
+    pub fn missed_objects(&self) -> Vec<ShownObject> {
+        let mut objects = self.shown_objects();
+        objects.retain(ShownObject::is_missed);
+        objects
+    }
+
+    pub fn selected_object(&self) -> Option<ShownObject> {
+        let selected = self.shown.selected_object?;
+        self.missed_objects().into_iter().find(|object| object.index == selected)
     }
 
     /// The outcomes of the run on screen for an image.
@@ -379,14 +413,16 @@ impl State {
         let Display::Ready(info) = &self.shown.display else {
             return Vec::new();
         };
-        let stored = |stored: &crate::domain::TruthBox| ShownObject {
+        let stored = |(index, stored): (usize, &crate::domain::TruthBox)| ShownObject {
+            index,
             label: stored.label.to_string(),
             bounds: stored.in_pixels(info.size),
             counts: true,
             is_found: None,
+            verdict: None,
         };
         let of_truth = self.shown_sample().and_then(|sample| self.truth_objects(sample, info.size, outcomes, shown));
-        of_truth.unwrap_or_else(|| info.stored_boxes.iter().map(stored).collect())
+        of_truth.unwrap_or_else(|| info.stored_boxes.iter().enumerate().map(stored).collect())
     }
 
     /// The ground-truth objects of an image with this size in pixels; `None` if it is not in the ground truth.
@@ -404,7 +440,9 @@ impl State {
             let label = opened.truth.class_name(found.class);
             let outcome = outcomes.and_then(|outcomes| outcomes.objects.get(index));
             let is_found = outcome.zip(shown).map(|(object, shown)| shown.contains(&(object.shown_by as usize)));
-            Some(ShownObject { label, bounds, counts: found.role == crate::domain::BoxRole::Object, is_found })
+            let counts = found.role == crate::domain::BoxRole::Object;
+            let verdict = self.verdict_on(sample, FilmBox::Missed(index as u32));
+            Some(ShownObject { index, label, bounds, counts, is_found, verdict })
         };
         Some(image.boxes.iter().enumerate().filter_map(object).collect())
     }

@@ -1,6 +1,9 @@
 //! The strip with all boxes of one class.
 
-use crate::review::{FilmFrame, FilmOrder};
+use std::collections::BTreeSet;
+
+use crate::domain::{ModelTask, SampleId, Verdict};
+use crate::review::{FilmBox, FilmFrame, FilmOrder, VerdictKind};
 use crate::window::search::state::Basis;
 use crate::window::state::{Derived, State};
 
@@ -12,6 +15,10 @@ pub struct Filmstrip {
     pub class: Option<u32>,
     pub order: FilmOrder,
     pub(crate) frames: Derived<FilmBasis, Vec<FilmFrame>>,
+    /// Several selected boxes, to judge together; empty if only the box in view is.
+    pub selected: BTreeSet<(SampleId, FilmBox)>,
+    /// The box that was shown or selected last.
+    pub(crate) anchor: Option<(SampleId, FilmBox)>,
 }
 
 /// Everything that the frames depend on.
@@ -39,6 +46,37 @@ impl Filmstrip {
         self.frames.is_under_way()
     }
 
+    /// The position of a box.
+    pub(crate) fn position(&self, (sample, shows): (SampleId, FilmBox)) -> Option<usize> {
+        self.frames().iter().position(|frame| (frame.sample, frame.shows) == (sample, shows))
+    }
+
+    /// Adds a box to the selected ones or removes it; or selects all between the last one and this one.
+    pub(crate) fn select(&mut self, to: (SampleId, FilmBox), extends: bool) {
+        let anchor = self.anchor.filter(|anchor| self.position(*anchor).is_some());
+        let ends = anchor.and_then(|anchor| Some([self.position(anchor)?, self.position(to)?]));
+        if let Some([from, to]) = ends.filter(|_| extends) {
+            let between = &self.frames()[from.min(to)..=from.max(to)];
+            self.selected = between.iter().map(|frame| (frame.sample, frame.shows)).collect();
+            return;
+        }
+        if self.selected.is_empty() {
+            self.selected.extend(anchor.filter(|anchor| *anchor != to));
+        }
+        if !self.selected.remove(&to) {
+            self.selected.insert(to);
+        }
+        self.anchor = Some(to);
+    }
+
+    /// Deselects boxes that are no longer in the strip.
+    pub(crate) fn follow_frames(&mut self) {
+        if !self.selected.is_empty() {
+            let known: BTreeSet<_> = self.frames().iter().map(|frame| (frame.sample, frame.shows)).collect();
+            self.selected.retain(|selected| known.contains(selected));
+        }
+    }
+
     /// Whether frames have to be gathered for this basis. A pending request is replaced only by one for another class
     /// or run.
     pub(crate) fn needs(&self, basis: &FilmBasis) -> bool {
@@ -56,6 +94,43 @@ impl FilmBasis {
 }
 
 impl State {
+    /// What the next verdict applies to: the boxes selected in the strip, or the box or undetected object selected on
+    /// the image. Empty if it applies to the selected images.
+    pub fn judged_boxes(&self) -> Vec<(SampleId, FilmBox)> {
+        if let Some(strip) = self.filmstrip.as_ref().filter(|strip| strip.selected.len() > 1) {
+            return strip.selected.iter().copied().collect();
+        }
+        let Some(sample) = self.shown_sample().filter(|_| self.selection.selected().len() == 1) else {
+            return Vec::new();
+        };
+        let boxes = self.shown.prediction.as_ref().map_or(0, |prediction| prediction.detections().len());
+        let selected =
+            self.shown.selected_box.filter(|index| *index < boxes).map(|index| FilmBox::Predicted(index as u32));
+        let object = self.shown.selected_object.map(|index| FilmBox::Missed(index as u32));
+        selected.or(object).map(|shows| (sample, shows)).into_iter().collect()
+    }
+
+    /// The verdict on a box of the run on screen, on an image of a classifier, or on the label of an undetected object:
+    /// accepted if it is right, rejected if it is wrong.
+    pub fn verdict_on(&self, sample: SampleId, shows: FilmBox) -> Option<VerdictKind> {
+        let run = self.run()?;
+        let verdict = match shows {
+            FilmBox::Predicted(index) if run.task() == ModelTask::Detection => {
+                self.judgments.box_verdict(sample, index as usize)
+            }
+            FilmBox::Predicted(_) => self.judgments.verdict(sample),
+            FilmBox::Missed(object) => {
+                let judged = self.judgments.get(sample)?;
+                let (_, verdict) = judged.of_label(run.id(), &self.label_of(sample, object)?)?;
+                return Some(match verdict {
+                    Verdict::Added(_) => VerdictKind::Accept,
+                    verdict => verdict.into(),
+                });
+            }
+        };
+        verdict.map(VerdictKind::from)
+    }
+
     /// The initial class of a strip: that of the selected box or class, or of the best one on screen, or the first of
     /// the run.
     pub(crate) fn class_at_hand(&self) -> Option<u32> {

@@ -1,18 +1,18 @@
 //! Bottom: all boxes of one class over all images, by score. Only visible boxes are processed, however many there are.
 
 use eframe::egui::{
-    Color32, CornerRadius, Panel, Rect, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, WidgetInfo, pos2,
-    vec2,
+    Color32, CornerRadius, Id, Panel, Rect, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, WidgetInfo,
+    pos2, vec2,
 };
 
-use crate::domain::ModelTask;
+use crate::domain::{ModelTask, SampleId};
 use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind};
 use crate::window::state::{Action, Commands, Filmstrip, ReviewCommand, State};
 use crate::window::ui::field::Field;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    command_button_ui, elided_in_middle, ends_ui, fitting, grouped, paint_missed, paint_wrong, strong,
+    command_button_ui, elided_in_middle, ends_ui, fitting, grouped, paint_missed, paint_verdict, paint_wrong, strong,
 };
 
 const GAP: f32 = 6.0;
@@ -76,6 +76,10 @@ fn count_texts(state: &State, strip: &Filmstrip) -> [String; 2] {
     let count = format!("{} {noun}", grouped(count));
     let is_found = state.arranging.is_filtered();
     let count = if is_found { format!("{count} found") } else { count };
+    let count = match strip.selected.len() {
+        0 | 1 => count,
+        selected => format!("{count}, {} selected", grouped(selected)),
+    };
     let above = match strip.class.filter(|_| is_detection) {
         Some(class) => {
             let least = state.view().min_score_of(class);
@@ -150,6 +154,10 @@ fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textu
         let origin = ui.max_rect().min;
         let first = (viewport.left() / (cell.x + GAP)).floor().max(0.0) as usize;
         let end = (viewport.right() / (cell.x + GAP)).ceil().max(0.0) as usize;
+        follow_anchor(ui, strip, |number| {
+            let left = origin.x + number as f32 * (cell.x + GAP);
+            Rect::from_min_size(pos2(left, origin.y), cell)
+        });
         let mut missing = Vec::new();
         for (number, frame) in frames.iter().enumerate().take(end).skip(first) {
             let left = origin.x + number as f32 * (cell.x + GAP);
@@ -162,6 +170,18 @@ fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textu
             commands.push(ReviewCommand::LoadCrops(wanted));
         }
     });
+}
+
+/// Scrolls to the box that was shown last, for example after a verdict on the one before.
+fn follow_anchor(ui: &Ui, strip: &Filmstrip, place: impl Fn(usize) -> Rect) {
+    let id = Id::unique("last box shown in the filmstrip");
+    let last = ui.data(|data| data.get_temp::<Option<(SampleId, FilmBox)>>(id)).flatten();
+    if last != strip.anchor {
+        ui.data_mut(|data| data.insert_temp(id, strip.anchor));
+        if let Some(number) = strip.anchor.and_then(|anchor| strip.position(anchor)) {
+            ui.scroll_to_rect(place(number), None);
+        }
+    }
 }
 
 /// Returns true once the box's pixels are loaded or cannot be loaded.
@@ -187,11 +207,13 @@ fn frame_ui(
     let visuals = ui.visuals();
     let corner = CornerRadius::same(6);
     let is_shown = state.shown_sample() == Some(frame.sample);
-    let is_selected = is_shown
+    let is_in_view = is_shown
         && match frame.shows {
             FilmBox::Predicted(index) => state.shown.selected_box == Some(index as usize) || !state.has_boxes(),
-            FilmBox::Missed(_) => state.shown.selected_box.is_none(),
+            FilmBox::Missed(index) => state.shown.selected_object == Some(index as usize),
         };
+    let selected = state.filmstrip.as_ref().map(|strip| &strip.selected).filter(|selected| selected.len() > 1);
+    let is_selected = selected.map_or(is_in_view, |selected| selected.contains(&(frame.sample, frame.shows)));
     if is_selected || response.hovered() {
         let width = if is_selected { 2.0 } else { 1.0 };
         let stroke = Stroke::new(width, theme::accent(visuals));
@@ -207,6 +229,9 @@ fn frame_ui(
         }
         FilmBox::Predicted(_) => {}
     }
+    if let Some(verdict) = state.verdict_on(frame.sample, frame.shows) {
+        paint_verdict(ui.painter(), place.right_top() + vec2(-10.0, 10.0), 8.0, verdict);
+    }
     let font = TextStyle::Small.resolve(ui.style());
     let lines = [
         (score.as_str(), visuals.text_color()),
@@ -220,9 +245,15 @@ fn frame_ui(
         ui.painter().galley(at, galley, color);
     }
     if response.clicked() {
-        commands.push(ReviewCommand::ShowBox(frame.sample, frame.shows));
+        let (sample, shows) = (frame.sample, frame.shows);
+        let modifiers = ui.input(|input| input.modifiers);
+        commands.push(if modifiers.command || modifiers.shift {
+            ReviewCommand::SelectCrop { sample, shows, extends: modifiers.shift }
+        } else {
+            ReviewCommand::ShowBox(sample, shows)
+        });
     }
-    response.on_hover_text(entry.uri.as_str());
+    response.on_hover_text(format!("{}\nCtrl or Shift and click: select several", entry.uri.as_str()));
     is_settled
 }
 

@@ -16,7 +16,10 @@ pub(crate) fn toggle(state: &mut State) {
 
 pub(crate) fn open(state: &mut State, class: u32) {
     match &mut state.filmstrip {
-        Some(strip) => strip.class = Some(class),
+        Some(strip) => {
+            strip.class = Some(class);
+            strip.selected.clear();
+        }
         None => state.filmstrip = Some(Filmstrip::new(Some(class))),
     }
 }
@@ -100,13 +103,48 @@ pub(crate) fn request_crops(state: &mut State, requested: &[FilmFrame]) {
     });
 }
 
-/// Shows an image with one of its boxes selected, once its prediction is available.
+/// Shows an image with one of its boxes or undetected objects selected, once its prediction is available.
 pub(crate) fn show_box(state: &mut State, sample: SampleId, shows: FilmBox) {
     if state.selection.shown() != Some(sample) {
         browse::update::show(state, sample);
     }
-    if let FilmBox::Predicted(index) = shows {
-        state.shown.box_to_select = Some(BoxToSelect::Index(index as usize));
-        browse::update::shown::take(state);
+    (state.shown.selected_box, state.shown.selected_object) = (None, None);
+    if let Some(strip) = &mut state.filmstrip {
+        strip.selected.clear();
+        strip.anchor = Some((sample, shows));
     }
+    state.shown.box_to_select = Some(match shows {
+        FilmBox::Predicted(index) => BoxToSelect::Index(index as usize),
+        FilmBox::Missed(index) => BoxToSelect::Object(index as usize),
+    });
+    browse::update::shown::take(state);
+}
+
+/// Adds a box to the selected ones or removes it, or selects all up to it. A single one is shown.
+pub(crate) fn select(state: &mut State, to: (SampleId, FilmBox), extends: bool) {
+    let Some(strip) = &mut state.filmstrip else {
+        return;
+    };
+    strip.select(to, extends);
+    if let Some(&(sample, shows)) = strip.selected.first().filter(|_| strip.selected.len() == 1) {
+        show_box(state, sample, shows);
+    }
+}
+
+/// After a verdict on a box of the strip, shows the next one without a verdict; after a changed verdict, the next one.
+/// Returns false if the box is not in the strip.
+pub(crate) fn go_on(state: &mut State, judged: (SampleId, FilmBox), was_judged: bool) -> bool {
+    let Some((strip, position)) = state.filmstrip.as_ref().and_then(|strip| Some((strip, strip.position(judged)?)))
+    else {
+        return false;
+    };
+    let (before, after) = strip.frames().split_at(position + 1);
+    let is_open = |frame: &&FilmFrame| state.verdict_on(frame.sample, frame.shows).is_none();
+    let next = if was_judged { after.first() } else { after.iter().chain(before).find(is_open) };
+    match next.map(|frame| (frame.sample, frame.shows)) {
+        Some((sample, shows)) => show_box(state, sample, shows),
+        None if was_judged => {}
+        None => state.show_notice("Everything in the filmstrip has a verdict"),
+    }
+    true
 }

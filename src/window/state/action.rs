@@ -3,7 +3,7 @@
 use strum::{EnumMessage as _, EnumProperty as _, VariantArray};
 
 use super::{Overlay, State, ThemeChoice};
-use crate::domain::ModelTask;
+use crate::domain::{ModelTask, Verdict};
 
 /// A command without arguments. `message` is its label in sentence case, with `…` if more input follows;
 /// `detailed_message` is its tooltip; `keys` are its shortcuts, of which the first is shown.
@@ -283,6 +283,12 @@ pub enum Action {
     #[strum(message = "Clear verdict", detailed_message = "Removes the verdict", props(keys = "Backspace C"))]
     ClearVerdict,
     #[strum(
+        message = "Mark complete",
+        detailed_message = "No object is missing: the image counts as judged, whatever its boxes",
+        props(keys = "M")
+    )]
+    MarkComplete,
+    #[strum(
         message = "Review report",
         detailed_message = "Shows the precision estimated from the verdicts, with 95% intervals per class and score"
     )]
@@ -483,6 +489,12 @@ impl Action {
             Self::Undo if state.filters_were_reset() => Some("reset filters"),
             Self::Undo => state.judgments.undo_label(),
             Self::Redo => state.judgments.redo_label(),
+            Self::Accept if state.shown.selected_object.is_some() => {
+                Some("the label is right, the model missed the object")
+            }
+            Self::Reject if state.shown.selected_object.is_some() => {
+                Some("the label is wrong, there is no such object")
+            }
             _ => None,
         };
         about.map_or_else(|| self.label().to_owned(), |about| format!("{}: {about}", self.label()))
@@ -499,7 +511,8 @@ impl Action {
 
     /// Whether the action gives, changes or removes a verdict.
     pub fn is_verdict(self) -> bool {
-        matches!(self, Self::Accept | Self::Reject | Self::Unsure | Self::WrongClass | Self::ClearVerdict)
+        use Action::{Accept, ClearVerdict, MarkComplete, Reject, Unsure, WrongClass};
+        matches!(self, Accept | Reject | Unsure | WrongClass | ClearVerdict | MarkComplete)
     }
 
     /// Checks whether the action is available.
@@ -544,8 +557,12 @@ impl Action {
             }
             Self::SaveProjectAs => has_source(state),
             Self::MoveProject => need(state.project.path.is_some(), "Open a project first"),
-            Self::ZoomToBox => need(state.shown.selected_box.is_some(), "Select a box first"),
-            Self::NextBox | Self::PreviousBox => need(state.has_boxes(), "This image has no boxes"),
+            Self::ZoomToBox => {
+                need(state.shown.selected_box.or(state.shown.selected_object).is_some(), "Select a box first")
+            }
+            Self::NextBox | Self::PreviousBox => {
+                need(state.has_boxes() || !state.missed_objects().is_empty(), "This image has no boxes")
+            }
             Self::Explain => {
                 need(state.question().is_some(), "Nothing to explain; predict this image first").and_then(|()| {
                     let is_here = state.run().is_none_or(|run| run.info.key.made.is_here());
@@ -647,7 +664,7 @@ impl Action {
             }
             Self::WrongClass => {
                 let finds_boxes = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
-                let has_class = !finds_boxes || state.shown.selected_box.is_some();
+                let has_class = !finds_boxes || !state.judged_boxes().is_empty();
                 can_judge(state).and_then(|()| need(has_class, "Select the box that has the wrong class"))
             }
             Self::DrawBox => {
@@ -659,6 +676,14 @@ impl Action {
             Self::DuplicateBox => {
                 can_judge(state)?;
                 need(state.shown.selected_box.is_some(), "Select a box first")
+            }
+            Self::MarkComplete => {
+                can_judge(state)?;
+                let has_boxes = state.shown.prediction.as_ref().is_some_and(|shown| shown.is_of_boxes());
+                need(has_boxes, "Predict this image with a detector first")?;
+                let verdict = state.shown_sample().and_then(|sample| state.judgments.verdict(sample));
+                let is_free = verdict.is_none_or(|verdict| *verdict == Verdict::Complete);
+                need(is_free, "The image has a verdict already, so it is complete")
             }
             Self::ReviewReport => need(state.run().is_some(), "Predict and judge images first"),
             Self::Present => need(!state.order().is_empty(), "No images to present"),
@@ -689,6 +714,10 @@ impl Action {
             Self::ToggleTasks => Some(settings.show_tasks_panel),
             Self::ToggleJudging => Some(settings.show_judging),
             Self::DrawBox => Some(state.shown.drawing.is_some()),
+            Self::MarkComplete => {
+                let verdict = state.shown_sample().and_then(|sample| state.judgments.verdict(sample));
+                Some(verdict == Some(&Verdict::Complete))
+            }
             Self::GoOnAfterVerdict => Some(settings.next_after_verdict),
             Self::ToggleThumbnailBoxes => Some(settings.show_thumbnail_boxes),
             Self::ToggleStoredBoxes => Some(settings.show_stored_boxes),

@@ -222,6 +222,8 @@ pub struct Shown {
     pub failure: Option<String>,
     /// Index into the detections of `prediction`.
     pub selected_box: Option<usize>,
+    /// Index into the ground truth of a selected undetected object; `None` while a box is selected.
+    pub selected_object: Option<usize>,
     /// The box to select when the prediction arrives.
     pub(crate) box_to_select: Option<BoxToSelect>,
     /// Whether the user knows that the next verdict applies to the whole image.
@@ -246,6 +248,8 @@ pub(crate) enum BoxToSelect {
     Index(usize),
     /// The visible one with the highest score.
     First,
+    /// The undetected object with this index, once its image is read.
+    Object(usize),
 }
 
 #[derive(Debug, Default)]

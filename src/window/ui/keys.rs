@@ -75,7 +75,7 @@ impl PressedKeys {
         }
         if state.shown.drawing.is_some() {
             Some(Command::Do(Action::DrawBox))
-        } else if state.shown.selected_box.is_some() {
+        } else if !state.judged_boxes().is_empty() {
             Some(Command::Review(ReviewCommand::SelectBox(None)))
         } else if state.selection.selected().len() > 1 {
             Some(Command::Browse(BrowseCommand::ClearSelection))

@@ -126,6 +126,7 @@ const JUDGE: &Menu = &[
     Some(Action::Unsure),
     Some(Action::WrongClass),
     Some(Action::ClearVerdict),
+    Some(Action::MarkComplete),
     None,
     Some(Action::DrawBox),
     Some(Action::DuplicateBox),

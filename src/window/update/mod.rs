@@ -209,6 +209,7 @@ fn on_image_action(state: &mut State, action: Action) {
         Action::DrawBox => judge::update::drawing::toggle(state),
         Action::DuplicateBox => judge::update::drawing::duplicate(state),
         Action::ClearVerdict => judge::update::verdicts::set_verdict(state, None),
+        Action::MarkComplete => judge::update::verdicts::mark_complete(state),
         Action::ReviewReport => judge::update::open_report(state),
         Action::WriteNote => judge::update::verdicts::focus(state, JudgeField::Note),
         Action::AddTag => judge::update::verdicts::focus(state, JudgeField::Tag),

@@ -31,6 +31,7 @@ const JUDGED: [(VerdictKind, &str, &str); VerdictKind::VARIANTS.len()] = [
     (VerdictKind::Added, "Added", "A person added a box that the model did not find."),
     (VerdictKind::Unsure, "Unsure", "A person could not decide."),
     (VerdictKind::Accept, "Accepted", "Accepted by a person."),
+    (VerdictKind::Complete, "Complete", "A person found no missing object."),
 ];
 
 /// One image with the selected part of its prediction.

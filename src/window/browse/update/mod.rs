@@ -387,6 +387,9 @@ pub(crate) fn shown_changed(state: &mut State) {
     state.canvas = CanvasView::Fit;
     state.canvas_requests.clear();
     state.shown = Shown::default();
+    if let Some(strip) = &mut state.filmstrip {
+        strip.selected.clear();
+    }
     let (Some(sample), Some(source)) = (state.selection.shown(), &state.source) else {
         return;
     };

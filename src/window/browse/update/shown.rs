@@ -33,10 +33,12 @@ pub(crate) fn take(state: &mut State) {
     if state.shown.prediction.is_some()
         && let Some(requested) = state.shown.box_to_select.take()
     {
-        state.shown.selected_box = match requested {
-            BoxToSelect::Index(index) => Some(index).filter(|_| state.has_boxes()),
-            BoxToSelect::First => state.shown_boxes().first().copied(),
-        };
+        match requested {
+            BoxToSelect::Index(index) => state.shown.selected_box = Some(index).filter(|_| state.has_boxes()),
+            BoxToSelect::First => state.shown.selected_box = state.shown_boxes().first().copied(),
+            // The ground truth needs the size of the image.
+            BoxToSelect::Object(_) => state.shown.box_to_select = Some(requested),
+        }
     }
     state.shown.failure = failure;
 }

@@ -11,7 +11,7 @@ use crate::window::comparison;
 use crate::window::comparison::ui::canvas::Caption;
 use crate::window::state::{ShownObject, State};
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{MARK_SIZE, class_text, paint_wrong, paint_wrong_small};
+use crate::window::ui::widgets::{MARK_SIZE, class_text, paint_wrong, paint_wrong_small, verdict_sign};
 
 const LINE: f32 = 2.0;
 const SELECTED_LINE: f32 = 3.5;
@@ -118,18 +118,42 @@ pub(crate) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
     }
 }
 
-/// Draws the ground-truth objects, dashed in white, below the model's boxes; missed ones with long dashes. They are
-/// omitted where the boxes of two runs overlap, because the other run's boxes are dashed there.
-pub(crate) fn truth_ui(ui: &Ui, objects: &[ShownObject], placement: &Placement) {
+/// Draws the ground-truth objects, dashed in white, below the model's boxes; missed ones with long dashes, and in the
+/// accent color if selected. They are omitted where the boxes of two runs overlap, because the other run's boxes are
+/// dashed there.
+pub(crate) fn truth_ui(ui: &Ui, objects: &[ShownObject], placement: &Placement, selected: Option<usize>) {
     let painter = ui.painter_at(placement.canvas());
     for (place, object) in truth_places(objects, placement) {
-        let line = match object.is_found {
+        let line = match object.is_missed() {
             _ if objects.len() > MOST_DASHED => Line::Solid,
-            Some(false) if object.counts => MISSED,
-            _ => DASHED,
+            true => MISSED,
+            false => DASHED,
         };
-        frame(&painter, place, Color32::WHITE, 1.0, line == MISSED, line);
+        let color = match selected {
+            Some(index) if index == object.index => theme::accent(ui.visuals()),
+            _ => Color32::WHITE,
+        };
+        frame(&painter, place, color, 1.0, line == MISSED, line);
     }
+}
+
+/// The undetected object under the pointer, unless the box there, `hovered`, is smaller.
+pub(crate) fn missed_under(
+    state: &State,
+    objects: &[ShownObject],
+    placement: &Placement,
+    pointer: Option<Pos2>,
+    hovered: Option<usize>,
+) -> Option<usize> {
+    let at = pointer?;
+    let under = truth_places(objects, placement).filter(|(place, object)| object.is_missed() && place.contains(at));
+    let (place, object) = under.min_by(|left, right| left.0.area().total_cmp(&right.0.area()))?;
+    let size = placement.image_size();
+    let of_box = hovered.and_then(|index| {
+        let detection = state.shown.prediction.as_ref()?.detections().get(index)?;
+        Some(placement.screen_from_image(detection.bounds.clipped(size.x as u32, size.y as u32)).area())
+    });
+    of_box.is_none_or(|of_box| place.area() < of_box).then_some(object.index)
 }
 
 /// Labels of ground-truth objects, if the model's labels leave room; found ones need none.
@@ -143,10 +167,11 @@ pub(crate) fn truth_labels_ui(objects: &[ShownObject], placement: &Placement, la
     }
 }
 
-/// “person · FN” for a missed object.
+/// “person · FN” for a missed object, “✓ person · FN” if its label is right.
 pub(crate) fn object_text(object: &ShownObject) -> String {
-    match object.is_found {
-        Some(false) if object.counts => format!("{} · FN", object.label),
+    match object.verdict.filter(|_| object.is_missed()) {
+        Some(verdict) => format!("{} {} · FN", verdict_sign(verdict), object.label),
+        None if object.is_missed() => format!("{} · FN", object.label),
         _ if !object.counts => format!("{} (ignored)", object.label),
         _ => object.label.clone(),
     }
@@ -192,7 +217,7 @@ pub(crate) fn truth_legend(state: &State, objects: &[ShownObject]) -> String {
     if !state.shown_sample().is_some_and(|sample| state.has_truth(sample)) {
         return format!("White dashes: stored with the image ({})", objects.len());
     }
-    let missed = objects.iter().filter(|object| object.counts && object.is_found == Some(false)).count();
+    let missed = objects.iter().filter(|object| object.is_missed()).count();
     match missed {
         0 => format!("White dashes: ground truth ({})", objects.len()),
         _ => format!("White dashes: ground truth ({}). Long dashes: false negatives ({missed})", objects.len()),
@@ -260,7 +285,7 @@ const DASH_DOTTED: Line = Line::Broken(&[9.0, 2.0], 4.0);
 fn line_of(verdict: Option<&Verdict>) -> Line {
     match verdict {
         None | Some(Verdict::Accept | Verdict::Moved(_) | Verdict::Added(_)) => Line::Solid,
-        Some(Verdict::Reject) => DASHED,
+        Some(Verdict::Reject | Verdict::Complete | Verdict::Spurious(_)) => DASHED,
         Some(Verdict::Unsure) => DOTTED,
         Some(Verdict::WrongClass(_)) => DASH_DOTTED,
     }

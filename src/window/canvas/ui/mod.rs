@@ -94,6 +94,9 @@ const ZOOM_BAR_WIDTH: f32 = 250.0;
 /// From this width, the bar has room for “Draw box”, in points.
 const DRAW_BAR_WIDTH: f32 = 480.0;
 
+/// From this width, the bar also has room for “Mark complete”, in points.
+const COMPLETE_BAR_WIDTH: f32 = 620.0;
+
 fn bar_frame() -> Frame {
     Frame::new().inner_margin(Margin::symmetric(10, 6))
 }
@@ -186,6 +189,11 @@ fn image_bar_ui(ui: &mut Ui, state: &State, textures: &Textures, commands: &mut 
             if width > DRAW_BAR_WIDTH && state.shown.prediction.as_ref().is_some_and(|shown| shown.is_of_boxes()) {
                 let button = Button::new(Action::DrawBox.label()).selected(state.shown.drawing.is_some());
                 button_of_action_ui(ui, state, Action::DrawBox, button, commands);
+                if width > COMPLETE_BAR_WIDTH {
+                    let is_on = Action::MarkComplete.is_on(state) == Some(true);
+                    let button = Button::new(Action::MarkComplete.label()).selected(is_on);
+                    button_of_action_ui(ui, state, Action::MarkComplete, button, commands);
+                }
                 ui.add_space(6.0);
             }
             action_icon_ui(ui, state, Action::ZoomOut, "−", commands);
@@ -289,8 +297,8 @@ fn image_ui(
     let hides_boxes = ui.input(|input| input.key_down(Key::H))
         && !browse::ui::grid::is_taken_remote(ui.ctx())
         && state.overlay == Overlay::None;
-    let hovered = if hides_boxes {
-        None
+    let (hovered, object) = if hides_boxes {
+        (None, None)
     } else {
         let mut labels = Labels::on_canvas(&painter, canvas);
         let objects = boxes::drawn_objects(state);
@@ -298,7 +306,7 @@ fn image_ui(
         if let Some(legend) = &legend {
             labels.reserve(legend.place);
         }
-        boxes::truth_ui(ui, &objects, &placement);
+        boxes::truth_ui(ui, &objects, &placement, state.shown.selected_object);
         let hovered = boxes::boxes_ui(&painter, state, &placement, pointer, editing.moved, &mut labels);
         boxes::truth_labels_ui(&objects, &placement, &mut labels);
         if state.side_by_side().is_none() {
@@ -309,11 +317,12 @@ fn image_ui(
         if let Some(legend) = legend {
             legend.ui(ui, canvas);
         }
-        hovered
+        (hovered, boxes::missed_under(state, &objects, &placement, pointer, hovered))
     };
     if response.clicked() && state.shown.drawing.is_none() {
-        let selected = hovered.filter(|index| state.shown.selected_box != Some(*index));
-        commands.push(ReviewCommand::SelectBox(selected));
+        let new_object = object.filter(|index| state.shown.selected_object != Some(*index));
+        let new_box = hovered.filter(|index| object.is_none() && state.shown.selected_box != Some(*index));
+        commands.push(new_object.map_or(ReviewCommand::SelectBox(new_box), ReviewCommand::SelectObject));
     }
     if let Some(view) = placement.navigated(ui, &response, state, !editing.is_dragging) {
         commands.push(ReviewCommand::SetCanvas(view));

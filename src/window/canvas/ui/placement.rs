@@ -98,7 +98,7 @@ impl Placement {
     fn requested(&self, action: Action, state: &State, pixels_per_point: f32) -> CanvasView {
         let center = self.canvas.center();
         match action {
-            Action::ZoomToBox => match selected_bounds(state) {
+            Action::ZoomToBox => match selected_bounds(state).or_else(|| Some(state.selected_object()?.bounds)) {
                 Some(bounds) => self.zoomed_to_box(bounds),
                 None => state.canvas,
             },

@@ -45,7 +45,7 @@ pub(crate) fn image_ui(
     paint_image(state, textures, &painter, placement.on_screen);
     let objects = if state.settings.show_stored_boxes { state.compared_objects() } else { Vec::new() };
     let caption = caption(ui, state, half, ("B", comparing.right), &objects);
-    canvas::ui::boxes::truth_ui(ui, &objects, &placement);
+    canvas::ui::boxes::truth_ui(ui, &objects, &placement, None);
     if let Some(prediction) = state.compared_prediction() {
         let mut labels = Labels::on_canvas(&painter, half);
         labels.reserve(caption.place);

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::domain::{JudgedSample, RunId, SampleId, SampleSet, SampleUri, Verdict, VerdictTarget};
+use crate::domain::{DrawnBox, JudgedSample, RunId, SampleId, SampleSet, SampleUri, Verdict, VerdictTarget};
 use crate::review::{self, Marks, VerdictKind};
 
 /// All judgments of the open source, as the user left them; some may not be in the project file yet.
@@ -111,6 +111,15 @@ impl ImageJudgment {
         })
     }
 
+    /// The verdict on an object of the ground truth that the run did not detect: the same box, added, or spurious.
+    pub fn of_label(&self, run: RunId, label: &DrawnBox) -> Option<&(VerdictTarget, Verdict)> {
+        self.verdicts.iter().find(|(target, verdict)| match verdict {
+            Verdict::Added(drawn) => target.run == Some(run) && drawn == label,
+            Verdict::Spurious(drawn) => drawn == label,
+            _ => false,
+        })
+    }
+
     pub fn note(&self) -> &str {
         &self.note
     }
@@ -126,6 +135,7 @@ impl ImageJudgment {
             verdict: self.of_image(run).map(VerdictKind::from),
             // Sorted, because the verdicts are.
             boxes: boxes.map(|(index, verdict)| (index, verdict.into())).collect(),
+            has_wrong_label: self.verdicts.iter().any(|(_, verdict)| matches!(verdict, Verdict::Spurious(_))),
             note: (!self.note.is_empty()).then(|| Arc::from(self.note.as_str())),
             tags: self.tags.clone().into(),
         }
@@ -145,7 +155,7 @@ impl ImageJudgment {
     }
 
     /// Returns the previous value.
-    fn set(&mut self, mark: Mark) -> Mark {
+    pub(crate) fn set(&mut self, mark: Mark) -> Mark {
         match mark {
             Mark::Note(text) => Mark::Note(std::mem::replace(&mut self.note, text)),
             Mark::Tags(tags) => Mark::Tags(std::mem::replace(&mut self.tags, tags)),

@@ -14,6 +14,14 @@ use crate::window::state::{
 pub enum ReviewCommand {
     SetCanvas(CanvasView),
     SelectBox(Option<usize>),
+    /// Selects an undetected object of the shown image by its index in the ground truth.
+    SelectObject(usize),
+    /// Adds a box of the filmstrip to the selected ones or removes it, or selects all up to it.
+    SelectCrop {
+        sample: SampleId,
+        shows: FilmBox,
+        extends: bool,
+    },
     /// Shows one sample with one of its boxes selected.
     ShowBox(SampleId, FilmBox),
     /// Opens the strip with all boxes of a class, or switches it to this class.

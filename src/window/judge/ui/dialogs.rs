@@ -7,7 +7,7 @@ use crate::evaluation::MATCHING_IOU;
 use crate::window::state::{Command, Commands, Drawing, Overlay, ReviewCommand, ShownObject, State};
 use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::typing::{TypedKeys, Typing, stepped_line};
-use crate::window::ui::widgets::{command_button_ui, image_count, note_ui, primary_button, strong};
+use crate::window::ui::widgets::{box_count, command_button_ui, image_count, note_ui, primary_button, strong};
 
 const MAX_LINES: usize = 50;
 const LIST_HEIGHT: f32 = 240.0;
@@ -30,7 +30,11 @@ pub(crate) fn wrong_class_ui(ctx: &Context, state: &State, memory: &mut WrongCla
 
 fn contents_ui(ui: &mut Ui, state: &State, memory: &mut WrongClassMemory, commands: &mut Commands) {
     let is_new = matches!(state.shown.drawing, Some(Drawing::Drawn(_)));
-    let question = if is_new { "What is the class of the new box?" } else { "What is the correct class?" };
+    let question = match state.judged_boxes().len() {
+        _ if is_new => "What is the class of the new box?".to_owned(),
+        0 | 1 => "What is the correct class?".to_owned(),
+        boxes => format!("What is the correct class of {}?", box_count(boxes)),
+    };
     ui.label(strong(question).size(15.0));
     let digit = taken_digit(ui, state, memory.typing.text());
     let TypedKeys { is_changed, steps, enter } = memory.typing.field_ui(ui, "Type a class", "Correct class");
@@ -165,19 +169,27 @@ pub(crate) fn mass_verdict_ui(ctx: &Context, state: &State, memory: &mut MassVer
     if !is_open {
         return;
     }
-    let images = image_count(state.selection.selected().len());
+    let boxes = state.judged_boxes();
+    let images = match boxes.len() {
+        0 => image_count(state.selection.selected().len()),
+        boxes => box_count(boxes),
+    };
     let deed = match &state.mass_verdict {
         Some(Verdict::Accept) => format!("Accept {images}"),
         Some(Verdict::Reject) => format!("Reject {images}"),
         Some(Verdict::Unsure) => format!("Mark {images} as unsure"),
         Some(Verdict::WrongClass(class)) => format!("Mark {images} as “{class}”"),
         // Boxes are drawn one at a time.
-        Some(Verdict::Moved(_) | Verdict::Added(_)) => images,
+        Some(Verdict::Moved(_) | Verdict::Added(_) | Verdict::Spurious(_)) => images,
+        Some(Verdict::Complete) => format!("Mark {images} as complete"),
         None => format!("Clear the verdicts of {images}"),
     };
     dialog_ui(ctx, "mass verdict", 360.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         ui.add(Label::new(strong(format!("{deed}?")).size(15.0)).wrap());
-        let judged = state.selection.selected().iter().filter(|&sample| state.verdict_of(sample).is_some()).count();
+        let judged = match boxes.as_slice() {
+            [] => state.selection.selected().iter().filter(|&sample| state.verdict_of(sample).is_some()).count(),
+            boxes => boxes.iter().filter(|(sample, shows)| state.verdict_on(*sample, *shows).is_some()).count(),
+        };
         let replaced = match judged {
             0 => String::new(),
             judged => format!("Already judged: {judged}; this replaces their verdicts. "),

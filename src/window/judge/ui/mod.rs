@@ -15,7 +15,8 @@ use crate::domain::{SampleId, SampleSet, Verdict};
 use crate::review::{FilterCounts, VerdictKind};
 use crate::window::state::{Action, Commands, JudgeField, ProjectCommand, ReviewCommand, State};
 use crate::window::ui::widgets::{
-    self, action_icon_ui, ends_ui, grouped, paint_verdict, truncated, verdict_color, verdict_sign, verdict_text,
+    self, action_icon_ui, ends_ui, grouped, label_verdict_text, paint_verdict, truncated, verdict_color, verdict_sign,
+    verdict_text,
 };
 use crate::window::ui::{keys, theme};
 
@@ -94,7 +95,7 @@ fn lines_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut
 }
 
 fn verdicts_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let now = subject_verdict(state).map(VerdictKind::from);
+    let now = subject_kind(state);
     for (action, kind) in [
         (Action::Accept, VerdictKind::Accept),
         (Action::Reject, VerdictKind::Reject),
@@ -194,9 +195,18 @@ fn subject_ui(ui: &mut Ui, state: &State) {
 
 /// The verdict of the sign: that of the selected box, or of the image with its boxes, as on its thumbnail.
 fn shown_kind(state: &State) -> Option<VerdictKind> {
-    match state.shown.selected_box {
-        None if state.selection.selected().len() <= 1 => state.verdict_of(state.shown_sample()?),
-        _ => subject_verdict(state).map(VerdictKind::from),
+    if state.judged_boxes().is_empty() && state.selection.selected().len() <= 1 {
+        return state.verdict_of(state.shown_sample()?);
+    }
+    subject_kind(state)
+}
+
+/// The verdict of the subject itself; `None` for several.
+fn subject_kind(state: &State) -> Option<VerdictKind> {
+    match state.judged_boxes().as_slice() {
+        [(sample, shows)] => state.verdict_on(*sample, *shows),
+        [] => subject_verdict(state).map(VerdictKind::from),
+        _ => None,
     }
 }
 
@@ -225,11 +235,17 @@ fn paint_subject(ui: &Ui, place: Rect, subject: &str, words: &str) {
     }
 }
 
-/// “Box “cup””, “3 images”, “Image”.
+/// “Box “cup””, “FN “cup””, “3 boxes”, “3 images”, “Image”.
 fn subject(state: &State) -> String {
-    let selected = state.selection.selected().len();
+    let (boxes, selected) = (state.judged_boxes().len(), state.selection.selected().len());
+    if boxes > 1 {
+        return widgets::box_count(boxes);
+    }
     if selected > 1 {
         return widgets::image_count(selected);
+    }
+    if let Some(object) = state.selected_object() {
+        return format!("FN “{}”", object.label);
     }
     let prediction = state.shown.prediction.as_ref();
     let detection = state.shown.selected_box.and_then(|index| prediction?.detections().get(index));
@@ -242,8 +258,11 @@ fn subject(state: &State) -> String {
 /// Its verdict, or the number of an image's judged boxes, because they judge it together. Empty for several images,
 /// which can have different verdicts.
 fn subject_words(state: &State, verdict: Option<&Verdict>) -> String {
-    if state.selection.selected().len() > 1 {
+    if state.selection.selected().len() > 1 || state.judged_boxes().len() > 1 {
         return String::new();
+    }
+    if let Some(object) = state.selected_object() {
+        return label_verdict_text(object.verdict).unwrap_or("not judged").to_owned();
     }
     if let Some(verdict) = verdict {
         return match shown_kind(state) {
@@ -270,7 +289,7 @@ fn subject_words(state: &State, verdict: Option<&Verdict>) -> String {
 /// For the selected box or the shown image; `None` for several images.
 fn subject_verdict(state: &State) -> Option<&Verdict> {
     let sample = state.shown_sample()?;
-    if state.selection.selected().len() > 1 {
+    if state.selection.selected().len() > 1 || state.judged_boxes().len() > 1 || state.shown.selected_object.is_some() {
         return None;
     }
     match state.shown.selected_box {
@@ -503,8 +522,8 @@ fn bar_ui(ui: &Ui, bar: Rect, counts: &FilterCounts, total: usize) {
 }
 
 fn stretches(counts: &FilterCounts) -> [(VerdictKind, usize); VerdictKind::VARIANTS.len()] {
-    use VerdictKind::{Accept, Added, Moved, Reject, Unsure, WrongClass};
-    [Accept, Reject, WrongClass, Moved, Added, Unsure].map(|kind| (kind, counts.verdict(kind)))
+    use VerdictKind::{Accept, Added, Complete, Moved, Reject, Unsure, WrongClass};
+    [Accept, Complete, Reject, WrongClass, Moved, Added, Unsure].map(|kind| (kind, counts.verdict(kind)))
 }
 
 /// “134 of 2,000 images judged”.

@@ -3,6 +3,7 @@
 pub(crate) mod drawing;
 pub(crate) mod verdicts;
 
+use crate::review::FilmBox;
 use crate::tasks::ProgressUnit;
 use crate::window::state::{Loadable, Overlay, ReportOfRun, ReviewCommand, ReviewEffect, ReviewEvent, State, TaskKind};
 use crate::window::tasks::update::{begin, settle};
@@ -29,6 +30,10 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
             state.canvas_requests.clear();
         }
         ReviewCommand::SelectBox(selected) => verdicts::select_box(state, selected),
+        ReviewCommand::SelectObject(index) => verdicts::select(state, FilmBox::Missed(index as u32)),
+        ReviewCommand::SelectCrop { sample, shows, extends } => {
+            filmstrip::update::select(state, (sample, shows), extends);
+        }
         ReviewCommand::ShowBox(sample, shows) => {
             evaluation::update::show_panel(state, false);
             filmstrip::update::show_box(state, sample, shows);
@@ -37,6 +42,7 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         ReviewCommand::SetFilmClass(class) => {
             if let Some(strip) = &mut state.filmstrip {
                 strip.class = class;
+                strip.selected.clear();
             }
         }
         ReviewCommand::SetFilmOrder(order) => {
@@ -85,6 +91,7 @@ pub(crate) fn on_event(state: &mut State, event: ReviewEvent) {
         ReviewEvent::FilmstripGathered { id, frames } => {
             if let Some(strip) = &mut state.filmstrip {
                 strip.frames.take(id, frames);
+                strip.follow_frames();
             }
         }
         ReviewEvent::Explained(task, result) => explain::update::explained(state, task, result),

@@ -1,11 +1,13 @@
 //! Judging: every verdict, note and tag passes through here, to memory and to the project immediately.
 
-use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
-use crate::review::{PredictionStatus, next_less_certain};
+use std::collections::BTreeMap;
+
+use crate::domain::{Change, ModelTask, RunId, SampleId, SampleSet, Verdict, VerdictTarget, counted};
+use crate::review::{FilmBox, PredictionStatus, next_less_certain};
 use crate::window::judge::state::judgments::{EditOutcome, ImageJudgment, Mark, in_order};
-use crate::window::state::{Action, JudgeField, NoticeOffer, Overlay, Run, State, Step};
+use crate::window::state::{Action, BoxToSelect, JudgeField, NoticeOffer, Overlay, Run, State, Step};
 use crate::window::update::images;
-use crate::window::{browse, canvas, project, search};
+use crate::window::{browse, canvas, filmstrip, project, search};
 
 /// Judging more images than this requires a confirmation.
 const MOST_AT_ONCE: usize = 20;
@@ -23,7 +25,11 @@ pub(crate) fn set_verdict(state: &mut State, verdict: Option<&Verdict>) {
         state.show_notice(question);
         return;
     }
-    if state.selection.selected().len() > MOST_AT_ONCE {
+    let count = match state.judged_boxes().len() {
+        0 => state.selection.selected().len(),
+        boxes => boxes,
+    };
+    if count > MOST_AT_ONCE {
         state.mass_verdict = verdict.cloned();
         state.overlay = Overlay::MassVerdict;
         return;
@@ -31,14 +37,26 @@ pub(crate) fn set_verdict(state: &mut State, verdict: Option<&Verdict>) {
     judge(state, verdict);
 }
 
+/// Marks the selected images as complete, or clears the mark of the image in view.
+pub(crate) fn mark_complete(state: &mut State) {
+    let is_marked = state.shown_sample().and_then(|sample| state.judgments.verdict(sample)) == Some(&Verdict::Complete);
+    (state.shown.selected_box, state.shown.selected_object) = (None, None);
+    if let Some(strip) = &mut state.filmstrip {
+        strip.selected.clear();
+    }
+    state.shown.whole_image_is_announced = true;
+    set_verdict(state, (!is_marked).then_some(&Verdict::Complete));
+}
+
 /// After verdicts on boxes, the first key on each image without a selected box only announces what the next one will
 /// judge.
 fn whole_image_question(state: &mut State) -> Option<&'static str> {
-    let is_whole_image = judged_box(state).is_none() && state.selection.selected().len() == 1;
+    let is_whole_image = state.judged_boxes().is_empty() && state.selection.selected().len() == 1;
     if !state.judges_boxes || !is_whole_image || state.shown.whole_image_is_announced {
         return None;
     }
-    if state.shown.box_to_select.is_some() && state.prediction_is_coming() {
+    let awaits_object = matches!(state.shown.box_to_select, Some(BoxToSelect::Object(_)));
+    if state.shown.box_to_select.is_some() && (awaits_object || state.prediction_is_coming()) {
         return Some("The boxes of this image are not loaded yet");
     }
     state.shown.whole_image_is_announced = true;
@@ -49,7 +67,23 @@ fn whole_image_question(state: &mut State) -> Option<&'static str> {
 /// Selects a box. Without one, verdicts apply to the image again.
 pub(crate) fn select_box(state: &mut State, selected: Option<usize>) {
     state.shown.selected_box = selected;
+    state.shown.selected_object = None;
     state.judges_boxes &= selected.is_some();
+    if let Some(strip) = &mut state.filmstrip {
+        strip.selected.clear();
+    }
+}
+
+/// Selects a box or an undetected object of the shown image.
+pub(crate) fn select(state: &mut State, shows: FilmBox) {
+    let (selected_box, object) = match shows {
+        FilmBox::Predicted(index) => (Some(index as usize), None),
+        FilmBox::Missed(index) => (None, Some(index as usize)),
+    };
+    let judges_boxes = state.judges_boxes;
+    select_box(state, selected_box);
+    state.judges_boxes = judges_boxes;
+    state.shown.selected_object = object;
 }
 
 /// Judges many images after the user's confirmation.
@@ -62,41 +96,72 @@ pub(crate) fn confirm_mass_verdict(state: &mut State) {
 }
 
 fn judge(state: &mut State, verdict: Option<&Verdict>) {
-    let judged = judged_box(state);
-    // An image without boxes between others does not end the judging of boxes.
-    state.judges_boxes = judged.is_some() || (state.judges_boxes && state.shown_boxes().is_empty());
-    let was_judged = match judged {
-        Some((sample, _, box_index)) => state.judgments.box_verdict(sample, box_index as usize).is_some(),
-        None => state.shown_sample().is_some_and(|sample| state.verdict_of(sample).is_some()),
+    let judged = state.judged_boxes();
+    // An image without boxes between others, or one that is complete, does not end the judging of boxes.
+    let goes_on = state.shown_boxes().is_empty() || verdict == Some(&Verdict::Complete);
+    state.judges_boxes = !judged.is_empty() || (state.judges_boxes && goes_on);
+    let was_judged = match judged.as_slice() {
+        [] => state.shown_sample().is_some_and(|sample| state.verdict_of(sample).is_some()),
+        judged => judged.iter().all(|(sample, shows)| state.verdict_on(*sample, *shows).is_some()),
     };
-    let (label, marks) = if let Some((sample, run, box_index)) = judged {
-        let target = VerdictTarget { run: Some(run), box_index: Some(box_index) };
-        let what = box_name(state, sample, box_index as usize);
-        match box_marks(state, sample, target, verdict) {
-            Ok(marks) => (verdict_label(verdict, &what), marks),
-            Err(reason) => {
-                state.show_notice(reason);
-                return;
-            }
+    let (what, marks) = match judged.as_slice() {
+        [] => (images_name(state, state.selection.selected()), Ok(image_marks(state, verdict))),
+        [(sample, FilmBox::Predicted(index))] => {
+            (box_name(state, *sample, *index as usize), marks_on_boxes(state, &judged, verdict))
         }
-    } else {
-        let what = images_name(state, state.selection.selected());
-        let label = verdict_label(verdict, &what);
-        (label, image_marks(state, verdict))
+        [(sample, FilmBox::Missed(object))] => {
+            (label_name(state, *sample, *object), marks_on_boxes(state, &judged, verdict))
+        }
+        several => (counted(several.len(), "box", "boxes"), marks_on_boxes(state, &judged, verdict)),
     };
-    edit(state, label, marks);
+    match marks {
+        Ok(marks) => edit(state, verdict_label(verdict, &what), marks),
+        Err(reason) => {
+            state.show_notice(reason);
+            return;
+        }
+    }
     if verdict.is_none() || !state.settings.next_after_verdict {
         return;
     }
-    match judged {
-        Some((sample, _, box_index)) => {
-            go_on_from_box(state, sample, box_index, was_judged);
-        }
-        None if state.selection.selected().len() > 1 => {}
-        // After a changed verdict, to the next image in the list.
-        None if was_judged => browse::update::walk(state, Step::By(1)),
-        None => next_unjudged(state),
+    match judged.as_slice() {
+        [judged] => go_on_from_box(state, *judged, was_judged),
+        [] if state.selection.selected().len() > 1 => {}
+        [] => go_on_from_image(state, was_judged),
+        _ => {}
     }
+}
+
+/// The marks that give boxes and undetected objects this verdict, `None` to clear it.
+///
+/// # Errors
+/// Why one of them cannot have this verdict.
+fn marks_on_boxes(
+    state: &State,
+    judged: &[(SampleId, FilmBox)],
+    verdict: Option<&Verdict>,
+) -> Result<Vec<(SampleId, Mark)>, &'static str> {
+    let run = state.run().ok_or("Choose a model first")?;
+    let is_detection = run.task() == ModelTask::Detection;
+    // The verdicts as they will be: two undetected objects of an image need different indices.
+    let mut judgments = BTreeMap::<SampleId, ImageJudgment>::new();
+    let mut all = Vec::new();
+    for &(sample, shows) in judged {
+        let known = || state.judgments.get(sample).cloned().unwrap_or_default();
+        let judgment = judgments.entry(sample).or_insert_with(known);
+        let marks = match shows {
+            FilmBox::Predicted(index) => {
+                let box_index = is_detection.then_some(index);
+                box_marks(judgment, VerdictTarget { run: Some(run.id()), box_index }, verdict)?
+            }
+            FilmBox::Missed(object) => label_marks(state, run, judgment, (sample, object), verdict)?,
+        };
+        for mark in marks {
+            judgment.set(mark.clone());
+            all.push((sample, mark));
+        }
+    }
+    Ok(all)
 }
 
 /// The marks that give a box this verdict, `None` to clear it. A box that a person drew keeps its position with another
@@ -105,14 +170,12 @@ fn judge(state: &mut State, verdict: Option<&Verdict>) {
 /// # Errors
 /// Why the box cannot have this verdict.
 fn box_marks(
-    state: &State,
-    sample: SampleId,
+    judgment: &ImageJudgment,
     target: VerdictTarget,
     verdict: Option<&Verdict>,
-) -> Result<Vec<(SampleId, Mark)>, &'static str> {
-    let judged = state.judgments.get(sample).and_then(|judged| judged.verdict(target));
-    let given = match (judged, verdict) {
-        (Some(Verdict::Added(_)), None | Some(Verdict::Reject)) => return Ok(removal(state, sample, target)),
+) -> Result<Vec<Mark>, &'static str> {
+    let given = match (judgment.verdict(target), verdict) {
+        (Some(Verdict::Added(_)), None | Some(Verdict::Reject)) => return Ok(removal(judgment, target)),
         (Some(Verdict::Added(_)), Some(Verdict::Unsure)) => {
             return Err("You added this box. Clear its verdict to remove it");
         }
@@ -123,12 +186,57 @@ fn box_marks(
         (Some(Verdict::Moved(drawn)), Some(Verdict::WrongClass(class))) => drawn.with_class(class).map(Verdict::Moved),
         _ => verdict.cloned(),
     };
-    Ok(vec![(sample, Mark::Verdict(target, given))])
+    Ok(vec![Mark::Verdict(target, given)])
+}
+
+/// The marks that judge the label of an undetected object. A right label becomes an added box; with another class, the
+/// label is wrong, and the added box has that class.
+///
+/// # Errors
+/// Why the label cannot have this verdict.
+fn label_marks(
+    state: &State,
+    run: &Run,
+    judgment: &ImageJudgment,
+    (sample, object): (SampleId, u32),
+    verdict: Option<&Verdict>,
+) -> Result<Vec<Mark>, &'static str> {
+    let predicted = run.predictions.summary(sample).map(|summary| summary.classes.len() as u32);
+    let (Some(label), Some(predicted)) = (state.label_of(sample, object), predicted) else {
+        return Err("This object is not evaluated yet");
+    };
+    let (is_wrong, added) = match verdict {
+        None => (false, None),
+        Some(Verdict::Accept) => (false, Some(label.clone())),
+        Some(Verdict::Reject) => (true, None),
+        Some(Verdict::WrongClass(class)) if class == label.class() => (false, Some(label.clone())),
+        Some(Verdict::WrongClass(class)) => (true, label.with_class(class)),
+        Some(_) => return Err("The label of an undetected object is right or wrong: accept or reject it"),
+    };
+    let mut marks = match judgment.of_label(run.id(), &label) {
+        Some((target, Verdict::Added(_))) => removal(judgment, *target),
+        Some((target, _)) => vec![Mark::Verdict(*target, None)],
+        None => Vec::new(),
+    };
+    let mut after = judgment.clone();
+    for mark in &marks {
+        after.set(mark.clone());
+    }
+    let free = |run, first| {
+        let mut targets = (first..).map(|index| VerdictTarget { run, box_index: Some(index) });
+        targets.find(|target| after.verdict(*target).is_none())
+    };
+    let spurious = is_wrong.then(|| (free(None, 0), Verdict::Spurious(label)));
+    let added = added.map(|drawn| (free(Some(run.id()), predicted), Verdict::Added(drawn)));
+    for (target, verdict) in spurious.into_iter().chain(added) {
+        marks.extend(target.map(|target| Mark::Verdict(target, Some(verdict))));
+    }
+    Ok(marks)
 }
 
 /// The marks that remove an added box: those after it take its index.
-fn removal(state: &State, sample: SampleId, target: VerdictTarget) -> Vec<(SampleId, Mark)> {
-    let judged = state.judgments.get(sample).into_iter().flat_map(ImageJudgment::verdicts);
+fn removal(judgment: &ImageJudgment, target: VerdictTarget) -> Vec<Mark> {
+    let judged = judgment.verdicts().iter();
     let later = judged.filter(|(other, _)| other.run == target.run && other.box_index > target.box_index);
     let (mut targets, mut verdicts) = (vec![target], Vec::new());
     for (other, verdict) in later {
@@ -136,7 +244,7 @@ fn removal(state: &State, sample: SampleId, target: VerdictTarget) -> Vec<(Sampl
         verdicts.push(Some(verdict.clone()));
     }
     verdicts.push(None);
-    targets.into_iter().zip(verdicts).map(|(target, verdict)| (sample, Mark::Verdict(target, verdict))).collect()
+    targets.into_iter().zip(verdicts).map(|(target, verdict)| Mark::Verdict(target, verdict)).collect()
 }
 
 /// The marks that give every selected image this verdict. Clearing several images clears their boxes as well.
@@ -172,29 +280,50 @@ pub(crate) fn take_back_prediction(state: &mut State, run: RunId, sample: Sample
     edit(state, label, marks);
 }
 
-/// The box that a verdict would apply to, if any.
+/// The box that a verdict would apply to, if it is one.
 pub(crate) fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
-    let sample = state.shown_sample()?;
-    let run = state.run()?.id();
-    let selected = state.shown.selected_box?;
-    let is_alone = state.selection.selected().len() == 1;
-    let is_box = state.shown.prediction.as_ref().is_some_and(|prediction| selected < prediction.detections().len());
-    let box_index = u32::try_from(selected).ok()?;
-    (is_alone && is_box).then_some((sample, run, box_index))
+    match state.judged_boxes().as_slice() {
+        [(sample, FilmBox::Predicted(index))] => Some((*sample, state.run_id()?, *index)),
+        _ => None,
+    }
 }
 
-/// Advances to the next box without a verdict, and from the last box of an image to the next image without one; after a
-/// changed verdict, to the next box in the list.
-fn go_on_from_box(state: &mut State, sample: SampleId, judged: u32, was_judged: bool) {
-    let visible = state.shown_boxes();
-    let place = visible.iter().position(|&index| index == judged as usize);
-    let (before, after) = visible.split_at(place.map_or(0, |place| place + 1));
-    let is_open = |index: &&usize| state.judgments.box_verdict(sample, **index).is_none();
+/// Advances to the next box of the filmstrip or of the image without a verdict, and from the last box of an image to
+/// the next image without one; after a changed verdict, to the next box in the list.
+fn go_on_from_box(state: &mut State, judged: (SampleId, FilmBox), was_judged: bool) {
+    if filmstrip::update::go_on(state, judged, was_judged) {
+        return;
+    }
+    let boxes = || state.shown_boxes().into_iter().map(|index| FilmBox::Predicted(index as u32));
+    let objects = || state.missed_objects().into_iter().map(|object| FilmBox::Missed(object.index as u32));
+    let (sample, shows) = judged;
+    let list: Vec<FilmBox> = match shows {
+        FilmBox::Predicted(_) => boxes().collect(),
+        FilmBox::Missed(_) => objects().chain(boxes()).collect(),
+    };
+    let place = list.iter().position(|other| *other == shows);
+    let (before, after) = list.split_at(place.map_or(0, |place| place + 1));
+    let is_open = |shows: &&FilmBox| state.verdict_on(sample, **shows).is_none();
     let next = if was_judged { after.first() } else { after.iter().chain(before).find(is_open) };
     match next {
-        Some(&next) => select_box(state, Some(next)),
+        Some(&next) => select(state, next),
         None if was_judged => {}
         None => next_unjudged(state),
+    }
+}
+
+/// Advances to the next image without a verdict; after a changed verdict, to the next image in the list. An image of a
+/// classifier in the filmstrip is followed by the next one there.
+fn go_on_from_image(state: &mut State, was_judged: bool) {
+    let classified = state.run().is_some_and(|run| run.task() == ModelTask::Classification);
+    let shown = state.shown_sample().filter(|_| classified);
+    if shown.is_some_and(|sample| filmstrip::update::go_on(state, (sample, FilmBox::Predicted(0)), was_judged)) {
+        return;
+    }
+    if was_judged {
+        browse::update::walk(state, Step::By(1));
+    } else {
+        next_unjudged(state);
     }
 }
 
@@ -353,11 +482,12 @@ fn can_judge(state: &State) -> Result<(), &'static str> {
 fn verdict_label(verdict: Option<&Verdict>, what: &str) -> String {
     match verdict {
         Some(Verdict::Accept) => format!("accept {what}"),
-        Some(Verdict::Reject) => format!("reject {what}"),
+        Some(Verdict::Reject | Verdict::Spurious(_)) => format!("reject {what}"),
         Some(Verdict::Unsure) => format!("mark {what} as unsure"),
         Some(Verdict::WrongClass(class)) => format!("set the class of {what} to “{class}”"),
         Some(Verdict::Moved(_)) => format!("move {what}"),
         Some(Verdict::Added(_)) => format!("add {what}"),
+        Some(Verdict::Complete) => format!("mark {what} as complete"),
         None => format!("clear the verdict on {what}"),
     }
 }
@@ -381,4 +511,10 @@ pub(crate) fn box_name(state: &State, sample: SampleId, box_index: usize) -> Str
     let label = detection.map_or("box", |detection| detection.label.as_str());
     let image = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
     format!("the {label} in {image}")
+}
+
+fn label_name(state: &State, sample: SampleId, object: u32) -> String {
+    let label = state.class_of_object(sample, object).unwrap_or("object");
+    let image = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
+    format!("the label {label} in {image}")
 }

@@ -1,10 +1,11 @@
 //! The prediction of the shown image.
 
-use eframe::egui::{Align, Label, Layout, ProgressBar, RichText, Sense, Ui, vec2};
+use eframe::egui::{Label, ProgressBar, RichText, Sense, Ui};
 
 use crate::domain::{BoundingBox, NEW_CLASS, Prediction, PredictionContent, SampleId, Verdict, problem_of};
 use crate::review::{OutcomeKind, PredictionStatus};
 use crate::sagemaker::spec::remote_model::RemoteModel;
+use crate::window::canvas::ui::boxes::object_text;
 use crate::window::explain::ui::explanation_ui;
 use crate::window::remote_inference::ui::panel::latency_ui;
 use crate::window::state::{
@@ -12,8 +13,8 @@ use crate::window::state::{
 };
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    SCORE_ROW_HEIGHT, Tone, action_button_ui, banner_ui, box_count, class_text, command_button_ui, grouped, note_ui,
-    primary_action_button_ui, score_row_ui, verdict_text,
+    SCORE_ROW_HEIGHT, Tone, action_button_ui, banner_ui, box_count, class_text, command_button_ui, grouped,
+    label_verdict_text, note_ui, primary_action_button_ui, score_row_ui, verdict_text,
 };
 
 /// Further rows are shown on request.
@@ -151,26 +152,24 @@ fn truth_ui(ui: &mut Ui, state: &State) {
     ui.add(Label::new(text).wrap());
 }
 
-/// Ground-truth objects that no visible correct box detects.
-fn missed_objects(state: &State) -> Vec<ShownObject> {
-    let mut objects = state.shown_objects();
-    objects.retain(|object| object.counts && object.is_found == Some(false));
-    objects
-}
-
-fn missed_ui(ui: &mut Ui, object: &ShownObject) {
+fn missed_ui(ui: &mut Ui, state: &State, object: &ShownObject, commands: &mut Commands) {
     let BoundingBox { x1: left, y1: top, .. } = object.bounds;
-    let text = format!("{} · FN", object.label);
-    let place =
-        format!("left {left:.0}, top {top:.0}, {:.0} × {:.0} pixels", object.bounds.width(), object.bounds.height());
-    let size = vec2(ui.available_width(), SCORE_ROW_HEIGHT);
-    let label = Label::new(text).truncate();
-    let row = ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
-        ui.set_min_size(size);
-        ui.add_space(10.0);
-        ui.add(label)
-    });
-    row.inner.on_hover_text(format!("Not detected\n{place}"));
+    let is_selected = state.shown.selected_object == Some(object.index);
+    let color = theme::line(ui.visuals());
+    let row = score_row_ui(ui, &object_text(object), None, color, is_selected, Sense::click());
+    if row.clicked() {
+        commands.push(if is_selected {
+            ReviewCommand::SelectBox(None)
+        } else {
+            ReviewCommand::SelectObject(object.index)
+        });
+    }
+    let judged = label_verdict_text(object.verdict).map_or_else(String::new, |text| format!("\n{text}"));
+    row.on_hover_text(format!(
+        "Not detected\nleft {left:.0}, top {top:.0}, {:.0} × {:.0} pixels{judged}",
+        object.bounds.width(),
+        object.bounds.height()
+    ));
 }
 
 fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Commands) {
@@ -197,12 +196,14 @@ fn detections_ui(
     commands: &mut Commands,
 ) {
     let visible = state.shown_boxes();
-    let missed = missed_objects(state);
+    let missed = state.missed_objects();
     let hidden = prediction.detections().len() - visible.len();
     ui.label(RichText::new(count_text(visible.len(), hidden, missed.len())).weak());
     ui.spacing_mut().item_spacing.y = ROW_GAP;
     let rows = visible.len() + missed.len();
     let selected = state.shown.selected_box.and_then(|index| visible.iter().position(|other| *other == index));
+    let object = missed.iter().position(|object| state.shown.selected_object == Some(object.index));
+    let selected = selected.or(object.map(|object| visible.len() + object));
     let shows_all = memory.shows_all || selected.is_some_and(|row| row >= ROWS_SHOWN);
     let limit = if shows_all { rows } else { ROWS_SHOWN };
     for &index in visible.iter().take(limit) {
@@ -243,7 +244,7 @@ fn detections_ui(
         ));
     }
     for object in missed.iter().take(limit.saturating_sub(visible.len())) {
-        missed_ui(ui, object);
+        missed_ui(ui, state, object, commands);
     }
     if rows > ROWS_SHOWN {
         let text = if shows_all { "Show fewer".to_owned() } else { format!("Show all {rows}") };

@@ -256,6 +256,8 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
         chip("Wrong class", verdict(VerdictKind::WrongClass), "verdict:wrong"),
         chip("Moved", verdict(VerdictKind::Moved), "verdict:moved"),
         chip("Added", verdict(VerdictKind::Added), "verdict:added"),
+        chip("Complete", counts.all - counts.unjudged, "complete"),
+        chip("Nothing missing", verdict(VerdictKind::Complete), "verdict:complete"),
         chip("Problems", counts.problems, "problem"),
         chip("Damaged", counts.damaged, "damaged"),
         chip("Outdated", counts.outdated, "outdated"),

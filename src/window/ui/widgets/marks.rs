@@ -32,6 +32,11 @@ pub(crate) fn verdict_text(verdict: &Verdict) -> String {
     }
 }
 
+/// The verdict on the label of an undetected object in words.
+pub(crate) fn label_verdict_text(verdict: Option<VerdictKind>) -> Option<&'static str> {
+    verdict.map(|kind| if kind == VerdictKind::Accept { "label is right" } else { "label is wrong" })
+}
+
 /// The sign, for a line of text.
 pub(crate) fn verdict_sign(kind: VerdictKind) -> &'static str {
     match kind {
@@ -41,6 +46,7 @@ pub(crate) fn verdict_sign(kind: VerdictKind) -> &'static str {
         VerdictKind::WrongClass => "≠",
         VerdictKind::Moved => "↔",
         VerdictKind::Added => "+",
+        VerdictKind::Complete => "✓✓",
     }
 }
 
@@ -53,17 +59,18 @@ pub(crate) fn verdict_color(kind: VerdictKind) -> Color32 {
         VerdictKind::WrongClass => Color32::from_rgb(0x8f, 0x6b, 0xe8),
         VerdictKind::Moved => Color32::from_rgb(0x4f, 0xb3, 0xf0),
         VerdictKind::Added => Color32::from_rgb(0xe8, 0x8b, 0xd0),
+        VerdictKind::Complete => Color32::from_rgb(0xc9, 0xd3, 0xdc),
     }
 }
 
 /// Draws a disc with a check mark, a square with a cross, a diamond with a question mark, a triangle with “not equal”,
-/// a wide box with an arrow, or a square with a plus; legible on any image.
+/// a wide box with an arrow, a square with a plus, or a disc with two check marks; legible on any image.
 pub(crate) fn paint_verdict(painter: &Painter, center: Pos2, radius: f32, kind: VerdictKind) {
     let outline = Stroke::new(1.5, Color32::from_black_alpha(200));
     let fill = verdict_color(kind);
     let at = |x: f32, y: f32| center + vec2(x, y) * radius;
     let shape = match kind {
-        VerdictKind::Accept => {
+        VerdictKind::Accept | VerdictKind::Complete => {
             painter.circle(center, radius, fill, outline);
             None
         }
@@ -85,6 +92,12 @@ pub(crate) fn paint_verdict(painter: &Painter, center: Pos2, radius: f32, kind: 
         VerdictKind::Accept => {
             line(at(-0.45, 0.05), at(-0.1, 0.4));
             line(at(-0.1, 0.4), at(0.5, -0.4));
+        }
+        VerdictKind::Complete => {
+            for x in [-0.2, 0.2] {
+                line(at(x - 0.45, 0.05), at(x - 0.15, 0.4));
+                line(at(x - 0.15, 0.4), at(x + 0.4, -0.4));
+            }
         }
         VerdictKind::Reject => {
             line(at(-0.4, -0.4), at(0.4, 0.4));

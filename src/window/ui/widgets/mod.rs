@@ -26,8 +26,8 @@ pub(crate) use controls::{
 };
 pub(crate) use layout::{ends_or_lines_ui, ends_ui, rows_in_sight_ui};
 pub(crate) use marks::{
-    MARK_SIZE, class_text, paint_detections, paint_missed, paint_verdict, paint_wrong, paint_wrong_small,
-    verdict_color, verdict_sign, verdict_text,
+    MARK_SIZE, class_text, label_verdict_text, paint_detections, paint_missed, paint_verdict, paint_wrong,
+    paint_wrong_small, verdict_color, verdict_sign, verdict_text,
 };
 pub(crate) use text::{
     FIELD_PADDING, Tone, ago_text, banner_ui, box_count, elided_in_middle, fitting, focus_whole_text, human_duration,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::{Change, Detection, JudgedSample, SampleSet, Verdict, VerdictTarget};
+use crate::domain::{Change, Detection, JudgedSample, ModelTask, SampleSet, Verdict, VerdictTarget};
 use crate::review::VerdictKind;
 use crate::window::state::{NoticeOffer, ProjectCommand};
 
@@ -43,6 +43,7 @@ fn boxes(count: usize) -> Prediction {
 /// Like [`ready`], with two boxes on the first image.
 fn with_boxes() -> (State, RunId) {
     let (mut state, source, run) = ready();
+    state.runs.get_mut(run).unwrap().info.card.task = ModelTask::Detection;
     let predictions = vec![new_prediction(SampleId(0), Ok(boxes(2)))];
     event(&mut state, InferenceEvent::Predicted { source, run, at_ms: 1, predictions });
     (state, run)
