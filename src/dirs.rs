@@ -1,9 +1,9 @@
 //! The folders that Spotcheck writes to, temporary ones, and those of the files that come with it. No other module
 //! knows them.
 
-use std::path::{PathBuf, Path};
 use std::fs::File;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
 use tempfile::TempDir;

@@ -1,8 +1,11 @@
-//! Precision, recall and F1 over the minimum score, thinned to chart resolution.
+//! Precision, recall and F1 at a minimum score and over all of them, thinned to chart resolution, and Pascal VOC's AP.
 
 use std::collections::BinaryHeap;
 
-use super::operating_point::ScoredOutcomes;
+use serde::Serialize;
+
+use super::objects::{CORRECT_IOU, ImageObjects, Overlaps};
+use crate::domain::BoxRole;
 use crate::review::ClassOutcomes;
 
 /// More points than a chart can show.
@@ -164,6 +167,156 @@ fn distance(point: CurvePoint, from: CurvePoint, to: CurvePoint) -> f64 {
     dot(away, away).sqrt()
 }
 
+/// The correct and wrong detections of one class, and the number of objects.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ScoredOutcomes {
+    /// Score, and whether the detection is correct; highest score first after [`Self::sort`].
+    scored: Vec<(f64, bool)>,
+    truths: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BestThreshold {
+    /// `0.0..=1.0`.
+    pub threshold: f64,
+    pub f1: f64,
+}
+
+/// Adds the objects of an image that count, by class.
+pub(super) fn add_truths(classes: &mut [ScoredOutcomes], image: &ImageObjects) {
+    for truth in image.truths.iter().filter(|truth| truth.role == BoxRole::Object) {
+        if let Some(class) = classes.get_mut(truth.class as usize) {
+            class.truths += 1;
+        }
+    }
+}
+
+impl ScoredOutcomes {
+    #[cfg(test)]
+    pub fn new(scored: impl IntoIterator<Item = (f64, bool)>, truths: u64) -> Self {
+        let mut outcomes = Self { scored: scored.into_iter().collect(), truths };
+        outcomes.sort();
+        outcomes
+    }
+
+    pub fn add(&mut self, score: f64, is_correct: bool) {
+        self.scored.push((score, is_correct));
+    }
+
+    pub fn sort(&mut self) {
+        self.scored.sort_by(|one, other| other.0.total_cmp(&one.0));
+    }
+
+    pub fn truths(&self) -> u64 {
+        self.truths
+    }
+
+    pub fn detections(&self) -> u64 {
+        self.scored.len() as u64
+    }
+
+    /// The counts if only detections with a score of at least `threshold` are shown.
+    pub fn at(&self, threshold: f64) -> ClassOutcomes {
+        let shown = self.scored.partition_point(|(score, _)| *score >= threshold);
+        let correct = self.scored[..shown].iter().filter(|(_, is_correct)| *is_correct).count() as u64;
+        ClassOutcomes { correct, wrong: shown as u64 - correct, false_negatives: self.truths.saturating_sub(correct) }
+    }
+
+    /// The counts at each score, highest first. Equal scores are shown together or not at all.
+    pub fn steps(&self) -> impl Iterator<Item = (f64, ClassOutcomes)> {
+        let mut counts = ClassOutcomes { false_negatives: self.truths, ..ClassOutcomes::default() };
+        self.scored.chunk_by(|one, next| one.0 == next.0).map(move |equal| {
+            let correct = equal.iter().filter(|(_, is_correct)| *is_correct).count() as u64;
+            counts += ClassOutcomes { correct, wrong: equal.len() as u64 - correct, false_negatives: 0 };
+            counts.false_negatives = self.truths.saturating_sub(counts.correct);
+            (equal[0].0, counts)
+        })
+    }
+
+    /// The threshold with the highest F1, the higher one on a tie; `None` if no detection is correct.
+    pub fn best(&self) -> Option<BestThreshold> {
+        let mut best: Option<BestThreshold> = None;
+        for (threshold, counts) in self.steps() {
+            if let Some(f1) = counts.f1().filter(|f1| *f1 > best.map_or(0.0, |best| best.f1)) {
+                best = Some(BestThreshold { threshold, f1 });
+            }
+        }
+        best
+    }
+
+    /// All classes together.
+    pub fn pooled<'o>(classes: impl IntoIterator<Item = &'o Self>) -> Self {
+        let mut pooled = Self::default();
+        for class in classes {
+            pooled.scored.extend_from_slice(&class.scored);
+            pooled.truths += class.truths;
+        }
+        pooled.sort();
+        pooled
+    }
+
+    /// Score and correctness of each detection, highest score first.
+    pub fn scored(&self) -> &[(f64, bool)] {
+        &self.scored
+    }
+}
+
+/// Adds an image to the detections of all classes as Pascal VOC's development kit does (`VOCevaldet.m`): a detection
+/// belongs to the object of its class that it overlaps most, taken or not, with an IoU of at least 0.5. Ignored objects
+/// are left out.
+pub(super) fn add_voc(classes: &mut [ScoredOutcomes], image: &ImageObjects, overlaps: &Overlaps) {
+    add_truths(classes, image);
+    let mut is_taken = vec![false; image.truths.len()];
+    for &index in overlaps.order() {
+        let found = &image.detections[index];
+        let Some(class) = classes.get_mut(found.class as usize) else {
+            continue;
+        };
+        let mut most = f64::NEG_INFINITY;
+        let mut best = None;
+        for (truth, overlap) in overlaps.row(index).iter().enumerate() {
+            if image.truths[truth].class == found.class && *overlap > most {
+                most = *overlap;
+                best = Some(truth);
+            }
+        }
+        match best.filter(|_| most >= CORRECT_IOU) {
+            Some(truth) if image.truths[truth].role != BoxRole::Object => {}
+            Some(truth) => class.add(found.score, !std::mem::replace(&mut is_taken[truth], true)),
+            None => class.add(found.score, false),
+        }
+    }
+}
+
+/// Pascal VOC's AP with eleven points (2007), and as the area under the curve (from 2010 on), of the sorted detections of a class;
+/// `None` without objects.
+pub(super) fn voc_ap(detections: &ScoredOutcomes) -> Option<[f64; 2]> {
+    if detections.truths() == 0 {
+        return None;
+    }
+    let truths = detections.truths() as f64;
+    let mut correct = 0.0;
+    // Recall and precision after each detection.
+    let mut curve: Vec<[f64; 2]> = Vec::with_capacity(detections.scored().len());
+    for (place, (_, is_correct)) in detections.scored().iter().enumerate() {
+        correct += f64::from(u8::from(*is_correct));
+        curve.push([correct / truths, correct / (place + 1) as f64]);
+    }
+    let eleven_points = (0..=10).map(|tenth| {
+        let reached = curve.iter().filter(|[recall, _]| *recall >= f64::from(tenth) / 10.0);
+        reached.map(|[_, precision]| *precision).fold(0.0, f64::max)
+    });
+    let eleven_points = eleven_points.sum::<f64>() / 11.0;
+    let mut envelope = 0.0_f64;
+    let mut area = 0.0;
+    for place in (0..curve.len()).rev() {
+        envelope = envelope.max(curve[place][1]);
+        let before = place.checked_sub(1).map_or(0.0, |before| curve[before][0]);
+        area += (curve[place][0] - before) * envelope;
+    }
+    Some([eleven_points, area])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,5 +381,22 @@ mod tests {
         let (first, last) = (curve.points[0], curve.points[curve.points.len() - 1]);
         let at = |threshold| CurvePoint::new(threshold, outcomes.at(threshold)).unwrap();
         assert_eq!((first, last), (at(first.threshold), at(last.threshold)));
+    }
+
+    #[test]
+    fn counts_at_a_threshold_include_equal_scores() {
+        let outcomes = ScoredOutcomes::new([(0.5, true), (0.9, true), (0.7, false)], 4);
+        let counts = outcomes.at(0.5);
+        assert_eq!((counts.correct, counts.wrong, counts.false_negatives), (2, 1, 2));
+        assert_eq!(outcomes.at(0.95), ClassOutcomes { correct: 0, wrong: 0, false_negatives: 4 });
+        assert_eq!(outcomes.at(0.95).precision(), None);
+    }
+
+    #[test]
+    fn best_minimum_score_never_splits_ties() {
+        let outcomes = ScoredOutcomes::new([(0.9, true), (0.5, true), (0.5, false), (0.5, false), (0.5, false)], 2);
+        let best = outcomes.best().unwrap();
+        assert_eq!(best.threshold, 0.9);
+        assert!((best.f1 - 2.0 / 3.0).abs() < 1e-12);
     }
 }

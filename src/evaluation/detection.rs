@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::coco::CocoBuilder;
-use super::curve::Curve;
+use super::curve::{BestThreshold, Curve, ScoredOutcomes, add_truths, add_voc, voc_ap};
 use super::objects::{CORRECT_IOU, ImageObjects, Outcome, Overlaps};
-use super::operating_point::{BestThreshold, ScoredOutcomes, add_truths};
 use super::tide::{self, ClassErrors, ErrorCost};
-use super::voc;
 use crate::domain::BoxRole;
 use crate::review::{ClassOutcomes, Confusion, OutcomeKind};
 
@@ -166,7 +164,7 @@ impl DetectionEvaluation {
         self.images += 1;
         self.coco.add(image);
         let overlaps = Overlaps::new(image);
-        voc::add(&mut self.voc, image, &overlaps);
+        add_voc(&mut self.voc, image, &overlaps);
         let outcomes = overlaps.outcomes(image, CORRECT_IOU);
         tide::add(&mut self.errors, image, &overlaps, &outcomes);
         for (found, outcome) in image.detections.iter().zip(&outcomes) {
@@ -206,7 +204,7 @@ impl DetectionEvaluation {
     pub fn finish(mut self) -> Result<DetectionMetrics, String> {
         self.outcomes.iter_mut().chain(&mut self.voc).for_each(ScoredOutcomes::sort);
         let coco = self.coco.evaluate()?;
-        let voc: Vec<Option<[f64; 2]>> = self.voc.iter().map(voc::ap).collect();
+        let voc: Vec<Option<[f64; 2]>> = self.voc.iter().map(voc_ap).collect();
         let [ap, ap50, ap75, ap_small, ap_medium, ap_large, ar1, ar10, ar100, ar_small, ar_medium, ar_large] =
             coco.summary;
         let mut all = ClassOutcomes::default();

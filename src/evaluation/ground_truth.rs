@@ -1,18 +1,19 @@
-//! Annotations used as ground truth, and the two sides of an evaluation.
+//! Annotations used as ground truth, signs that their boxes do not follow their format, and the two sides of an
+//! evaluation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
-use super::against::EvaluatedClasses;
 use super::detection::EvaluatedClass;
-use super::objects::ImageObjects;
+use super::objects::{DetectedObject, ImageObjects, TrueObject};
 use crate::annotations::matching::{
-    ClassCorrections, ClassMatches, CorrectionsError, CountedClasses, ImageKey, MatchSummary,
+    ClassCorrections, ClassMatches, CorrectionsError, CountedClasses, Doubt, ImageKey, MatchSummary,
 };
 use crate::domain::{
-    AnnotatedImage, AnnotatedImageId, AnnotationProblemKind, AnnotationProblems, Annotations, BoxRole, DatasetSplit,
-    ModelTask, PredictionStatus, SampleId, TruthLabel, counted,
+    AnnotatedBox, AnnotatedImage, AnnotatedImageId, AnnotationProblemKind, AnnotationProblems, Annotations, BoxRole,
+    DatasetSplit, ExactBox, ModelTask, Prediction, PredictionStatus, SampleId, TruthLabel, counted, decimal,
+    leaves_image,
 };
 
 /// Ground truth for many images, in file order.
@@ -266,5 +267,168 @@ impl Counted {
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, [one, several])| (count, if count == 1 { one } else { several }))
+    }
+}
+
+/// The ground-truth classes, ordered by number if all have one (as in pycocotools), otherwise as in the file.
+#[derive(Debug, Clone, Default)]
+pub struct EvaluatedClasses {
+    pub classes: Vec<EvaluatedClass>,
+    /// The index into `classes` of each class of the annotations.
+    places: Vec<u32>,
+}
+
+impl EvaluatedClasses {
+    pub fn new(truth: &[TruthLabel]) -> Self {
+        let mut order: Vec<usize> = (0..truth.len()).collect();
+        if truth.iter().all(|class| class.number.is_some()) {
+            order.sort_by_key(|&index| truth[index].number);
+        }
+        let mut places = vec![0; truth.len()];
+        for (place, &index) in (0_u32..).zip(&order) {
+            places[index] = place;
+        }
+        let class = |index: &usize| {
+            let label = &truth[*index];
+            let name = label.name.clone().unwrap_or_else(|| label.to_string());
+            EvaluatedClass { id: label.number, name }
+        };
+        Self { classes: order.iter().map(class).collect(), places }
+    }
+
+    /// The index of a class of the annotations.
+    pub fn place(&self, class: u32) -> Option<u32> {
+        self.places.get(class as usize).copied()
+    }
+
+    /// The ground-truth objects of an image; `None` if its boxes are fractions and its size is unknown.
+    pub fn truths(&self, image: &AnnotatedImage, size: Option<[u32; 2]>) -> Option<Vec<TrueObject>> {
+        let object = |found: &AnnotatedBox| {
+            let bounds = found.in_pixels(size)?;
+            let area = found.area.unwrap_or(bounds.area());
+            Some(TrueObject { bounds, class: self.place(found.class)?, area, role: found.role })
+        };
+        image.boxes.iter().map(object).collect()
+    }
+}
+
+/// Detections of a prediction, clipped to the image as in every export, each with its original index. `class_of`
+/// returns the evaluation's class for a class id of the model; detections of other classes are skipped.
+pub fn detections(
+    prediction: &Prediction,
+    indices: &[usize],
+    class_of: impl Fn(u32) -> Option<u32>,
+) -> (Vec<u32>, Vec<DetectedObject>) {
+    let object = |&index: &usize| {
+        let found = prediction.detections().get(index)?;
+        let bounds = found.bounds.clipped(prediction.width, prediction.height).into();
+        Some((index as u32, DetectedObject { bounds, class: class_of(found.class_id)?, score: decimal(found.score) }))
+    };
+    indices.iter().filter_map(object).unzip()
+}
+
+/// The detections of an image from another tool; `None` if its boxes are fractions and its size is unknown.
+pub fn annotated_detections(
+    image: &AnnotatedImage,
+    size: Option<[u32; 2]>,
+    class_of: impl Fn(u32) -> Option<u32>,
+) -> Option<Vec<DetectedObject>> {
+    let mut detections = Vec::with_capacity(image.boxes.len());
+    for found in &image.boxes {
+        let bounds = found.in_pixels(size)?;
+        if let Some(class) = class_of(found.class) {
+            detections.push(DetectedObject { bounds, class, score: found.score.unwrap_or(1.0) });
+        }
+    }
+    Some(detections)
+}
+
+/// Anomalies in the boxes of the ground truth or of predictions.
+#[derive(Debug, Default)]
+pub struct BoxChecks {
+    boxes: u64,
+    outside: Tally,
+    /// Boxes outside the image that would be inside if their last two numbers were right and bottom.
+    inside_as_edges: u64,
+    /// Boxes with all numbers from 0 to 1.
+    fractions: u64,
+    repeated: Tally,
+}
+
+/// A count, and the first image.
+#[derive(Debug, Default)]
+struct Tally {
+    count: u64,
+    example: String,
+}
+
+impl Tally {
+    fn add(&mut self, count: u64, image: &str) {
+        if self.count == 0 && count > 0 {
+            image.clone_into(&mut self.example);
+        }
+        self.count += count;
+    }
+}
+
+impl BoxChecks {
+    /// `boxes`: with the class, and the score of a prediction. `size`: width and height of the image, if known.
+    pub fn add(
+        &mut self,
+        image: &str,
+        size: Option<[u32; 2]>,
+        boxes: impl ExactSizeIterator<Item = (ExactBox, u32, f64)>,
+    ) {
+        let mut seen = HashSet::with_capacity(boxes.len());
+        let (mut outside, mut repeated) = (0, 0);
+        for (bounds, class, score) in boxes {
+            self.boxes += 1;
+            let numbers = <[f64; 4]>::from(bounds);
+            self.fractions += u64::from(numbers.iter().all(|number| (0.0..=1.0).contains(number)));
+            repeated += u64::from(!seen.insert((numbers.map(f64::to_bits), class, score.to_bits())));
+            let ExactBox { left, top, width, height } = bounds;
+            if let Some(size) = size
+                && leaves_image([left, top, bounds.right(), bounds.bottom()], size)
+            {
+                outside += 1;
+                let is_inside_as_edges = width >= left && height >= top && !leaves_image(numbers, size);
+                self.inside_as_edges += u64::from(is_inside_as_edges);
+            }
+        }
+        self.outside.add(outside, image);
+        self.repeated.add(repeated, image);
+    }
+
+    /// Reasons to doubt the boxes, and notes.
+    pub fn finish(self, side: &'static str) -> (Vec<Doubt>, Vec<String>) {
+        let Self { boxes, outside, inside_as_edges, fractions, repeated } = self;
+        let are_edges = inside_as_edges == outside.count;
+        let are_fractions = fractions == boxes && boxes > 0;
+        let is_large = |tally: &Tally, share: u64| tally.count * share > boxes;
+        let fractions = are_fractions.then_some(Doubt::Fractions { side });
+        let (many_outside, many_repeated) = (is_large(&outside, 20), is_large(&repeated, 100));
+        let outside = (outside.count > 0).then_some(Doubt::Outside {
+            side,
+            count: outside.count,
+            of: boxes,
+            example: outside.example,
+            are_edges,
+        });
+        let repeated = (repeated.count > 0).then_some(Doubt::Repeated {
+            side,
+            count: repeated.count,
+            of: boxes,
+            example: repeated.example,
+        });
+        let weighed = [(fractions, true), (outside, many_outside), (repeated, many_repeated)];
+        let (mut doubts, mut notes) = (Vec::new(), Vec::new());
+        for (found, is_doubt) in weighed.into_iter().filter_map(|(found, is_doubt)| Some((found?, is_doubt))) {
+            if is_doubt {
+                doubts.push(found);
+            } else {
+                notes.push(found.to_string());
+            }
+        }
+        (doubts, notes)
     }
 }

@@ -16,9 +16,7 @@
 //! the outcome of each box ([`outcomes`]), precision and recall at a minimum score, Pascal VOC's AP, and
 //! classification. The cost of each kind of error is also computed here, because it follows from the outcomes.
 
-mod against;
 mod agreement;
-mod box_checks;
 mod classification;
 mod coco;
 mod confident_errors;
@@ -29,33 +27,31 @@ mod ground_truth;
 mod intervals;
 mod matching;
 mod objects;
-mod operating_point;
 pub mod pipeline;
 mod tide;
-mod voc;
-
-pub use against::{EvaluatedClasses, annotated_detections, detections};
-pub use agreement::{Agreement, AgreementSummary, ClassChange, Comparison, ImageAgreement, ScoreDifferences};
-pub use box_checks::BoxChecks;
-pub use classification::{
-    CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, OTHER_CLASS, ReliabilityBin,
-};
-pub use confident_errors::{ConfidentError, ConfidentErrors, ErrorSide};
-pub use curve::{Curve, CurvePoint};
-pub use detection::{
-    ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, EvaluatedClass, FoundOutcomes,
-};
-pub use detection_draws::{DetectionDraws, DetectionIntervals};
-pub use ground_truth::{Counted, GroundTruth, ImageSides, MatchedClasses, NoTruth, Sides};
-pub use intervals::{DRAWS, DrawnNumber, Interval, each_draw, repeated};
-pub use matching::{BoxMatches, ClassMap, MATCHING_IOU, ScoredBox, match_boxes};
-pub use objects::{BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ImageObjects, Outcome, TrueObject, outcomes};
-pub use operating_point::{BestThreshold, ScoredOutcomes};
-pub use tide::ErrorCost;
 
 use serde::Serialize;
 
 use crate::annotations::matching::MatchSummary;
+
+pub use agreement::{Agreement, AgreementSummary, ClassChange, Comparison, ImageAgreement, ScoreDifferences};
+pub use classification::{
+    CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, OTHER_CLASS, ReliabilityBin,
+};
+pub use confident_errors::{ConfidentError, ConfidentErrors, ErrorSide};
+pub use curve::{BestThreshold, Curve, CurvePoint, ScoredOutcomes};
+pub use detection::{
+    ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, EvaluatedClass, FoundOutcomes,
+};
+pub use detection_draws::{DetectionDraws, DetectionIntervals};
+pub use ground_truth::{
+    BoxChecks, Counted, EvaluatedClasses, GroundTruth, ImageSides, MatchedClasses, NoTruth, Sides,
+    annotated_detections, detections,
+};
+pub use intervals::{DRAWS, DrawnNumber, Interval, each_draw, repeated};
+pub use matching::{BoxMatches, ClassMap, MATCHING_IOU, ScoredBox, match_boxes};
+pub use objects::{BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ImageObjects, Outcome, TrueObject, outcomes};
+pub use tide::ErrorCost;
 
 /// The numbers of an evaluation and its inputs.
 #[derive(Debug, Clone, PartialEq, Serialize)]

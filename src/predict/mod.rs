@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::{Scope, available_parallelism};
 
-use crossbeam_channel::{Receiver, bounded, Sender};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 
 use crate::domain::{Prediction, Problem, Sample, SampleId, SampleSet};
@@ -18,7 +18,7 @@ use crate::image::decode::DecodeLimits;
 use crate::image::source::{Source, for_task};
 use crate::model::{AnyPredictor, EncodedPredictor, Predictor};
 use crate::tasks::TaskControl;
-use workers::{StageClock, Shared, Encoded, Finished};
+use workers::{Encoded, Finished, Shared, StageClock};
 
 pub use limits::{ByteBudget, Gate};
 pub use workers::{Stage, StageTimes, predict_bytes, upright_size};

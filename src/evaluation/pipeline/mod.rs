@@ -2,21 +2,24 @@
 //!
 //! The CLI and the window call the same functions, so both get the same numbers.
 
-mod measure;
 mod sides;
 mod truth;
 
-pub use measure::{Draws, measure, measure_all};
-pub use sides::{FileSide, ListedSamples, RunSide, annotation_sides, run_sides};
-pub use truth::{TruthFrom, TruthScores, open_truth, truth_of};
-
 use crate::annotations::matching::CorrectionsError;
 use crate::annotations::{AnnotationsError, ClassNamesError};
-use crate::domain::{ModelTask, counted, grouped};
-use crate::evaluation::NoTruth;
+use crate::domain::{BoundingBox, BoxRole, ModelTask, SampleId, counted, grouped};
+use crate::evaluation::{
+    ClassificationEvaluation, ClassificationIntervals, ConfidentErrors, DetectionDraws, DetectionEvaluation,
+    DetectionIntervals, DrawnNumber, Evaluated, FoundOutcomes, ImageSides, Metrics, NoTruth, Outcome, Sides,
+    TrueObject, each_draw, repeated,
+};
 use crate::image::source::SourceError;
 use crate::project::StoreError;
-use crate::tasks::Cancelled;
+use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes};
+use crate::tasks::{Cancelled, ProgressUnit, TaskControl};
+
+pub use sides::{FileSide, ListedSamples, RunSide, annotation_sides, run_sides};
+pub use truth::{TruthFrom, TruthScores, open_truth, truth_of};
 
 /// The number of example names in a message.
 const MAX_NAMED: usize = 5;
@@ -102,4 +105,209 @@ fn some_of<T: ToString>(names: impl ExactSizeIterator<Item = T>) -> String {
         list.push(format!("and {} more", grouped(more)));
     }
     list.join(", ")
+}
+
+/// What the 95% intervals are measured on, and the number of resamples.
+pub struct Draws {
+    times: usize,
+    of: DrawnFrom,
+}
+
+#[expect(clippy::large_enum_variant, reason = "there is one for each evaluation")]
+enum DrawnFrom {
+    Detection(DetectionDraws),
+    /// Whether each image is correct with one class and with five.
+    Classification(Vec<[bool; 2]>),
+}
+
+/// Measures everything except the intervals, for which `times` resamples are prepared; for 0, nothing is collected.
+/// `outcomes` collects the outcome of each box of images with a sample. Progress is in images.
+///
+/// # Errors
+/// Canceled, or the boxes cannot be measured.
+pub fn measure(
+    sides: Sides,
+    times: usize,
+    outcomes: Option<&mut Outcomes>,
+    control: &TaskControl,
+) -> Result<(Evaluated, Option<Draws>), EvaluateError> {
+    control.begin(ProgressUnit::Images);
+    control.set_total(Some(sides.images.len() as u64));
+    let (counted, matching) = (sides.counted.clone(), sides.matching.clone());
+    let mut errors = ConfidentErrors::default();
+    let (metrics, of) = match sides.task {
+        ModelTask::Detection => detection(sides, times, outcomes, &mut errors, control)?,
+        ModelTask::Classification => classification(sides, times, outcomes, &mut errors, control)?,
+    };
+    control.checkpoint()?;
+    let evaluated = Evaluated { metrics, counted, matching, confident_errors: errors.finish() };
+    Ok((evaluated, of.map(|of| Draws { times, of })))
+}
+
+/// All metrics; with intervals unless `times` is 0.
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_all(sides: Sides, times: usize, control: &TaskControl) -> Result<Evaluated, EvaluateError> {
+    let (mut evaluated, draws) = measure(sides, times, None, control)?;
+    if let Some(draws) = draws {
+        draws.add_intervals(&mut evaluated, control)?;
+    }
+    Ok(evaluated)
+}
+
+impl Draws {
+    /// Adds the intervals. Returns the resampled metrics: AP, AP50, AP75, AR100, precision, recall and F1; or top-1 and
+    /// top-5.
+    ///
+    /// # Errors
+    /// Canceled.
+    pub fn add_intervals(
+        self,
+        evaluated: &mut Evaluated,
+        control: &TaskControl,
+    ) -> Result<Vec<DrawnNumber>, EvaluateError> {
+        control.set_step("computing intervals");
+        let is_cancelled = || control.checkpoint().is_err();
+        let draws = self.times;
+        let drawn = match (self.of, &mut evaluated.metrics) {
+            (DrawnFrom::Detection(of_draws), Metrics::Detection { intervals, .. }) => {
+                let drawn = of_draws.numbers(draws, is_cancelled);
+                *intervals = drawn.as_ref().map(DetectionIntervals::from_drawn);
+                drawn.map(Vec::from)
+            }
+            (DrawnFrom::Classification(hits), Metrics::Classification { metrics, intervals }) if !hits.is_empty() => {
+                let drawn = drawn_shares(&hits, metrics.top5.is_some(), draws, is_cancelled);
+                *intervals = drawn
+                    .as_ref()
+                    .map(|[top1, top5]| ClassificationIntervals { top1: top1.interval(), top5: top5.interval() });
+                drawn.map(Vec::from)
+            }
+            _ => None,
+        };
+        control.checkpoint()?;
+        Ok(drawn.unwrap_or_default())
+    }
+}
+
+fn drawn_shares(
+    hits: &[[bool; 2]],
+    has_top5: bool,
+    draws: usize,
+    is_cancelled: impl Fn() -> bool + Sync,
+) -> Option<[DrawnNumber; 2]> {
+    let shares = |draw| {
+        let times = repeated(draw, hits.len());
+        let share = |place: usize| {
+            let hits = hits.iter().zip(&times).filter(|(hit, _)| hit[place]);
+            Some(hits.map(|(_, times)| f64::from(*times)).sum::<f64>() / times.len() as f64)
+        };
+        [share(0), share(1).filter(|_| has_top5)]
+    };
+    let drawn = each_draw(draws, shares, is_cancelled)?;
+    Some([0, 1].map(|place| DrawnNumber::Repeated(drawn.iter().map(|shares| shares[place]).collect())))
+}
+
+fn detection(
+    sides: Sides,
+    times: usize,
+    mut outcomes: Option<&mut Outcomes>,
+    errors: &mut ConfidentErrors,
+    control: &TaskControl,
+) -> Result<(Metrics, Option<DrawnFrom>), EvaluateError> {
+    let thresholds = sides.thresholds;
+    let mut have_objects = vec![false; sides.classes.len()];
+    for truth in sides.images.iter().flat_map(|image| &image.objects.truths) {
+        have_objects[truth.class as usize] = true;
+    }
+    let mut evaluation = DetectionEvaluation::with_objects(sides.classes, thresholds.clone(), &have_objects);
+    let mut draws = (times > 0).then(|| DetectionDraws::new(thresholds.clone()));
+    for image in sides.images {
+        control.checkpoint()?;
+        let found = evaluation.add(&image.objects);
+        errors.add_boxes(&image, &found, &thresholds);
+        if let (Some(outcomes), Some(sample)) = (outcomes.as_deref_mut(), image.sample) {
+            add_boxes(outcomes, sample, &image, &found);
+        }
+        if let Some(draws) = &mut draws {
+            draws.add(&image.objects);
+        }
+        control.add_done(1);
+    }
+    control.set_step("measuring");
+    let metrics = evaluation.finish().map_err(EvaluateError::Unmeasured)?;
+    Ok((Metrics::Detection { metrics: Box::new(metrics), intervals: None }, draws.map(DrawnFrom::Detection)))
+}
+
+fn add_boxes(outcomes: &mut Outcomes, sample: SampleId, image: &ImageSides, found: &FoundOutcomes) {
+    let Some(mut boxes) = unevaluated(outcomes, sample) else {
+        return;
+    };
+    let mut objects: Vec<ObjectOutcome> = image.objects.truths.iter().map(object).collect();
+    for (index, (&at, &outcome)) in image.stored.iter().zip(found.outcomes()).enumerate() {
+        let (object, iou) = found.nearest(&image.objects, index).unwrap_or((NO_OBJECT, 0.0));
+        if let Outcome { kind: OutcomeKind::Correct, truth: Some(truth) } = outcome
+            && let Some(shown) = objects.get_mut(truth)
+        {
+            shown.shown_by = at;
+        }
+        if let Some(of_box) = boxes.get_mut(at as usize) {
+            *of_box = BoxOutcome { kind: Some(outcome.kind), object, iou: iou as f32 };
+        }
+    }
+    outcomes.add(sample, &boxes, &objects);
+}
+
+/// One outcome per box or class of the stored prediction.
+fn unevaluated(outcomes: &Outcomes, sample: SampleId) -> Option<Vec<BoxOutcome>> {
+    let stored = outcomes.predictions().summary(sample)?.classes.len();
+    Some(vec![BoxOutcome { kind: None, object: NO_OBJECT, iou: 0.0 }; stored])
+}
+
+fn object(truth: &TrueObject) -> ObjectOutcome {
+    ObjectOutcome {
+        class: truth.class,
+        bounds: truth.bounds.into(),
+        shown_by: NO_OBJECT,
+        counts: truth.role == BoxRole::Object,
+    }
+}
+
+fn classification(
+    sides: Sides,
+    times: usize,
+    mut outcomes: Option<&mut Outcomes>,
+    errors: &mut ConfidentErrors,
+    control: &TaskControl,
+) -> Result<(Metrics, Option<DrawnFrom>), EvaluateError> {
+    let mut evaluation = ClassificationEvaluation::new(sides.classes);
+    let mut hits = Vec::new();
+    for image in sides.images {
+        control.checkpoint()?;
+        control.add_done(1);
+        let Some(truth) = image.truth_class else { continue };
+        evaluation.add(truth, &image.classes);
+        errors.add_class(&image, truth);
+        let is_within = |most: usize| image.classes.iter().take(most).any(|(class, _)| *class == truth);
+        hits.push([is_within(1), is_within(5)]);
+        if let (Some(outcomes), Some(sample)) = (outcomes.as_deref_mut(), image.sample) {
+            add_class(outcomes, sample, truth, is_within(1));
+        }
+    }
+    let metrics = Box::new(evaluation.finish());
+    Ok((Metrics::Classification { metrics, intervals: None }, (times > 0).then_some(DrawnFrom::Classification(hits))))
+}
+
+/// Only the top class has an outcome.
+fn add_class(outcomes: &mut Outcomes, sample: SampleId, class: u32, is_right: bool) {
+    let Some(mut boxes) = unevaluated(outcomes, sample) else {
+        return;
+    };
+    let kind = if is_right { OutcomeKind::Correct } else { OutcomeKind::Class };
+    if let Some(top) = boxes.first_mut() {
+        *top = BoxOutcome { kind: Some(kind), object: 0, iou: 0.0 };
+    }
+    let shown_by = if is_right { 0 } else { NO_OBJECT };
+    let bounds = BoundingBox::new(0.0, 0.0, 0.0, 0.0);
+    outcomes.add(sample, &boxes, &[ObjectOutcome { class, bounds, shown_by, counts: true }]);
 }
