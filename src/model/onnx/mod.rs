@@ -5,9 +5,8 @@
 mod device;
 mod inspection;
 mod predictor;
-mod preset_trials;
 mod session;
-mod trial;
+mod trials;
 
 use std::path::PathBuf;
 
@@ -16,8 +15,8 @@ use crate::domain::Device;
 pub use device::{DeviceSurvey, survey};
 pub use inspection::{InspectError, Inspection, labels_of};
 pub use predictor::{LoadOptions, OnnxPredictor};
-pub use preset_trials::{PresetTrial, TrialImage, truth_of, undecided_resize};
 pub use session::OnnxSession;
+pub use trials::{PresetTrial, TrialImage, truth_of, undecided_resize};
 
 #[derive(Debug, thiserror::Error)]
 pub enum InferenceError {

@@ -1,11 +1,10 @@
 //! Outputs of classifiers: one row of scores per image, or the number of the best class.
 
-use super::families::nearest;
-use super::features::{self, Features};
 use super::finding::{Basis, Findings, Refusal};
 use super::noted::{Exporter, LABEL_FILE, Noted, NotedTask, Purpose, label_count, misfit};
 use super::probe::{Prober, Same};
 use super::signature::{Dimension, Port};
+use super::unsupported::{self, Features, nearest};
 use super::usual::Usual;
 use super::{OutputPrediction, RecognitionRequest, RecognizeError};
 use crate::domain::{Background, ClassValues, ClassificationOutput, LabelSet, Layout, OutputConvention};
@@ -342,7 +341,7 @@ fn are_class_scores(model: &RecognitionRequest<'_>, classes: usize) -> bool {
         || notes.task.as_ref().is_some_and(|task| task.value == NotedTask::Classify);
     let are_named = model.labels.is_some() || notes.labels.iter().any(|labels| fits(label_count(&labels.value)));
     let contradicts = notes.label_count.as_ref().is_some_and(|count| !fits(count.value));
-    are_named || (is_classifier && !contradicts) || fits(IMAGENET_CLASSES) || features::are_set(model.overrules)
+    are_named || (is_classifier && !contradicts) || fits(IMAGENET_CLASSES) || unsupported::are_set(model.overrules)
 }
 
 /// Whether another output has boxes that this one can count.

@@ -5,21 +5,18 @@ mod boxes;
 mod class_scores;
 mod columns;
 mod faces;
-mod found;
-mod grids;
 mod naming;
 mod packed;
 mod ranking;
 mod separate;
 
 use boxes::Row;
-use found::Found;
 
-use super::finding::{Findings, Refusal};
+use super::finding::{Basis, Finding, Findings, Refusal};
 use super::probe::{Prober, Same, ToldSize};
 use super::usual::Usual;
 use super::{OutputPrediction, RecognitionRequest, RecognizeError};
-use crate::domain::{BoxFormat, DetectionOutput, OutputConvention};
+use crate::domain::{BoxFormat, BoxSpace, DetectionOutput, LabelChoice, OutputConvention};
 use crate::model::raw_candidates;
 
 /// `None` if the graph is not a detector.
@@ -137,9 +134,9 @@ fn usual(found: &Found, model: &RecognitionRequest<'_>) -> Option<Usual> {
 fn not_shown(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     if name.contains("mask") {
-        Some(found::NO_MASKS)
+        Some(NO_MASKS)
     } else if name.contains("keypoint") || name.contains("joint") || name.contains("landmark") {
-        Some(found::NO_KEY_POINTS)
+        Some(NO_KEY_POINTS)
     } else {
         None
     }
@@ -167,4 +164,94 @@ fn extent_of(output: &DetectionOutput, outputs: &super::Outputs, size: [u32; 2])
         numbers.map(f64::abs).fold(0.0, f64::max)
     };
     (!candidates.is_empty()).then(|| [largest(0), largest(1)])
+}
+
+const NO_MASKS: &str = "masks are not shown, only boxes";
+const NO_KEY_POINTS: &str = "key points are not shown, only boxes";
+
+/// Graphs that end with a selection of the best return at most this many boxes.
+const MAX_FINAL_ROWS: usize = 1000;
+
+/// The outputs of a detector as a draft.
+#[derive(Debug)]
+struct Found {
+    pub output: DetectionOutput,
+    /// Why this is a detector.
+    pub because: String,
+    pub parts: Vec<Finding>,
+    /// The number of classes with a score, without the background.
+    pub classes: Option<usize>,
+    /// Whether files next to the model or output names identify this reading.
+    pub is_identified: bool,
+    /// Whether the graph selected the class of each box.
+    pub is_final: bool,
+    /// The number of unexplained columns.
+    pub unknown_columns: usize,
+    /// Whether the boxes are near their cells; `None` if they belong to none.
+    pub is_in_cells: Option<bool>,
+    /// The box format, if the layout alone determines it.
+    pub decided_format: Option<(BoxFormat, String)>,
+    pub decided_space: Option<(BoxSpace, String)>,
+    /// The exporter that writes such outputs, for what the graph does not record.
+    pub usual: Option<Usual>,
+    /// What is not shown of the prediction.
+    pub not_shown: Option<&'static str>,
+}
+
+impl Found {
+    fn new(output: DetectionOutput) -> Self {
+        Self {
+            output,
+            because: String::new(),
+            parts: Vec::new(),
+            classes: None,
+            is_identified: false,
+            is_final: false,
+            unknown_columns: 0,
+            is_in_cells: None,
+            decided_format: None,
+            decided_space: None,
+            usual: None,
+            not_shown: None,
+        }
+    }
+
+    fn part(&mut self, field: &str, value: &str, is_known: bool, because: &str) {
+        self.parts.push(Finding {
+            field: format!("output.detection.{field}"),
+            value: value.to_owned(),
+            basis: if is_known { Basis::Recognized } else { Basis::Assumed },
+            because: because.to_owned(),
+        });
+    }
+
+    /// Keeps every class of a box, as exporters do that suppress overlaps within each class.
+    fn keep_all_classes(&mut self) {
+        self.output.label_choice = LabelChoice::All;
+        let because =
+            "the graph does not record this; such exporters keep every class of a box with a sufficient score";
+        self.part("label_choice", "all", false, because);
+    }
+
+    /// Reads every box once, with its best class, whatever the graph's own suppression keeps: synthetic images rarely
+    /// leave a box.
+    fn every_box(&self) -> DetectionOutput {
+        DetectionOutput { selected: None, label_choice: LabelChoice::Best, ..self.output.clone() }
+    }
+
+    /// The boxes that count in each run, with their numbers as returned by the graph.
+    fn rows(&self, prober: &Prober<'_, '_>) -> Vec<Vec<Row>> {
+        let output = self.every_box();
+        let of_run = |outputs| {
+            let candidates = raw_candidates(&output, outputs, prober.size()).unwrap_or_default().into_iter();
+            let rows = candidates.map(|candidate| Row {
+                edges: candidate.numbers,
+                class: candidate.class,
+                score: f64::from(candidate.score),
+            });
+            // Graphs of fixed size pad with zeros.
+            rows.filter(|row| row.score > 0.0).collect()
+        };
+        prober.predictions.iter().map(of_run).collect()
+    }
 }

@@ -8,11 +8,8 @@
 mod auxiliary;
 mod classifier;
 mod detector;
-mod families;
-mod features;
 mod finding;
 mod fit;
-mod graph_names;
 mod image_input;
 mod manual;
 mod noted;
@@ -24,13 +21,19 @@ mod presets;
 mod preview;
 mod probe;
 mod signature;
+mod unsupported;
 mod usual;
 
 use std::collections::BTreeMap;
 
+use self::finding::Findings;
+use self::noted::label_count;
+use self::probe::Prober;
+use super::Tensor;
+use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, OutputConvention};
+
 pub use finding::{Basis, Finding, Nearest, Refusal};
 pub use fit::{Misfit, class_count, input_misfit, misfits};
-pub use graph_names::find_name;
 pub use image_input::image_layouts;
 pub use manual::{draft_card, draft_output, found_labels};
 pub use noted::{Exporter, Noted, NotedResize, NotedTask, Notes, PixelNotes, Purpose};
@@ -39,13 +42,7 @@ pub use overrules::{OverruleError, Overrules};
 pub use preprocessing::KerasApplication;
 pub use presets::{Preset, preset, presets};
 pub use preview::{ChannelRange, TensorPreview, preview};
-pub use signature::{Dimension, GraphSignature, Port, PortElement};
-
-use self::finding::Findings;
-use self::noted::label_count;
-use self::probe::Prober;
-use super::Tensor;
-use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, OutputConvention};
+pub use signature::{Dimension, GraphSignature, Port, PortElement, find_name};
 
 pub type Outputs = BTreeMap<String, Tensor>;
 
@@ -108,7 +105,7 @@ pub enum RecognizeError {
 /// [`RecognizeError::Refused`] if there is no image input, the outputs follow no supported convention, the label file
 /// does not fit the model's classes, or the graph does not run.
 pub fn recognize(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Result<Recognition, RecognizeError> {
-    features::check_purpose(&model)?;
+    unsupported::check_purpose(&model)?;
     let mut findings = Findings::default();
     let input = image_input::recognize(&model, &mut findings)?;
     let mut prober = Prober::start(input, model.overrules, &mut findings, run)?;
@@ -117,7 +114,7 @@ pub fn recognize(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
         Ok(Some(prediction)) => Ok(prediction),
         Err(error) => Err(error),
     };
-    let prediction = prediction.map_err(|error| families::explain(error, &model, &prober))?;
+    let prediction = prediction.map_err(|error| unsupported::explain(error, &model, &prober))?;
     check_reading(model.overrules.reading(), &prediction.readings)?;
     let sizes = prober.sizes();
     let mut image_input = prober.into_input();

@@ -1,9 +1,9 @@
 //! Boxes in one output, and a score for each of their classes in another.
 
 use super::boxes::are_normalized;
-use super::found::{Found, MAX_FINAL_ROWS};
-use super::grids::CellGrid;
+use super::columns::CellGrid;
 use super::separate::could_be_boxes;
+use super::{Found, MAX_FINAL_ROWS};
 use crate::domain::{
     Activation, AuxiliaryInput, AuxiliaryValue, Background, BoxFormat, BoxSpace, DetectionOutput, LabelChoice, Layout,
 };

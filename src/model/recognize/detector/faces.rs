@@ -1,8 +1,7 @@
 //! Face detectors: `YuNet` and `SCRFD`, with separate outputs for each level, and `RetinaFace`.
 
-use super::columns::{Column, Table};
-use super::found::{Found, NO_KEY_POINTS};
-use super::grids::CellGrid;
+use super::columns::{CellGrid, Column, Table};
+use super::{Found, NO_KEY_POINTS};
 use crate::domain::{
     Activation, Background, BoxFormat, BoxSpace, CellPoint, Columns, DetectionOutput, Grid, GridCoding,
 };

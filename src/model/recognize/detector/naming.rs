@@ -1,7 +1,7 @@
 //! The names and numbers of a detector's classes.
 
+use super::Found;
 use super::boxes::Row;
-use super::found::Found;
 use crate::domain::LabelSet;
 use crate::model::recognize::RecognitionRequest;
 use crate::model::recognize::finding::{Findings, Refusal};

@@ -1,8 +1,7 @@
 //! Candidates whose boxes, scores and classes are columns of one output.
 
-use super::columns::{Column, Table};
-use super::found::{Found, MAX_FINAL_ROWS, NO_KEY_POINTS, NO_MASKS};
-use super::grids::{self, CellGrid};
+use super::columns::{CellGrid, Column, Table};
+use super::{Found, MAX_FINAL_ROWS, NO_KEY_POINTS, NO_MASKS, columns};
 use crate::domain::{Activation, BoxFormat, BoxSpace, CellPoint, Columns, DetectionOutput, Grid, GridCoding, Layout};
 use crate::model::recognize::RecognitionRequest;
 use crate::model::recognize::noted::{Noted, NotedTask};
@@ -414,7 +413,7 @@ fn raw_maps(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<F
         .collect();
     maps.sort_by_key(|(_, shape)| std::cmp::Reverse(shape[2]));
     let numbers = maps.first()?.1[4];
-    let strides = grids::strides_of(maps.iter().map(|(_, shape)| [shape[3], shape[2]]), prober.size())?;
+    let strides = columns::strides_of(maps.iter().map(|(_, shape)| [shape[3], shape[2]]), prober.size())?;
     if maps.len() != 3 || maps.iter().any(|(_, shape)| shape[4] != numbers) {
         return None;
     }
@@ -450,7 +449,7 @@ fn levels(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Fou
     let tables: Vec<(&Port, Table)> =
         model.graph.outputs.iter().filter_map(|port| Some((port, Table::from_port(port, prober, false)?))).collect();
     let grid =
-        grids::USUAL_STRIDES.into_iter().filter(|strides| strides.len() * 2 == tables.len()).find_map(|strides| {
+        columns::USUAL_STRIDES.into_iter().filter(|strides| strides.len() * 2 == tables.len()).find_map(|strides| {
             let grid = CellGrid { strides: strides.to_vec(), anchors: 1 };
             let fits = |rows: usize| tables.iter().filter(|(_, table)| table.rows == rows).count() == 2;
             grid.level_rows(prober.size()).into_iter().all(fits).then_some(grid)

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
+use super::Found;
 use super::boxes::are_normalized;
-use super::found::Found;
 use crate::model::recognize::finding::Basis;
 use crate::model::recognize::probe::Prober;
 use crate::model::recognize::{RecognitionRequest, Refusal};

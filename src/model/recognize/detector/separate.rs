@@ -1,7 +1,7 @@
 //! Boxes, classes and scores in separate outputs, distinguished by shapes, types and values.
 
 use super::boxes::are_normalized;
-use super::found::{Found, MAX_FINAL_ROWS};
+use super::{Found, MAX_FINAL_ROWS};
 use crate::domain::{DetectionOutput, Layout};
 use crate::model::recognize::Overrules;
 use crate::model::recognize::finding::Refusal;
