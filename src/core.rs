@@ -7,7 +7,11 @@ pub mod cache;
 pub mod dirs;
 pub mod domain;
 pub mod evaluation;
-pub mod image;
+/// Where images come from, and how their bytes become pixels.
+pub mod image {
+    pub mod decode;
+    pub mod source;
+}
 pub mod local_file;
 pub mod model;
 pub mod predict;

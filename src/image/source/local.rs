@@ -3,7 +3,6 @@
 mod observer;
 mod reach;
 mod walk;
-mod watch;
 
 use std::fs::Metadata;
 use std::io::{Read, Seek, SeekFrom};
@@ -15,11 +14,11 @@ use std::time::SystemTime;
 
 use self::reach::Reach;
 use self::walk::Walk;
-use self::watch::FolderWatch;
 use super::{ListingChange, Page, Source, SourceError, absolute};
 use crate::aws::upload::plan::SkippedFiles;
 use crate::domain::{FileStamp, Problem, Sample, SampleUri};
 use crate::local_file;
+use observer::FolderWatch;
 
 /// The first page is small, so that it arrives immediately; later pages are larger.
 const FIRST_PAGE_LEN: usize = 100;

@@ -1,22 +1,19 @@
-//! Where images come from. Every source passes the same contract test (`contract.rs`, and `tests/library/source.rs`
+//! Where images come from. Every source passes the same contract test (`tests.rs`, and `tests/library/source.rs`
 //! with a real S3 server).
 //!
 //! Knows nothing about the content of images.
 
-#[cfg(test)]
-mod contract;
 mod files;
 mod lines;
 mod local;
-mod memory;
 mod s3;
 mod tfrecord;
 mod twice;
 
+pub use crate::domain::{ListingChange, Page};
 pub use files::{FileEntry, FileReader, Files, FilesError, Links};
 pub use lines::LinesSource;
 pub use local::{LocalSource, stamp_on_disk};
-pub use memory::MemorySource;
 pub use s3::{S3Source, is_folder_marker, is_hidden_name};
 pub use tfrecord::{RECORD_EXTENSIONS, WithRecords, framed_record};
 pub use twice::ReadTwice;
@@ -26,10 +23,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::aws::{AwsError, AwsErrorKind};
-pub use crate::domain::{ListingChange, Page};
-use crate::domain::{SampleUri, Truth};
+use crate::domain::{Sample, SampleUri, Truth};
 use crate::tasks::TaskControl;
 use tfrecord::{is_shard_name, is_tfrecord_name};
+
+#[cfg(test)]
+mod tests;
 
 /// Image file extensions in lowercase; matched ignoring case.
 pub const IMAGE_EXTENSIONS: [&str; 11] =
@@ -244,28 +243,41 @@ pub fn folder_of(path: &Path) -> PathBuf {
     file.parent().unwrap_or(path).to_owned()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Named files in memory, listed in the given order.
+#[derive(Debug, Clone, Default)]
+pub struct MemorySource {
+    files: Vec<(SampleUri, Vec<u8>)>,
+}
 
-    #[cfg(unix)]
-    #[test]
-    fn dots_are_resolved_through_the_file_system() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        std::fs::create_dir_all(root.join("far/inside")).unwrap();
-        std::fs::create_dir(root.join("photos")).unwrap();
-        std::os::unix::fs::symlink(root.join("far/inside"), root.join("link")).unwrap();
-        for (given, expected) in [
-            ("photos", "photos"),
-            ("link", "link"),
-            ("photos/../link/a.jpg", "link/a.jpg"),
-            ("link/../photos", "far/photos"),
-            ("photos/../x.tfrecord/#3", "x.tfrecord/#3"),
-            ("missing/../photos", "missing/../photos"),
-        ] {
-            let resolved = absolute(&root.join(given)).unwrap();
-            assert_eq!(resolved.as_os_str(), root.join(expected).as_os_str());
-        }
+impl MemorySource {
+    pub fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
+        Self { files: files.into_iter().map(|(name, bytes)| (SampleUri::new(name), bytes)).collect() }
+    }
+}
+
+impl Source for MemorySource {
+    fn name(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+        let samples = self.files.iter().map(|(uri, bytes)| Sample {
+            uri: uri.clone(),
+            name: uri.file_name().to_owned(),
+            size_bytes: bytes.len() as u64,
+            modified_ns: None,
+            etag: None,
+        });
+        let page = Page { samples: samples.collect(), ..Page::default() };
+        Box::new((!page.samples.is_empty()).then_some(page).into_iter())
+    }
+
+    fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
+        let file = self.files.iter().find(|(known, _)| known == uri);
+        file.map(|(_, bytes)| bytes.clone()).ok_or(SourceError::NotFound)
+    }
+
+    fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        self.read(uri).map(|bytes| cut(bytes, range))
     }
 }

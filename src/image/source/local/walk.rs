@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::watch::FolderWatch;
+use super::observer::FolderWatch;
 use super::{Entry, LeftOutCount, name_below, problem, sample, uri_of};
 use crate::domain::Problem;
 use crate::image::source::is_listed;

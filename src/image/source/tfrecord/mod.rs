@@ -5,17 +5,12 @@
 
 mod blocks;
 mod example;
-mod frame;
 mod index;
 mod names;
 mod scan;
-mod wire;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-pub(super) use tests::record_of;
-
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -25,17 +20,19 @@ use parking_lot::Mutex;
 
 use self::blocks::Blocks;
 use self::example::{Example, Part};
-use self::frame::{BadFrame, HEADER};
 use self::index::{FileIndex, not_there};
 use self::scan::{Entry, FileScan, LONGEST_RECORD};
 use super::{ListingChange, LocalSource, Page, S3Source, Source, SourceError, absolute, cut};
 use crate::aws::{Aws, AwsError, AwsErrorKind};
 use crate::domain::{S3Address, S3Place, Sample, SampleUri, Truth};
 use crate::tasks::TaskControl;
+use index::{BadFrame, HEADER};
 
-pub use self::frame::framed as framed_record;
 pub use self::names::RECORD_EXTENSIONS;
 pub(super) use self::names::{is_shard_name, is_tfrecord_name};
+pub use index::framed as framed_record;
+#[cfg(test)]
+pub(super) use tests::record_of;
 
 /// The number of records in the first page of a file, so that it arrives soon; later pages are larger.
 const FIRST_PAGE_LEN: usize = 32;
@@ -277,12 +274,12 @@ impl Shared {
     fn read_data(&self, file: &SampleUri, number: u64) -> Result<(Vec<u8>, Range<usize>), SourceError> {
         let index = self.index_of(file);
         let mut record = self.read_frame(file, number, &index)?;
-        let data = match frame::check(&record) {
+        let data = match index::check(&record) {
             // The file changed after it was listed.
             Err(BadFrame::Header) => {
                 self.forget(file, &index);
                 record = self.read_frame(file, number, &self.index_of(file))?;
-                frame::check(&record)
+                index::check(&record)
             }
             checked => checked,
         };
@@ -334,7 +331,7 @@ impl Shared {
 
     fn begins_with_record(&self, file: &Sample) -> bool {
         let begin = self.inner.read_once(&file.uri, 0..HEADER);
-        begin.is_ok_and(|begin| frame::data_len(&begin).is_some())
+        begin.is_ok_and(|begin| index::data_len(&begin).is_some())
     }
 
     /// A change of a file is a change of the images inside it.

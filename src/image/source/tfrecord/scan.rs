@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use super::SourceError;
 use super::blocks::{Blocks, Bytes, ReadError};
-use super::example::{Example, Part};
-use super::frame::{FOOTER, HEADER};
-use super::index::{Broken, FileIndex, Next, next_record};
+use super::example::{Example, Part, WireError};
+use super::index::{Broken, FOOTER, FileIndex, HEADER, Next, next_record};
 use super::names::clean_name;
-use super::wire::WireError;
 use crate::domain::{Problem, Sample, SampleUri, human_bytes};
 
 /// The number of records without an image that are reported one by one; in a file of something else, every record is

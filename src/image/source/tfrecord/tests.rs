@@ -1,7 +1,7 @@
 use std::sync::mpsc;
 
 use super::super::MemorySource;
-use super::frame::framed;
+use super::index::framed;
 use super::*;
 
 /// A length-delimited protobuf field: a message, a text, bytes.

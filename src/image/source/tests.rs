@@ -5,7 +5,7 @@ mod check;
 
 use self::check::check_contract;
 use super::tfrecord::record_of;
-use super::{LocalSource, MemorySource, Page, Source, SourceError, WithRecords};
+use super::{LocalSource, MemorySource, Page, Source, SourceError, WithRecords, absolute};
 use crate::domain::SampleUri;
 
 const FILES: [(&str, &[u8]); 4] =
@@ -51,4 +51,25 @@ fn records_of_a_file_keep_the_contract() {
     let missing = folder.path().join("missing.tfrecord");
     let missing = missing.to_string_lossy();
     check_contract(&WithRecords::open(&file).unwrap(), &expected, &missing);
+}
+
+#[cfg(unix)]
+#[test]
+fn dots_are_resolved_through_the_file_system() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    std::fs::create_dir_all(root.join("far/inside")).unwrap();
+    std::fs::create_dir(root.join("photos")).unwrap();
+    std::os::unix::fs::symlink(root.join("far/inside"), root.join("link")).unwrap();
+    for (given, expected) in [
+        ("photos", "photos"),
+        ("link", "link"),
+        ("photos/../link/a.jpg", "link/a.jpg"),
+        ("link/../photos", "far/photos"),
+        ("photos/../x.tfrecord/#3", "x.tfrecord/#3"),
+        ("missing/../photos", "missing/../photos"),
+    ] {
+        let resolved = absolute(&root.join(given)).unwrap();
+        assert_eq!(resolved.as_os_str(), root.join(expected).as_os_str());
+    }
 }

@@ -1,4 +1,0 @@
-//! Images: where they come from (`source`) and how their bytes become pixels (`decode`).
-
-pub mod decode;
-pub mod source;
