@@ -7,7 +7,6 @@ mod connection;
 mod control_plane;
 mod credentials;
 mod error;
-mod listing;
 mod network;
 mod objects;
 mod sagemaker;
@@ -20,20 +19,19 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-pub use connection::S3;
-pub use error::{AwsError, AwsErrorKind};
-pub use listing::Listing;
-pub use network::RetryPolicy;
-pub use objects::{BucketInfo, ListRequest, ListedPage, ObjectInfo};
-pub use sagemaker::{Invocation, MAX_INVOCATION_BYTES, SageMaker, create_model_request, create_transform_job_request};
-pub use writing::{
-    Content, NewObject, SentPart, Sha256Digest, StoredObject, UnfinishedUpload, WriteCondition, hexadecimal,
-};
-
 use crate::domain::{AwsSetup, S3Access};
 use crate::sagemaker::spec::transform::SageMakerAccess;
 use connection::Connection;
 use network::Network;
+
+pub use connection::S3;
+pub use error::{AwsError, AwsErrorKind};
+pub use network::RetryPolicy;
+pub use objects::{BucketInfo, ListRequest, ListedPage, Listing, ObjectInfo};
+pub use sagemaker::{Invocation, MAX_INVOCATION_BYTES, SageMaker, create_model_request, create_transform_job_request};
+pub use writing::{
+    Content, NewObject, SentPart, Sha256Digest, StoredObject, UnfinishedUpload, WriteCondition, hexadecimal,
+};
 
 /// One runtime and one HTTP client for all AWS requests. Clones share them. Nothing starts before the first request.
 #[derive(Clone)]

@@ -1,11 +1,19 @@
-//! Real-time endpoints and their configurations.
+//! Real-time endpoints, their configurations, and requests to the models behind them.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
+use aws_sdk_sagemakerruntime::operation::invoke_endpoint::InvokeEndpointError;
+use aws_sdk_sagemakerruntime::types::error::ModelError;
+use aws_smithy_types::Blob;
+use aws_smithy_types::timeout::TimeoutConfig;
 use serde::{Deserialize, Serialize};
 
 use super::{SageMaker, Tag, Timestamp, if_there, non_empty, sagemaker, tags, unsupported};
 use crate::aws::AwsError;
+use crate::aws::connection::{CONNECT_TIMEOUT, Connection};
+use crate::aws::error::{AwsErrorKind, Operation};
+use crate::domain::shortened;
 use crate::sagemaker::spec::endpoint::{
     Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointStatus, EndpointSummary, EndpointVariant,
 };
@@ -259,4 +267,122 @@ impl From<Summary> for EndpointSummary {
             modified_ms: endpoint.last_modified_time.ms(),
         }
     }
+}
+
+/// The largest body that an endpoint accepts.
+pub const MAX_INVOCATION_BYTES: usize = 6_291_456;
+/// SageMaker's limit for the model is 60 seconds.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
+/// The maximum length of a model's message.
+const MAX_MESSAGE_CHARS: usize = 600;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    pub body: Vec<u8>,
+    /// `application/json`
+    pub content_type: Option<String>,
+    /// The production variant that responded.
+    pub variant: Option<String>,
+    /// The time from the request to the end of the response, including retries.
+    pub took: Duration,
+}
+
+impl SageMaker {
+    /// Sends a body to the model behind an endpoint. A body above [`MAX_INVOCATION_BYTES`] is rejected here, because
+    /// SageMaker would reject it.
+    ///
+    /// # Errors
+    /// [`AwsErrorKind::Model`] with the container's status and message, if the model failed.
+    pub fn invoke_endpoint(
+        &self,
+        name: &str,
+        content_type: &str,
+        accept: Option<&str>,
+        body: Vec<u8>,
+        control: Option<&TaskControl>,
+    ) -> Result<Invocation, AwsError> {
+        let what = format!("invoke endpoint {name}");
+        if body.len() > MAX_INVOCATION_BYTES {
+            return Err(AwsError::new(
+                AwsErrorKind::Invalid,
+                format!(
+                    "Could not {what}: the request has {} bytes, but an endpoint accepts at most \
+                    {MAX_INVOCATION_BYTES}; use a smaller image, or a Batch Transform job, which accepts up to 100 MB",
+                    body.len()
+                ),
+            ));
+        }
+        let request = Request { endpoint: name, content_type, accept };
+        self.0.network.wait(control, self.0.invoke(&request, Blob::new(body), &what))
+    }
+}
+
+struct Request<'a> {
+    endpoint: &'a str,
+    content_type: &'a str,
+    accept: Option<&'a str>,
+}
+
+impl Connection {
+    async fn invoke(&self, request: &Request<'_>, body: Blob, what: &str) -> Result<Invocation, AwsError> {
+        let operation =
+            Operation::Call { service: "SageMaker Runtime", namespace: "sagemaker", operation: "InvokeEndpoint", what };
+        let loaded = self.loaded().await?;
+        loaded.known_region(&operation)?;
+        let caller = self.caller_at(&loaded, loaded.endpoint_of("SageMaker Runtime"));
+        let _permit = self.network.request().await?;
+        let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(RESPONSE_TIMEOUT).build();
+        let mut settings = aws_sdk_sagemakerruntime::config::Builder::new().timeout_config(timeouts);
+        settings.set_endpoint_url(caller.endpoint.clone());
+        let started = Instant::now();
+        let response = aws_sdk_sagemakerruntime::Client::new(&loaded.config)
+            .invoke_endpoint()
+            .endpoint_name(request.endpoint)
+            .content_type(request.content_type)
+            .set_accept(request.accept.map(str::to_owned))
+            .body(body)
+            .customize()
+            .config_override(settings)
+            .send()
+            .await;
+        match response {
+            Ok(response) => Ok(Invocation {
+                took: started.elapsed(),
+                content_type: response.content_type,
+                variant: response.invoked_production_variant,
+                body: response.body.map(Blob::into_inner).unwrap_or_default(),
+            }),
+            Err(error) => {
+                let error = match error.as_service_error() {
+                    Some(InvokeEndpointError::ModelError(failed)) => failed_model(failed, &operation),
+                    _ => AwsError::from_sdk(&error, &operation, &caller),
+                };
+                self.forget_after(&error).await;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The container responded with an error of its own.
+fn failed_model(failed: &ModelError, operation: &Operation<'_>) -> AwsError {
+    let status = failed.original_status_code().unwrap_or_default();
+    let message = failed.original_message().or_else(|| failed.message()).unwrap_or_default().trim();
+    let message = if message.is_empty() {
+        "no message".to_owned()
+    } else {
+        format!("message: {}", shortened(message, MAX_MESSAGE_CHARS))
+    };
+    let what_to_do = match status {
+        400..500 => "the model does not accept the image or its request format",
+        _ => "check the log of the endpoint",
+    };
+    let log = failed.log_stream_arn().map_or_else(String::new, |arn| format!(": {arn}"));
+    AwsError::new(
+        AwsErrorKind::Model,
+        format!(
+            "Could not {operation}: the model container returned status {status}, {message} (AWS: ModelError); \
+             {what_to_do}{log}"
+        ),
+    )
 }

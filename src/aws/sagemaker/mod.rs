@@ -1,16 +1,15 @@
-//! SageMaker for the rest of the program: models, transform jobs, endpoints, and container logs.
+//! SageMaker for the rest of the program: models, transform jobs, endpoints, container logs, and what they share:
+//! lists, tags and times.
 //!
 //! Requests and responses are structs in this module, named as in AWS; inputs and results are types of
 //! `sagemaker::spec`. Tests compare both with AWS's own description of the service.
 
 mod endpoints;
-mod invoke;
-mod lists;
 mod logs;
 mod models;
-mod tags;
 mod transform;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -20,13 +19,12 @@ use super::connection::Connection;
 use super::control_plane::{Call, Service};
 use super::credentials;
 use super::error::{AwsError, AwsErrorKind};
-use crate::domain::{Identity, S3Address};
+use crate::domain::{Identity, ListPage, ListQuery, S3Address};
 use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::tasks::TaskControl;
 
-pub use invoke::{Invocation, MAX_INVOCATION_BYTES};
+pub use endpoints::{Invocation, MAX_INVOCATION_BYTES};
 pub use models::create_model_request;
-use tags::{Tag, tags};
 pub use transform::create_transform_job_request;
 
 /// A connection to SageMaker. Cheap to clone. Every method blocks; with a control, no longer than until it is canceled.
@@ -128,4 +126,108 @@ fn unsupported(call: &Call, what: &str) -> AwsError {
         AwsErrorKind::Unsupported,
         format!("Could not {}: {what}, which Spotcheck does not support; see the AWS console", call.what),
     )
+}
+
+/// The largest page that SageMaker returns.
+const PAGE: u32 = 100;
+
+/// `ListTransformJobs` and `ListEndpoints`, newest first.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct List<'a, S> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name_contains: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status_equals: Option<S>,
+    sort_by: &'static str,
+    sort_order: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<&'a str>,
+    max_results: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Listed<T> {
+    #[serde(alias = "TransformJobSummaries", alias = "Endpoints")]
+    items: Vec<T>,
+    next_token: Option<String>,
+}
+
+impl SageMaker {
+    /// A page of resources in the account and region, newest first. `A` is AWS's form of an item.
+    pub fn list<S: Serialize + Copy, A: DeserializeOwned, T: From<A>>(
+        &self,
+        call: &Call,
+        query: &ListQuery<S>,
+        control: Option<&TaskControl>,
+    ) -> Result<ListPage<T>, AwsError> {
+        let request = List {
+            name_contains: query.name_contains.as_deref(),
+            status_equals: query.status,
+            sort_by: "CreationTime",
+            sort_order: "Descending",
+            next_token: query.page_token.as_deref(),
+            max_results: PAGE,
+        };
+        let listed: Listed<A> = self.ask(call, &request, control)?;
+        Ok(ListPage { items: listed.items.into_iter().map(T::from).collect(), next: non_empty(listed.next_token) })
+    }
+}
+
+/// The prefix of tags that only AWS can set.
+const OF_AWS: &str = "aws:";
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Tag<'a> {
+    key: &'a str,
+    value: &'a str,
+}
+
+fn tags(tags: &BTreeMap<String, String>) -> Vec<Tag<'_>> {
+    tags.iter().map(|(key, value)| Tag { key, value }).collect()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct ListTags<'a> {
+    resource_arn: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ListedTags {
+    #[serde(default)]
+    tags: Vec<ListedTag>,
+    next_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ListedTag {
+    key: String,
+    value: String,
+}
+
+impl SageMaker {
+    /// The tags of a resource by its ARN, without those of AWS itself. Descriptions do not contain tags.
+    pub fn tags_of(&self, arn: &str, control: Option<&TaskControl>) -> Result<BTreeMap<String, String>, AwsError> {
+        let call = sagemaker("ListTags", format!("read the tags of {arn}"));
+        let mut found = BTreeMap::new();
+        let mut next_token: Option<String> = None;
+        loop {
+            let request = ListTags { resource_arn: arn, next_token: next_token.as_deref() };
+            let listed: ListedTags = self.ask(&call, &request, control)?;
+            let own = listed.tags.into_iter();
+            let own = own.filter(|tag| !tag.key.starts_with(OF_AWS));
+            found.extend(own.map(|tag| (tag.key, tag.value)));
+            next_token = non_empty(listed.next_token);
+            if next_token.is_none() {
+                return Ok(found);
+            }
+        }
+    }
 }

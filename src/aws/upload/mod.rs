@@ -5,16 +5,13 @@
 //! deleted. Knows nothing about the content of images.
 
 mod content;
-mod files;
 mod large;
 pub mod plan;
 mod planning;
 mod sending;
 mod transfer;
-mod unfinished;
 
-pub use files::{LocalFiles, files_below, files_of};
-pub use planning::plan;
+pub use planning::{LocalFiles, files_below, files_of, plan};
 pub use transfer::{Existing, UploadOptions, upload};
 
 /// The default number of parallel requests. Each holds a part or a smaller file in memory, at most 16 MiB.

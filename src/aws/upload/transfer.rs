@@ -7,9 +7,8 @@ use parking_lot::{Condvar, Mutex};
 
 use super::MAX_CONCURRENCY;
 use super::content::LARGE;
-use super::large::{LargeUpload, Sender};
+use super::large::{Journal, LargeUpload, Sender};
 use super::sending::{Job, Replaces, SendError, Sent};
-use super::unfinished::Journal;
 use crate::aws::upload::plan::{FileAmount, PlannedState, UploadPlan, UploadReport, UploadStop};
 use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{Problem, Sample};
