@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::spec::log_events::{LogEvent, LogFrom};
 use super::spec::transform::LogLine;
+use super::spec::{LogEvent, LogFrom};
 use crate::aws::{AwsError, SageMaker};
 use crate::tasks::TaskControl;
 

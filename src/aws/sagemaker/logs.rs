@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::SageMaker;
 use crate::aws::AwsError;
 use crate::aws::control_plane::{Call, Service};
-use crate::sagemaker::spec::log_events::{LogEvent, LogFrom, LogPage, LogStream};
+use crate::sagemaker::spec::{LogEvent, LogFrom, LogPage, LogStream};
 use crate::tasks::TaskControl;
 
 #[derive(Serialize)]

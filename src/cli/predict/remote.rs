@@ -14,9 +14,8 @@ use crate::domain::{Credentials, InferenceLocation, KeepRule, LabelSet, ModelCar
 use crate::image::source::{Source, SourceError};
 use crate::model::PredictError;
 use crate::model::catalog::Library;
-use crate::sagemaker::client::{RemoteClient, USUAL_LANES, known_to};
 use crate::sagemaker::outputs::{ReadingChoice, Recognition};
-use crate::sagemaker::predictor::{RemotePredictor, recognize};
+use crate::sagemaker::predictor::{RemoteClient, RemotePredictor, USUAL_LANES, known_to, recognize};
 use crate::sagemaker::spec::output_mapping::ReadingRequest;
 use crate::sagemaker::spec::remote_model::{RemoteModel, RequestForm};
 use crate::sagemaker::spec::transform::SageMakerAccess;

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::iter;
 
-use super::inputs::{Inputs, Outputs};
-use super::late_inputs::InputListed;
+use super::inputs::{InputListed, Inputs, Outputs};
 use super::retries::{FoundRetries, FoundRetry};
 use super::retry::RetryModel;
 use super::{JobError, JobRecords, NamedFrom, OutputKeys, find_record};

@@ -6,8 +6,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::inputs::{Inputs, Outputs};
-use super::late_inputs::InputListed;
+use super::inputs::{InputListed, Inputs, Outputs};
 use super::{JobError, JobRecords, OutputKeys};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::{S3Access, S3Address};

@@ -1,8 +1,10 @@
-//! Runs the archive's handler as a local process on loopback. It ends when the process that started it ends in any way.
+//! Runs the archive's handler with the user's Python, as a local process on loopback. It ends when the process that
+//! started it ends in any way.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +14,6 @@ use parking_lot::Mutex;
 use ureq::{Agent, SendBody};
 
 use super::RehearseError;
-use super::python::Python;
 use crate::tasks::{CancelHook, TaskControl};
 
 /// A ping gets an immediate response or none.
@@ -355,4 +356,57 @@ impl Log {
     fn lines(&self) -> Vec<String> {
         self.0.lock().iter().cloned().collect()
     }
+}
+
+const LOOK_FILE: &str = "look_at_python.py";
+const LOOK: &str = include_str!("../../../assets/rehearse/look_at_python.py");
+
+/// The Python behind a name, which can be a pyenv shim, a link or a script.
+pub(super) struct Python {
+    pub program: PathBuf,
+    /// The variables for its libraries and packages, which it needs in an otherwise empty environment. No secrets.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Notes about packages with other versions than the archive requires.
+    pub notes: Vec<String>,
+}
+
+/// # Errors
+/// The Python does not exist, or lacks packages in `requirements`, a file that need not exist.
+pub(super) fn check_python(python: &str, requirements: &Path, scripts: &Path) -> Result<Python, RehearseError> {
+    let script = scripts.join(LOOK_FILE);
+    std::fs::write(&script, LOOK).map_err(RehearseError::Temporary)?;
+    let mut command = Command::new(python);
+    command.arg(&script).stdin(Stdio::null());
+    if requirements.is_file() {
+        command.arg(requirements);
+    }
+    let no_python = |reason: String| RehearseError::NoPython { python: python.to_owned(), reason };
+    let output = command.output().map_err(|error| no_python(error.to_string()))?;
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        let last = complaint.lines().last().unwrap_or("no output");
+        return Err(no_python(format!("{} ({last})", output.status)));
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    let missing: Vec<String> = values(&said, "missing").map(str::to_owned).collect();
+    if !missing.is_empty() {
+        return Err(RehearseError::MissingPackages { python: python.to_owned(), missing });
+    }
+    let others = values(&said, "other").filter_map(|value| {
+        let (wanted, found) = value.split_once('\t')?;
+        Some(format!(
+            "the archive requires {wanted}, but this Python has {found}; predictions may differ from the container's"
+        ))
+    });
+    let variables = values(&said, "variable").filter_map(|value| value.split_once('='));
+    Ok(Python {
+        program: values(&said, "program").next().unwrap_or(python).into(),
+        environment: variables.map(|(name, value)| (name.into(), value.into())).collect(),
+        notes: others.collect(),
+    })
+}
+
+/// The values of the lines that begin with `key`.
+fn values<'s>(said: &'s str, key: &'s str) -> impl Iterator<Item = &'s str> {
+    said.lines().filter_map(move |line| line.strip_prefix(key)?.strip_prefix(' '))
 }

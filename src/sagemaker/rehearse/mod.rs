@@ -4,34 +4,28 @@
 //! Runs no model itself: the local predictions come from a [`Predictor`].
 
 mod difference;
-mod error;
 mod handler;
-mod limits;
-mod python;
-mod request;
 mod requests;
-mod response;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use difference::{Difference, EDGE_TOLERANCE_PX, SCORE_TOLERANCE};
-pub use error::RehearseError;
-pub use limits::RequestLimits;
-pub use request::RequestForm;
-
-use self::handler::{Environment, Handler, Launch};
-use self::requests::{HandlerClient, HandlerResult};
 use crate::domain::Sample;
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Source, for_task};
 use crate::model::Predictor;
 use crate::predict::{PredictRequest, SampleResult, Stopped, predict};
-use crate::sagemaker::package::{ArchiveKind, Unpacked};
+use crate::sagemaker::package::{ArchiveKind, PackageError, Unpacked};
 use crate::sagemaker::spec::transform::{BatchStrategy, DEFAULT_INSTANCE};
-use crate::tasks::TaskControl;
+use crate::tasks::{Cancelled, TaskControl};
+use handler::{Environment, Handler, Launch};
+use requests::{HandlerClient, HandlerResult};
+
+pub use difference::{Difference, EDGE_TOLERANCE_PX, SCORE_TOLERANCE};
+pub use requests::{RequestForm, RequestLimits};
 
 /// Enough for a model of several gigabytes on a slow disk.
 const READY_WITHIN: Duration = Duration::from_mins(5);
@@ -194,7 +188,7 @@ pub fn rehearse(
     // Checked first: missing Python packages do not matter with TensorFlow Serving.
     let (script, mut environment) = server(archive, options, &scripts)?;
     let requirements = archive.folder.join("code/requirements.txt");
-    let python = python::check_python(&options.python, &requirements, &scripts)?;
+    let python = handler::check_python(&options.python, &requirements, &scripts)?;
     let source = for_task(&samples.source, control);
     control.set_step("Reading the images");
     let largest = largest_request(source.as_ref(), &samples.samples, options, control)?;
@@ -352,4 +346,72 @@ impl RehearseOptions {
         let given = self.content_type.as_deref();
         given.unwrap_or_else(|| form.content_type())
     }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RehearseError {
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    #[error("could not start Python: {reason}; install Python 3.10 or newer, or choose another one: {python}")]
+    NoPython { python: String, reason: String },
+    #[error(
+        "this Python does not have all packages of the archive's code/requirements.txt; run `{python} -m pip install \
+        {}`, or choose another Python",
+        quoted(missing)
+    )]
+    MissingPackages {
+        python: String,
+        /// The missing requirements, as in the file: `pillow>=10.1`.
+        missing: Vec<String>,
+    },
+    #[error("the archive's handler exited before it listened ({status}):{}", lines(log))]
+    HandlerEnded { status: String, log: Vec<String> },
+    #[error("the archive's handler did not listen within {seconds} seconds and was stopped:{}", lines(log))]
+    HandlerSilent { seconds: u64, log: Vec<String> },
+    #[error(
+        "the archive's handler responds to GET /ping {said}, but SageMaker requires status 200; it was stopped after \
+        {seconds} seconds:{}",
+        lines(log)
+    )]
+    NoPong {
+        /// “with status 503”, “not at all (…)”
+        said: String,
+        seconds: u64,
+        log: Vec<String>,
+    },
+    #[error("the payload times the parallel requests {0}")]
+    TooMuchInFlight(String),
+    #[error(
+        "a SavedModel requires TensorFlow Serving; start it with this model and specify its address, for example \
+         http://127.0.0.1:8501/v1/models/model:predict"
+    )]
+    NeedsTensorFlowServing,
+    #[error("this archive contains an ONNX model, which does not need TensorFlow Serving; omit its address")]
+    NeedsNoTensorFlowServing,
+    #[error("could not use the folder for temporary files: {0}")]
+    Temporary(#[source] io::Error),
+    #[error("the device was lost: {0}; try again, or choose another device")]
+    DeviceLost(String),
+    #[error("the images can no longer be read: {0}")]
+    SourceUnreachable(String),
+    #[error("{0}")]
+    Cancelled(#[from] Cancelled),
+}
+
+/// Quoted for a shell, where `>` is a redirection.
+fn quoted(requirements: &[String]) -> String {
+    let quoted = requirements.iter().map(|one| format!("\"{one}\""));
+    quoted.collect::<Vec<String>>().join(" ")
+}
+
+/// Each on its own line, below the message.
+fn lines(log: &[String]) -> String {
+    if log.is_empty() {
+        return " no output".to_owned();
+    }
+    log.iter().fold(String::new(), |mut text, line| {
+        text.push_str("\n  ");
+        text.push_str(line);
+        text
+    })
 }

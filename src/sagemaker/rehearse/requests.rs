@@ -1,17 +1,111 @@
-//! Sends images to the handler in the same requests as Batch Transform.
+//! The requests that Batch Transform creates from a job's input: their form, size and concurrency, and the handler's
+//! responses to them.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use parking_lot::Mutex;
+use serde::Deserialize;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::handler::{Handler, HandlerRequest, Transfer};
-use super::{Difference, RehearseError, RehearseOptions, Rehearsed, RequestForm, RequestLimits, response};
-use crate::domain::Sample;
-use crate::image::source::Source;
+use super::{Difference, RehearseError, RehearseOptions, Rehearsed};
+use crate::domain::{ClassScore, Detection, Prediction, PredictionContent, Sample};
+use crate::image::source::{Source, SourceError, framed_record};
 use crate::predict::SampleResult;
-use crate::sagemaker::spec::transform::{BatchStrategy, needed_payload_mb};
+use crate::sagemaker::spec::transform::{
+    BatchStrategy, DEFAULT_PAYLOAD_MB, EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, InstanceType, LINES_CONTENT_TYPE,
+    MAX_PAYLOAD_IN_FLIGHT_MB, PayloadSuggestion, in_flight_problem, needed_payload_mb,
+};
 use crate::tasks::TaskControl;
+
+/// The form of images in a job's input. With `SingleRecord`, each is a separate request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
+pub enum RequestForm {
+    /// One object per image, not split.
+    Image,
+    /// Split into the records of TFRecord files, without their framing.
+    TfRecord,
+    /// Split into the lines of files with `{"b64": "…"}`. An element of a document becomes a line.
+    Line,
+}
+
+impl RequestForm {
+    /// The form of the image in its source.
+    pub fn from_sample(sample: &Sample) -> Self {
+        if sample.uri.is_in_tfrecord() {
+            Self::TfRecord
+        } else if sample.uri.record().is_some() {
+            Self::Line
+        } else {
+            Self::Image
+        }
+    }
+
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Image => IMAGE_CONTENT_TYPE,
+            Self::TfRecord => EXAMPLE_CONTENT_TYPE,
+            Self::Line => LINES_CONTENT_TYPE,
+        }
+    }
+
+    /// The body of the request. An image that is not in a record or line is put into one.
+    pub fn body(self, source: &dyn Source, sample: &Sample) -> Result<Vec<u8>, SourceError> {
+        match self {
+            Self::Image => source.read(&sample.uri),
+            Self::TfRecord => match source.read_example(&sample.uri)? {
+                Some(example) => Ok(example),
+                None => Ok(example_around(&source.read(&sample.uri)?)),
+            },
+            Self::Line => {
+                let mut line = match source.read_line(&sample.uri)? {
+                    Some(line) => line,
+                    None => line_around(&source.read(&sample.uri)?),
+                };
+                line.push(b'\n');
+                Ok(line)
+            }
+        }
+    }
+
+    /// A record as in its file, next to others, which `MultiRecord` sends.
+    pub fn in_its_file(self, record: &[u8]) -> Vec<u8> {
+        match self {
+            Self::TfRecord => framed_record(record),
+            // A line already has its end.
+            Self::Line | Self::Image => record.to_vec(),
+        }
+    }
+}
+
+fn line_around(image: &[u8]) -> Vec<u8> {
+    format!("{{\"b64\":\"{}\"}}", STANDARD.encode(image)).into_bytes()
+}
+
+/// A serialized `tf.Example` with the feature `image/encoded` (`tensorflow/core/example/{example,feature}.proto`).
+fn example_around(image: &[u8]) -> Vec<u8> {
+    let bytes_list = field(1, image);
+    let feature = field(1, &bytes_list);
+    let entry = [field(1, b"image/encoded"), field(2, &feature)].concat();
+    field(1, &field(1, &entry))
+}
+
+/// A length-delimited field of a message (<https://protobuf.dev/programming-guides/encoding/>).
+fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![number << 3 | 2];
+    let mut length = content.len();
+    while length >= 0x80 {
+        bytes.push((length & 0x7f) as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    bytes.extend(content);
+    bytes
+}
 
 #[derive(Clone)]
 pub(super) enum HandlerResult {
@@ -159,9 +253,9 @@ impl HandlerClient<'_> {
             Ok(reply) if reply.status == 200 && self.puts_together(form) => responses_in(&reply.body, records),
             Ok(reply) if reply.status == 200 => for_each(HandlerResult::Response(reply.body)),
             Ok(reply) => {
-                let reason = match response::read(&reply.body) {
+                let reason = match read_response(&reply.body) {
                     Ok(Err(reason)) => reason,
-                    _ => response::beginning(&reply.body),
+                    _ => beginning(&reply.body),
                 };
                 for_each(if reply.status == 400 {
                     HandlerResult::Refused(reason)
@@ -190,7 +284,7 @@ fn responses_in(body: &[u8], records: usize) -> Vec<HandlerResult> {
         HandlerResult::Over(Rehearsed::HandlerFailed(format!(
             "{} responses for {records} records: {}",
             lines.len(),
-            response::beginning(body)
+            beginning(body)
         )))
     };
     vec![asked; records]
@@ -201,9 +295,7 @@ impl HandlerResult {
     pub(super) fn without_comparison(self) -> Rehearsed {
         match self {
             Self::Response(body) if serde_json::from_slice::<serde_json::Value>(&body).is_ok() => Rehearsed::Predicted,
-            Self::Response(body) => {
-                Rehearsed::HandlerFailed(format!("the response is not JSON: {}", response::beginning(&body)))
-            }
+            Self::Response(body) => Rehearsed::HandlerFailed(format!("the response is not JSON: {}", beginning(&body))),
             Self::Refused(reason) => Rehearsed::RefusedThere(reason),
             Self::Over(rehearsed) => rehearsed,
         }
@@ -213,7 +305,7 @@ impl HandlerResult {
         let there = match self {
             Self::Over(rehearsed) => return rehearsed,
             Self::Refused(reason) => Err(reason),
-            Self::Response(body) => match response::read(&body) {
+            Self::Response(body) => match read_response(&body) {
                 Ok(there) => there,
                 Err(reason) => return Rehearsed::HandlerFailed(reason),
             },
@@ -230,6 +322,107 @@ impl HandlerResult {
             (Err(here), Err(there)) => Rehearsed::RefusedByBoth { here: here.message, there },
             (Err(here), Ok(_)) => Rehearsed::RefusedHere(here.message),
             (Ok(_), Err(there)) => Rehearsed::RefusedThere(there),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct ResponseLine {
+    status: String,
+    error: Option<String>,
+    width: Option<u32>,
+    height: Option<u32>,
+    classes: Option<Vec<ClassScore>>,
+    detections: Option<Vec<Detection>>,
+    #[serde(default)]
+    warnings: Vec<String>,
+}
+
+/// The prediction, or why the handler refuses the image.
+///
+/// # Errors
+/// It is not such a response.
+pub(super) fn read_response(body: &[u8]) -> Result<Result<Prediction, String>, String> {
+    let line: ResponseLine = serde_json::from_slice(body)
+        .map_err(|error| format!("could not read_response the response ({error}): {}", beginning(body)))?;
+    if line.status != "ok" {
+        return Ok(Err(line.error.unwrap_or(line.status)));
+    }
+    let response = match (line.classes, line.detections) {
+        (Some(classes), None) => PredictionContent::Classes(classes),
+        (None, Some(detections)) => PredictionContent::Detections(detections),
+        _ => {
+            return Err(format!("the response must contain either classes or detections: {}", beginning(body)));
+        }
+    };
+    match (line.width, line.height) {
+        (Some(width), Some(height)) => Ok(Ok(Prediction { width, height, content: response, warnings: line.warnings })),
+        _ => Err(format!("the response does not contain the image size: {}", beginning(body))),
+    }
+}
+
+/// The start of a response, for messages.
+pub(super) fn beginning(body: &[u8]) -> String {
+    const SHOWN: usize = 200;
+    let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
+    let ellipsis = if body.len() > SHOWN { "…" } else { "" };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    format!("“{}{ellipsis}”", words.join(" "))
+}
+
+/// `MaxPayloadInMB` and `MaxConcurrentTransforms` of the rehearsed job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestLimits {
+    /// `0..=100`; with 0, requests are chunked, however large they are.
+    pub max_payload_mb: u32,
+    /// `None`: the handler is asked, and gets one request at a time if it does not report a number.
+    pub max_concurrent: Option<u32>,
+}
+
+impl RequestLimits {
+    /// The limits of a job with this largest request.
+    pub fn new(options: &RehearseOptions, largest_bytes: u64) -> Result<Self, RehearseError> {
+        let given = (options.max_payload_mb, options.max_concurrent);
+        let instance = InstanceType::parse(&options.instance_type);
+        let vcpus = instance.and_then(|instance| instance.vcpus());
+        let suggestion = PayloadSuggestion::new(largest_bytes, vcpus).unwrap_or({
+            // No payload is large enough; smaller images can still be sent.
+            PayloadSuggestion { max_payload_mb: MAX_PAYLOAD_IN_FLIGHT_MB, max_concurrent: 1 }
+        });
+        let (max_payload_mb, max_concurrent) = suggestion.beside(given.0, given.1);
+        let found = Self {
+            max_payload_mb: max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB),
+            max_concurrent: max_concurrent.filter(|count| *count > 0),
+        };
+        let at_once = found.max_concurrent.unwrap_or(1);
+        match in_flight_problem(found.max_payload_mb, at_once) {
+            Some(problem) => Err(RehearseError::TooMuchInFlight(problem)),
+            None => Ok(found),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unset_limits_match_job_defaults() {
+        for (given, largest, expected) in [
+            ((None, None), 9_300_000, Some((10, Some(4)))),
+            ((None, None), 40_000_000, Some((40, Some(2)))),
+            ((None, None), 200_000_000, Some((100, Some(1)))),
+            ((Some(50), None), 10, Some((50, Some(2)))),
+            ((Some(0), None), 10, Some((0, None))),
+            ((None, Some(0)), 9_300_000, Some((6, None))),
+            ((Some(100), Some(100)), 10, None),
+            ((Some(101), Some(1)), 10, None),
+        ] {
+            let options =
+                RehearseOptions { max_payload_mb: given.0, max_concurrent: given.1, ..RehearseOptions::default() };
+            let found = RequestLimits::new(&options, largest).ok();
+            let found = found.map(|found| (found.max_payload_mb, found.max_concurrent));
+            assert_eq!(found, expected, "{given:?}, {largest}");
         }
     }
 }

@@ -4,13 +4,10 @@
 
 mod container;
 mod cost;
-mod instance;
 mod limits;
-mod payload;
 mod plan;
 mod preflight;
 mod progress;
-mod record;
 mod spec;
 
 use std::collections::BTreeMap;
@@ -18,31 +15,30 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
+use crate::domain::{Credentials, ListPage, ListQuery, S3Access, S3Address};
+
 pub use container::{ArchiveContent, EcrImage, default_image, known_images};
-pub use cost::{CostEstimate, HEADLINE, Headline, Price, PriceChange, PriceTable, cost_usd, human_usd};
-pub use instance::{InstanceType, known_instance_types};
-pub use limits::{
-    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_PAYLOAD_IN_FLIGHT_MB, dated_name, image_problem, in_flight_problem,
-    name_problem, role_problem,
+pub use cost::{
+    CostEstimate, HEADLINE, Headline, InstanceType, Price, PriceChange, PriceTable, cost_usd, human_usd,
+    known_instance_types,
 };
-pub use limits::{MAX_INSTANCES, Problems};
-pub use payload::{PayloadSuggestion, needed_payload_mb};
+pub use limits::{
+    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, PayloadSuggestion, Problems, dated_name,
+    image_problem, in_flight_problem, name_problem, needed_payload_mb, role_problem,
+};
 pub use plan::{
-    ImagesInside, ManifestPlan, ModelSource, TfsBatching, TransformPlan, archive_address, manifest_address,
-    output_folder, support_folder,
+    ImagesInside, JobRecord, Leftover, ManifestPlan, ModelSource, TfsBatching, TransformPlan, archive_address,
+    manifest_address, output_folder, support_folder,
 };
 pub use preflight::{Check, CheckGrade, CheckPoint, InputSurvey, KeySample, Preflight};
 pub use progress::{
     FailedObject, JobOutcome, JobPhase, JobProgress, JobRetry, LogLine, RetryChoice, Unexplained, predicted_by_retry,
 };
-pub use record::{JobRecord, Leftover};
 pub use spec::{
     AssembleWith, BatchStrategy, Compression, DEFAULT_INSTANCE, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE,
     Experiment, IMAGE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE, ModelClient, SplitType, TransformInput,
     TransformOutput, TransformSpec,
 };
-
-use crate::domain::{Credentials, ListPage, ListQuery, S3Access, S3Address};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SageMakerAccess {

@@ -11,9 +11,8 @@ use crate::domain::{Prediction, RunId, RunInfo, RunKey, S3Access, Sample, Sample
 use crate::image::source::{SourceError, for_task};
 use crate::model::PredictError;
 use crate::predict::upright_size;
-use crate::sagemaker::client::{ConnectError, RemoteClient, USUAL_LANES, known_to};
 use crate::sagemaker::outputs::{Recognition, Unrecognized};
-use crate::sagemaker::predictor::RemotePredictor;
+use crate::sagemaker::predictor::{ConnectError, RemoteClient, RemotePredictor, USUAL_LANES, known_to};
 use crate::sagemaker::spec::endpoint::endpoint_name_problem;
 use crate::sagemaker::spec::output_mapping::{ExampleResponse, ResponseExamples};
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel};

@@ -1,9 +1,8 @@
 //! Checks a job before it costs money. Writes and starts nothing.
 
 mod input;
+mod locations;
 mod model;
-mod output;
-mod regions;
 mod requests;
 
 pub use input::has_input;
@@ -73,9 +72,9 @@ fn run_checks(
         }
     };
     let survey = input::check_input(&mut checks, &s3, plan, control)?;
-    output::check_output(&mut checks, &s3, plan, control)?;
+    locations::check_output(&mut checks, &s3, plan, control)?;
     if let Ok(region) = &region {
-        regions::check_regions(&mut checks, &s3, plan, region, control)?;
+        locations::check_regions(&mut checks, &s3, plan, region, control)?;
     }
     let suggestion = suggestion(plan, survey.as_ref());
     let mut filled_in = plan.spec.clone();
