@@ -1,28 +1,27 @@
 //! `spotcheck evaluate`: measures predictions against ground truth.
 
-mod bounds;
 mod outputs;
 mod sides;
-mod text;
 
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 
-use self::bounds::Bound;
-use self::outputs::Outputs;
 use super::Outcome;
 use super::place::S3Args;
 use super::progress::with_progress;
 use super::terminal::{interruptible, stdout};
 use super::values::{NmsIou, parse_nms_iou, parse_score};
+use crate::annotations::matching::MatchSummary;
 use crate::dirs::AppDirs;
-use crate::domain::NamePattern;
-use crate::evaluation::DRAWS;
+use crate::domain::{ModelTask, NamePattern};
 use crate::evaluation::pipeline::measure_all;
+use crate::evaluation::{Counted, DRAWS, Evaluated, Metrics};
 use crate::tasks::ProgressUnit;
+use outputs::Outputs;
 
 #[derive(Debug, Args)]
 pub(crate) struct EvaluateArgs {
@@ -114,22 +113,22 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
     let (sides, listed) = with_progress("Reading", &control, || sides::read(args, &dirs, &control))?;
-    bounds::check(&args.fail_below, sides.task)?;
+    check(&args.fail_below, sides.task)?;
     for note in &sides.notes {
         eprintln!("{note}");
     }
     for doubt in &sides.matching.doubts {
-        eprintln!("warning: {doubt}{}", text::advice(doubt));
+        eprintln!("warning: {doubt}{}", outputs::advice(doubt));
     }
     let evaluated = with_progress("Evaluating", &control, || measure_all(sides, args.draws, &control))?;
-    let text = text::summary(&evaluated);
+    let text = outputs::summary(&evaluated);
     outputs.write(&evaluated, listed.as_ref(), &control)?;
     if outputs.takes_stdout() {
         eprint!("{text}");
     } else {
         stdout().write_all(text.as_bytes()).context("Could not write to stdout")?;
     }
-    let violations = bounds::violations(&args.fail_below, &evaluated)?;
+    let violations = violations(&args.fail_below, &evaluated)?;
     for violation in &violations {
         eprintln!("{violation}");
     }
@@ -137,4 +136,76 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::BelowBound);
     }
     Ok(if evaluated.is_complete() { Outcome::AllWell } else { Outcome::SomeImagesFailed })
+}
+
+/// A metric by its name in the JSON file, and its bound.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bound {
+    name: String,
+    lowest: f64,
+}
+
+impl Bound {
+    /// # Errors
+    /// It is not of the form `ap50=0.5`, or neither task has the metric.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('=').and_then(|(name, lowest)| Some((name, lowest.parse::<f64>().ok()?)));
+        let (name, lowest) = parts
+            .filter(|(name, lowest)| !name.is_empty() && lowest.is_finite())
+            .ok_or_else(|| format!("“{text}” is not METRIC=MINIMUM, for example ap50=0.5"))?;
+        let tasks = [ModelTask::Detection, ModelTask::Classification];
+        if !tasks.into_iter().any(|task| metric_names(task).iter().any(|known| known == name)) {
+            let [boxes, classes] = tasks.map(|task| metric_names(task).join(", "));
+            return Err(format!("unknown metric “{name}”. Detection: {boxes}. Classification: {classes}"));
+        }
+        Ok(Self { name: name.to_owned(), lowest })
+    }
+}
+
+/// The numbers in the JSON file of an evaluation.
+fn metric_names(task: ModelTask) -> Vec<String> {
+    let metrics = match task {
+        ModelTask::Detection => Metrics::Detection { metrics: Box::default(), intervals: None },
+        ModelTask::Classification => Metrics::Classification { metrics: Box::default(), intervals: None },
+    };
+    let (counted, matching, confident_errors) = (Counted::default(), MatchSummary::default(), Vec::new());
+    let Ok(Value::Object(fields)) = serde_json::to_value(Evaluated { metrics, counted, matching, confident_errors })
+    else {
+        return Vec::new();
+    };
+    let is_number = |(name, value): &(String, Value)| {
+        value.is_number() || (value.is_null() && !["best", "intervals"].contains(&name.as_str()))
+    };
+    fields.into_iter().filter(is_number).map(|(name, _)| name).collect()
+}
+
+/// # Errors
+/// A metric is one of the other task.
+pub(crate) fn check(bounds: &[Bound], task: ModelTask) -> anyhow::Result<()> {
+    let known = metric_names(task);
+    match bounds.iter().find(|bound| !known.contains(&bound.name)) {
+        Some(Bound { name, .. }) => {
+            bail!("--fail-below {name}: not a metric of {}. Its metrics: {}", task.into_str(), known.join(", "))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns a sentence for each metric below its bound.
+///
+/// # Errors
+/// The metric was not measured.
+pub(crate) fn violations(bounds: &[Bound], evaluated: &Evaluated) -> anyhow::Result<Vec<String>> {
+    let numbers = serde_json::to_value(evaluated).context("Could not compare the metrics with --fail-below")?;
+    let mut violations = Vec::new();
+    for Bound { name, lowest } in bounds {
+        match numbers[name].as_f64() {
+            Some(number) if number < *lowest => {
+                violations.push(format!("{name} is {number}, below the minimum of {lowest}"));
+            }
+            Some(_) => {}
+            None => bail!("--fail-below {name}: there is no data to compute this metric"),
+        }
+    }
+    Ok(violations)
 }

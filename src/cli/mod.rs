@@ -15,7 +15,6 @@ macro_rules! eprintln {
 }
 
 mod about;
-mod account;
 mod compare;
 mod endpoint;
 mod evaluate;

@@ -1,19 +1,21 @@
-//! Parsers for flags of several commands.
+//! Flags of several commands: the parsers of their values, and the AWS account and region.
 
 use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::bail;
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantArray;
 
+use super::place::S3Args;
 use crate::annotations;
 use crate::annotations::matching::ClassCorrections;
-use crate::domain::LabelSet;
+use crate::domain::{Credentials, LabelSet, S3Access};
 use crate::model::catalog::{built_in_labels, labels_from_file};
-use crate::sagemaker::spec::aws_region::region_problem;
 use crate::sagemaker::spec::endpoint::endpoint_name_problem;
-use crate::sagemaker::spec::transform::name_problem;
+use crate::sagemaker::spec::transform::{SageMakerAccess, name_problem};
+use crate::sagemaker::spec::{region_doubt, region_problem};
 
 /// A parser for the words of an enum, which `--help` and errors list; `in progress` becomes `in-progress`.
 pub(crate) fn variant<T>() -> impl TypedValueParser<Value = T>
@@ -114,5 +116,79 @@ pub(crate) fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
             bail!("“{wanted}” is not imagenet, coco-80, coco-91, cifar-10 or an existing label file")
         }
         None => Ok(labels_from_file(Path::new(wanted))?),
+    }
+}
+
+/// The AWS account and region, with the defaults of the AWS CLI.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "AWS account")]
+pub(crate) struct AccountArgs {
+    /// AWS profile; overrides the environment
+    #[arg(long, value_name = "NAME", value_parser = parse_profile)]
+    profile: Option<String>,
+    /// AWS region of SageMaker [default: from your AWS configuration]
+    #[arg(long, value_name = "REGION", value_parser = parse_region)]
+    region: Option<String>,
+}
+
+impl AccountArgs {
+    /// An unknown region is only a warning: AWS adds regions.
+    pub(crate) fn warn_if_unknown(&self) {
+        warn_about_region(self.region.as_deref());
+    }
+}
+
+pub(crate) fn warn_about_region(region: Option<&str>) {
+    if let Some(doubt) = region.and_then(region_doubt) {
+        eprintln!("warning: {doubt}");
+    }
+}
+
+/// Flags for an AWS account, with fallbacks.
+pub(crate) trait Account {
+    fn is_given(&self) -> bool;
+
+    /// The account from the flags, with the defaults of the AWS CLI.
+    fn sagemaker(&self) -> SageMakerAccess;
+
+    /// `access`, overridden by the flags.
+    fn over(&self, access: S3Access) -> S3Access;
+}
+
+impl Account for AccountArgs {
+    fn is_given(&self) -> bool {
+        self.profile.is_some() || self.region.is_some()
+    }
+
+    fn sagemaker(&self) -> SageMakerAccess {
+        SageMakerAccess {
+            credentials: match &self.profile {
+                Some(name) => Credentials::Profile(name.clone()),
+                None => Credentials::Ambient,
+            },
+            region: self.region.clone(),
+        }
+    }
+
+    /// A bucket's region is detected.
+    fn over(&self, access: S3Access) -> S3Access {
+        match &self.profile {
+            Some(name) => S3Access { credentials: Credentials::Profile(name.clone()), ..access },
+            None => access,
+        }
+    }
+}
+
+impl Account for S3Args {
+    fn is_given(&self) -> bool {
+        S3Args::is_given(self)
+    }
+
+    fn sagemaker(&self) -> SageMakerAccess {
+        SageMakerAccess::from(&self.access())
+    }
+
+    fn over(&self, access: S3Access) -> S3Access {
+        S3Args::over(self, access)
     }
 }

@@ -6,8 +6,7 @@ use serde::Serialize;
 
 use super::coco::CocoBuilder;
 use super::curve::{BestThreshold, Curve, ScoredOutcomes, add_truths, add_voc, voc_ap};
-use super::objects::{CORRECT_IOU, ImageObjects, Outcome, Overlaps};
-use super::tide::{self, ClassErrors, ErrorCost};
+use super::objects::{CORRECT_IOU, ClassErrors, ErrorCost, ImageObjects, Outcome, Overlaps, add_errors, error_costs};
 use crate::domain::BoxRole;
 use crate::review::{ClassOutcomes, Confusion, OutcomeKind};
 
@@ -166,7 +165,7 @@ impl DetectionEvaluation {
         let overlaps = Overlaps::new(image);
         add_voc(&mut self.voc, image, &overlaps);
         let outcomes = overlaps.outcomes(image, CORRECT_IOU);
-        tide::add(&mut self.errors, image, &overlaps, &outcomes);
+        add_errors(&mut self.errors, image, &overlaps, &outcomes);
         for (found, outcome) in image.detections.iter().zip(&outcomes) {
             let of_class = self.outcomes.get_mut(found.class as usize).filter(|_| outcome.kind != OutcomeKind::Ignored);
             if let Some(of_class) = of_class {
@@ -264,7 +263,7 @@ impl DetectionEvaluation {
             best: pooled.best(),
             curve: Curve::from_outcomes(&pooled),
             classes,
-            errors: tide::costs(self.errors),
+            errors: error_costs(self.errors),
             confusion: cells.map(|((truth, predicted), count)| ConfusionCell { truth, predicted, count }).collect(),
         })
     }

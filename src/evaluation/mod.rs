@@ -28,7 +28,6 @@ mod intervals;
 mod matching;
 mod objects;
 pub mod pipeline;
-mod tide;
 
 use serde::Serialize;
 
@@ -50,8 +49,9 @@ pub use ground_truth::{
 };
 pub use intervals::{DRAWS, DrawnNumber, Interval, each_draw, repeated};
 pub use matching::{BoxMatches, ClassMap, MATCHING_IOU, ScoredBox, match_boxes};
-pub use objects::{BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ImageObjects, Outcome, TrueObject, outcomes};
-pub use tide::ErrorCost;
+pub use objects::{
+    BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ErrorCost, ImageObjects, Outcome, TrueObject, outcomes,
+};
 
 /// The numbers of an evaluation and its inputs.
 #[derive(Debug, Clone, PartialEq, Serialize)]

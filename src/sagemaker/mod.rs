@@ -3,6 +3,7 @@
 //! Plain data and blocking calls, used by the CLI and the window. Never runs a model itself.
 
 mod checks;
+pub mod client;
 pub mod endpoints;
 pub mod jobs;
 pub mod log;

@@ -30,10 +30,8 @@ pub(crate) mod endpoints {
     pub(crate) mod effects;
     /// The form that deploys an endpoint.
     pub(crate) mod form {
-        pub(crate) mod effects;
         pub(crate) mod state;
         pub(crate) mod ui;
-        pub(crate) mod update;
     }
     pub(crate) mod state;
     pub(crate) mod ui;
@@ -77,10 +75,8 @@ pub(crate) mod jobs {
     pub(crate) mod effects;
     /// The form that starts a job.
     pub(crate) mod form {
-        pub(crate) mod effects;
         pub(crate) mod state;
         pub(crate) mod ui;
-        pub(crate) mod update;
     }
     pub(crate) mod state;
     pub(crate) mod ui;
@@ -113,13 +109,6 @@ pub(crate) mod models {
 /// Opening the outputs of jobs and the predictions of other tools.
 pub(crate) mod outputs {
     pub(crate) mod effects;
-    /// How responses of an unknown shape are read.
-    pub(crate) mod reading {
-        pub(crate) mod effects;
-        pub(crate) mod state;
-        pub(crate) mod ui;
-        pub(crate) mod update;
-    }
     pub(crate) mod state;
     pub(crate) mod ui;
     pub(crate) mod update;
@@ -129,7 +118,12 @@ pub(crate) mod outputs {
 pub(crate) mod predict {
     pub(crate) mod effects;
     pub(crate) mod state;
-    pub(crate) mod ui;
+    pub(crate) mod ui {
+        pub(crate) mod class_table;
+        pub(crate) mod device;
+        pub(crate) mod results;
+        pub(crate) mod runs;
+    }
     pub(crate) mod update;
 }
 

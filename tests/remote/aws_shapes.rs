@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use spotcheck::aws::{Aws, AwsErrorKind, MAX_INVOCATION_BYTES, RetryPolicy, SageMaker};
 use spotcheck::domain::{Credentials, S3Address};
+use spotcheck::sagemaker::spec::AWS_REGIONS;
 use spotcheck::sagemaker::spec::LogFrom;
-use spotcheck::sagemaker::spec::aws_region::AWS_REGIONS;
 use spotcheck::sagemaker::spec::endpoint::{EndpointConfig, EndpointQuery, EndpointStatus};
 use spotcheck::sagemaker::spec::transform::{
     AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment, InputObjects, JobQuery,

@@ -1,25 +1,20 @@
 //! `spotcheck endpoint`: SageMaker real-time endpoints. To predict with one, use `spotcheck predict --endpoint`.
 
-mod auto_delete;
 mod delete;
 mod deploy;
-mod list;
-mod logs;
-mod plan_args;
-mod preflight;
 mod status;
 
 use clap::{Args, Subcommand};
 
 use super::Outcome;
-use super::account::{Account, AccountArgs};
 use super::terminal::interruptible;
+use super::values::{Account, AccountArgs};
 use crate::dirs::AppDirs;
 use crate::sagemaker::endpoints::EndpointRecords;
 use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::tasks::{ProgressUnit, TaskControl};
 
-pub(crate) use auto_delete::AutoDeleter;
+pub(crate) use delete::AutoDeleter;
 
 #[derive(Debug, Args)]
 pub(crate) struct EndpointArgs {
@@ -32,13 +27,13 @@ enum EndpointCommand {
     /// Deploy a model to an endpoint, which costs money until you delete it
     Deploy(Box<deploy::DeployArgs>),
     /// Check an endpoint before it costs money
-    Preflight(Box<preflight::PreflightArgs>),
+    Preflight(Box<deploy::PreflightArgs>),
     /// Show an endpoint's status, cost and deletion time
     Status(status::StatusArgs),
     /// List endpoints in the account and region, newest first
-    List(list::ListArgs),
+    List(status::ListArgs),
     /// Show the newest log lines of an endpoint's containers
-    Logs(logs::LogsArgs),
+    Logs(status::LogsArgs),
     /// Delete an endpoint, its configuration and everything else created for it
     Delete(delete::DeleteArgs),
 }
@@ -51,10 +46,10 @@ pub(crate) fn run(args: &EndpointArgs) -> anyhow::Result<Outcome> {
     };
     match &args.command {
         EndpointCommand::Deploy(args) => deploy::run(args, &context),
-        EndpointCommand::Preflight(args) => preflight::run(args, &context),
+        EndpointCommand::Preflight(args) => deploy::run_preflight(args, &context),
         EndpointCommand::Status(args) => status::run(args, &context),
-        EndpointCommand::List(args) => list::run(args, &context),
-        EndpointCommand::Logs(args) => logs::run(args, &context),
+        EndpointCommand::List(args) => status::run_list(args, &context),
+        EndpointCommand::Logs(args) => status::run_logs(args, &context),
         EndpointCommand::Delete(args) => delete::run(args, &context),
     }
 }

@@ -1,20 +1,23 @@
-//! `spotcheck endpoint status`: shows the status, cost and deletion time of an endpoint.
+//! `spotcheck endpoint status`, `list` and `logs`: the status, cost and deletion time of an endpoint, the endpoints of
+//! the account and region, and the newest log lines of their containers.
 
 use std::io::Write;
 
 use anyhow::bail;
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::EndpointContext;
 use crate::aws::{Aws, SageMaker};
 use crate::cli::Outcome;
-use crate::cli::account::AccountArgs;
 use crate::cli::progress::with_progress;
-use crate::cli::terminal::{local_time, stdout};
-use crate::cli::values::{parse_endpoint_name, parse_positive};
+use crate::cli::terminal::{local_time, print_log, stdout};
+use crate::cli::transform::list::{Format, time_json};
+use crate::cli::values::{Account, AccountArgs, parse_endpoint_name, parse_positive};
 use crate::sagemaker::endpoints::wait_for;
 use crate::sagemaker::jobs::read_prices;
-use crate::sagemaker::spec::endpoint::{Endpoint, EndpointRecord, EndpointStatus};
+use crate::sagemaker::log::endpoint_log_tail;
+use crate::sagemaker::spec::endpoint::{Endpoint, EndpointQuery, EndpointRecord, EndpointStatus, EndpointSummary};
 use crate::sagemaker::spec::transform::{cost_usd, human_usd};
 use crate::tasks::{TaskControl, now_ms};
 
@@ -174,5 +177,102 @@ fn conclude(endpoint: &Endpoint) -> anyhow::Result<Outcome> {
             name = endpoint.name
         );
     }
+    Ok(Outcome::AllWell)
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// List only endpoints whose name contains this text
+    #[arg(long, value_name = "TEXT")]
+    name_contains: Option<String>,
+    /// Output format; json is a list with one object per endpoint
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    output: Format,
+    #[command(flatten)]
+    account: AccountArgs,
+}
+
+pub(crate) fn run_list(args: &ListArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
+    args.account.warn_if_unknown();
+    let sagemaker = Aws::new().sagemaker(&args.account.sagemaker());
+    let region = sagemaker.region(Some(&context.control))?;
+    let mut query = EndpointQuery { name_contains: args.name_contains.clone(), ..EndpointQuery::default() };
+    let mut endpoints = Vec::new();
+    loop {
+        let page = sagemaker.list_endpoints(&query, Some(&context.control))?;
+        endpoints.extend(page.items);
+        match page.next {
+            Some(next) => query.page_token = Some(next),
+            None => break,
+        }
+    }
+    let mut out = stdout();
+    match args.output {
+        Format::Json => writeln!(out, "{:#}", list_json(&endpoints))?,
+        Format::Text if endpoints.is_empty() => eprintln!("no matching endpoints in {region}"),
+        Format::Text => {
+            for endpoint in endpoints {
+                writeln!(out, "{}\t{}", endpoint.name, endpoint.status)?;
+            }
+        }
+    }
+    print_other_regions(context, &region);
+    Ok(Outcome::AllWell)
+}
+
+fn list_json(endpoints: &[EndpointSummary]) -> Value {
+    let endpoint = |endpoint: &EndpointSummary| {
+        json!({
+            "endpoint": endpoint.name,
+            "status": endpoint.status.to_string(),
+            "created": time_json(endpoint.created_ms),
+        })
+    };
+    endpoints.iter().map(endpoint).collect()
+}
+
+/// Endpoints in other regions also cost money, and are easily forgotten.
+fn print_other_regions(context: &EndpointContext, region: &str) {
+    let (records, problems) = context.records.all();
+    for problem in problems {
+        eprintln!("warning: {problem}");
+    }
+    for record in records {
+        let of_record = record.sagemaker.region.as_deref().unwrap_or_default();
+        if of_record != region {
+            eprintln!(
+                "deployed from this computer in {of_record}: {name}; check it with: spotcheck endpoint status {name}",
+                name = record.name
+            );
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// Endpoint name
+    #[arg(value_parser = parse_endpoint_name)]
+    name: String,
+    /// Number of most recent lines
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    lines: u32,
+    #[command(flatten)]
+    account: AccountArgs,
+}
+
+pub(crate) fn run_logs(args: &LogsArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
+    let access = context.access_to(&args.name, &args.account);
+    let sagemaker = Aws::new().sagemaker(&access);
+    let control = &context.control;
+    let lines = endpoint_log_tail(&sagemaker, &args.name, args.lines, control)?;
+    if lines.is_empty() {
+        // The log of an endpoint outlives it.
+        if sagemaker.describe_endpoint(&args.name, Some(control))?.is_none() {
+            let region = sagemaker.region(Some(control))?;
+            bail!("endpoint {} does not exist in {region} and has no log", args.name);
+        }
+        eprintln!("the log of {} is still empty", args.name);
+    }
+    print_log(&lines)?;
     Ok(Outcome::AllWell)
 }

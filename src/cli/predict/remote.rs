@@ -7,15 +7,15 @@ use anyhow::bail;
 use clap::Args;
 
 use crate::aws::Aws;
-use crate::cli::account::warn_about_region;
-use crate::cli::values::{find_labels, parse_endpoint_name, parse_region, variant};
+use crate::cli::values::{find_labels, parse_endpoint_name, parse_region, variant, warn_about_region};
 use crate::dirs::AppDirs;
 use crate::domain::{Credentials, InferenceLocation, KeepRule, LabelSet, ModelCard, S3Place, Sample};
 use crate::image::source::{Source, SourceError};
 use crate::model::PredictError;
 use crate::model::catalog::Library;
+use crate::sagemaker::client::{RemoteClient, USUAL_LANES, known_to};
 use crate::sagemaker::outputs::{ReadingChoice, Recognition};
-use crate::sagemaker::predictor::{RemoteClient, RemotePredictor, USUAL_LANES, known_to, recognize};
+use crate::sagemaker::predictor::{RemotePredictor, recognize};
 use crate::sagemaker::spec::output_mapping::ReadingRequest;
 use crate::sagemaker::spec::remote_model::{RemoteModel, RequestForm};
 use crate::sagemaker::spec::transform::SageMakerAccess;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::named_job::NamedJob;
+use super::NamedJob;
 use super::named_truth::{NamedTruth, truth_in_name};
 use crate::aws::Aws;
 use crate::cli::Outcome;
@@ -30,11 +30,11 @@ use crate::image::decode::DecodeLimits;
 use crate::image::source::{Source, absolute};
 use crate::model::catalog::{Library, built_in_labels};
 use crate::predict::{ResultSink, SampleResult};
+use crate::sagemaker::client::known_to;
 use crate::sagemaker::outputs::{
     FoundOutputs, OutputFolder, OutputRun, OutputShape, OutputSink, OutputsError, OutputsOrigin, ReadOutcome,
     ReadingChoice, SeenOutputs,
 };
-use crate::sagemaker::predictor::known_to;
 use crate::sagemaker::spec::transform::{TransformJob, TransformStatus, name_problem};
 use crate::tasks::{ProgressUnit, TaskControl};
 

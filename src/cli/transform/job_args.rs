@@ -10,7 +10,7 @@ use super::package::{PackedHere, Packing};
 use crate::aws::Aws;
 use crate::cli::place::{S3Args, is_stdin, parse_location};
 use crate::cli::progress::with_progress;
-use crate::cli::transform::model_source::ModelSourceArgs;
+use crate::cli::transform::package::ModelSourceArgs;
 use crate::cli::values::{parse_pair, parse_positive, variant};
 use crate::dirs::AppDirs;
 use crate::domain::{Location, S3Address, SampleUri};

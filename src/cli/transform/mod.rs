@@ -1,26 +1,26 @@
 //! `spotcheck transform`: models on SageMaker Batch Transform.
 
-mod clean_up;
 mod compare;
 mod fetch;
 mod job_args;
-pub(crate) mod json;
-mod list;
-mod logs;
-pub(crate) mod model_source;
-mod named_job;
+pub(crate) mod list;
 mod named_truth;
 pub(crate) mod package;
-pub(crate) mod preflight;
 mod rehearse;
-mod retry;
-mod start;
+pub(crate) mod start;
 mod status;
 mod stop;
 
 use clap::{Args, Subcommand};
 
 use super::Outcome;
+use crate::aws::Aws;
+use crate::cli::values::Account;
+use crate::dirs::AppDirs;
+use crate::domain::S3Access;
+use crate::sagemaker::jobs::{JobRecords, find_record};
+use crate::sagemaker::spec::transform::{JobRecord, SageMakerAccess};
+use crate::tasks::TaskControl;
 
 #[derive(Debug, Args)]
 pub(crate) struct TransformArgs {
@@ -35,7 +35,7 @@ enum TransformCommand {
     /// Run an archive's handler on this computer and compare its predictions with the local model's
     Rehearse(Box<rehearse::RehearseArgs>),
     /// Check a job before it costs money
-    Preflight(Box<preflight::PreflightArgs>),
+    Preflight(Box<start::PreflightArgs>),
     /// Upload files, create the model and start a job
     Start(Box<start::StartArgs>),
     /// List jobs in the account and region
@@ -45,11 +45,11 @@ enum TransformCommand {
     /// Stop a job; its existing outputs are kept
     Stop(stop::StopArgs),
     /// Show a job's container log, or SageMaker's messages per object
-    Logs(logs::LogsArgs),
+    Logs(status::LogsArgs),
     /// Resend images without an output
-    Retry(retry::RetryArgs),
+    Retry(start::RetryArgs),
     /// Delete a job's leftovers: model, archive and manifest
-    CleanUp(clean_up::CleanUpArgs),
+    CleanUp(stop::CleanUpArgs),
     /// Read a job's outputs as predictions for its images
     Fetch(Box<fetch::FetchArgs>),
     /// Compare a local run with a remote one
@@ -60,15 +60,54 @@ pub(crate) fn run(args: &TransformArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         TransformCommand::Package(args) => package::run(args),
         TransformCommand::Rehearse(args) => rehearse::run(args),
-        TransformCommand::Preflight(args) => preflight::run(args),
+        TransformCommand::Preflight(args) => start::run_preflight(args),
         TransformCommand::Start(args) => start::run(args),
         TransformCommand::List(args) => list::run(args),
         TransformCommand::Status(args) => status::run(args),
         TransformCommand::Stop(args) => stop::run(args),
-        TransformCommand::Logs(args) => logs::run(args),
-        TransformCommand::Retry(args) => retry::run(args),
-        TransformCommand::CleanUp(args) => clean_up::run(args),
+        TransformCommand::Logs(args) => status::run_logs(args),
+        TransformCommand::Retry(args) => start::run_retry(args),
+        TransformCommand::CleanUp(args) => stop::run_clean_up(args),
         TransformCommand::Fetch(args) => fetch::run(args),
         TransformCommand::Compare(args) => compare::run(args),
+    }
+}
+
+/// A job, and the access to it.
+pub(crate) struct NamedJob {
+    pub(crate) aws: Aws,
+    pub(crate) sagemaker: SageMakerAccess,
+    pub(crate) s3: S3Access,
+    pub(crate) records: JobRecords,
+    /// `None` if the job was started on another computer.
+    pub(crate) record: Option<JobRecord>,
+}
+
+impl NamedJob {
+    /// The account is from the flags, else from the job's record, else the AWS defaults.
+    pub(crate) fn find(name: &str, args: &impl Account, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Self> {
+        let aws = Aws::new();
+        let records = JobRecords::in_folder(dirs.jobs());
+        if !args.is_given() {
+            let (all, errors) = records.all();
+            for error in errors {
+                eprintln!("warning: {error}");
+            }
+            if let Some(record) = all.into_iter().find(|record| record.spec.job_name == name) {
+                return Ok(Self {
+                    aws,
+                    sagemaker: record.sagemaker.clone(),
+                    s3: record.s3.clone(),
+                    records,
+                    record: Some(record),
+                });
+            }
+        }
+        let s3 = args.over(S3Access::default());
+        let sagemaker = args.sagemaker();
+        let record = find_record(&aws, &records, &sagemaker, name, control)?;
+        // Flags for the bucket's server or region override those of the record.
+        let s3 = record.as_ref().map_or(s3, |record| args.over(record.s3.clone()));
+        Ok(Self { aws, sagemaker, s3, records, record })
     }
 }

@@ -1,24 +1,32 @@
-//! `spotcheck transform start`: uploads what is missing, creates the model and starts the job.
+//! `spotcheck transform start`, `preflight` and `retry`: check a job before it costs money, upload what is missing,
+//! create the model and start the job; send the images without an output again.
 
 use std::io::Write;
 
 use anyhow::bail;
 use clap::Args;
 
+use super::NamedJob;
 use super::job_args::{JobArgs, Planned};
-use super::json::Format;
+use super::list::Format;
 use super::package::{ARCHIVE, Packing};
-use super::preflight::must_pass;
 use super::status::{Watched, watch_to_the_end};
 use crate::aws::Aws;
 use crate::cli::Outcome;
+use crate::cli::place::S3Args;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
+use crate::cli::values::{parse_job_name, parse_pair};
 use crate::dirs::AppDirs;
 use crate::domain::counted;
 use crate::sagemaker;
-use crate::sagemaker::jobs::{JobRecords, StartFolders, aws_commands, quoted, shell_script};
-use crate::sagemaker::spec::transform::{JobRecord, Leftover, PriceTable, TransformPlan};
+use crate::sagemaker::jobs::{
+    JobRecords, PlannedRetry, Retry, RetryChanges, StartFolders, aws_commands, outcome, plan_retry, quoted,
+    read_prices, shell_script,
+};
+use crate::sagemaker::spec::transform::{
+    CheckGrade, JobRecord, Leftover, ModelSource, Preflight, PriceTable, RetryChoice, TransformPlan,
+};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
 #[derive(Debug, Args)]
@@ -161,4 +169,140 @@ fn print_commands(plan: &TransformPlan, packing: Option<&Packing>) -> anyhow::Re
     commands.extend(aws_commands(plan));
     writeln!(stdout(), "{}", shell_script(&commands))?;
     Ok(Outcome::AllWell)
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PreflightArgs {
+    #[command(flatten)]
+    job: JobArgs,
+}
+
+pub(crate) fn run_preflight(args: &PreflightArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    let control = interruptible(ProgressUnit::Bytes)?;
+    let aws = Aws::new();
+    let mut planned = args.job.plan(&aws, &control)?;
+    let prices = args.job.prices(&planned.plan, &dirs)?;
+    let packed = planned.pack(&aws, &control)?;
+    let records = JobRecords::in_folder(dirs.jobs());
+    let found = planned.preflight(&aws, (&prices, &records), packed.as_ref(), &control)?;
+    report(&found, "the job")
+}
+
+/// Prints all checks; fails if there are problems. `what` is what would be started.
+pub(crate) fn report(found: &Preflight, what: &str) -> anyhow::Result<Outcome> {
+    write_checks(&mut stdout(), found)?;
+    match found.count(CheckGrade::Problem) {
+        0 => Ok(Outcome::AllWell),
+        1 => bail!("{what} has a problem; fix it before you start"),
+        count => bail!("{what} has {count} problems; fix them before you start"),
+    }
+}
+
+/// One line per check, and one for its advice.
+fn write_checks(out: &mut dyn Write, found: &Preflight) -> anyhow::Result<()> {
+    for check in &found.checks {
+        writeln!(out, "{:8} {:17} {}", check.grade.into_str(), check.point.into_str(), check.finding)?;
+        if !check.advice.is_empty() {
+            writeln!(out, "{:26} → {}", "", check.advice)?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints warnings and problems to stderr; fails if there are problems, unless `force` is set.
+pub(crate) fn must_pass(found: &Preflight, force: bool) -> anyhow::Result<()> {
+    let noteworthy = Preflight {
+        checks: found.checks.iter().filter(|check| check.grade != CheckGrade::Ok).cloned().collect(),
+        ..Preflight::default()
+    };
+    write_checks(&mut std::io::stderr().lock(), &noteworthy)?;
+    if found.grade() == CheckGrade::Problem && !force {
+        bail!(
+            "nothing was started because of the problems above. Fix them, or continue anyway with \
+             --force"
+        );
+    }
+    Ok(())
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RetryArgs {
+    /// Name of a job that has ended
+    #[arg(value_parser = parse_job_name)]
+    job: String,
+    /// Send all images without an output, even those that the model rejected, and even if the job failed before its
+    /// first output
+    #[arg(long)]
+    all: bool,
+    /// Environment variable for the model's container, if the model was deleted and is created again; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
+    model_env: Vec<(String, String)>,
+    /// Maximum payload per request in MB [default: as in the job, or what the largest failed image needs]
+    #[arg(long, value_name = "MB")]
+    max_payload_mb: Option<u32>,
+    /// Maximum parallel requests per instance [default: as in the job]
+    #[arg(long, value_name = "N")]
+    max_concurrent: Option<u32>,
+    /// EC2 instance type [default: as in the job]
+    #[arg(long, value_name = "TYPE")]
+    instance_type: Option<String>,
+    #[command(flatten)]
+    how: LaunchArgs,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+pub(crate) fn run_retry(args: &RetryArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    let control = interruptible(ProgressUnit::Bytes)?;
+    let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
+    let PlannedRetry { plan, notes, doubt } =
+        with_progress("Checking which images have no output", &control, || plan_of_retry(args, &named, &control))?;
+    if !args.model_env.is_empty() && plan.model == ModelSource::Existing {
+        anyhow::bail!("model {} already exists with its own environment; omit --model-env", plan.spec.model_name);
+    }
+    let count = plan.manifest.as_ref().map_or(0, |manifest| manifest.names.len());
+    match doubt {
+        Some(doubt) if !args.all => {
+            anyhow::bail!("{doubt}. Nothing was started; send all images with --all")
+        }
+        Some(doubt) => eprintln!("note: {doubt}"),
+        None => {}
+    }
+    eprintln!("resending {} without an output", counted(count, "image", "images"));
+    for note in notes {
+        eprintln!("note: {note}");
+    }
+    let prices = read_prices(&dirs.prices())?;
+    start(&named.aws, Planned::new(plan), prices, &args.how, &dirs, &control)
+}
+
+fn plan_of_retry(args: &RetryArgs, named: &NamedJob, control: &TaskControl) -> anyhow::Result<PlannedRetry> {
+    let sagemaker = named.aws.sagemaker(&named.sagemaker);
+    let job = sagemaker.describe_transform_job(&args.job, Some(control))?;
+    if !job.status.is_over() {
+        anyhow::bail!(
+            "job {} is {}; wait until it ends, because its images may still get an output",
+            args.job,
+            job.status.into_str()
+        );
+    }
+    let asked = (&named.sagemaker, &named.s3);
+    let found = outcome(&named.aws, asked, &job, &named.records, control)?;
+    let retry = Retry {
+        sagemaker: &named.sagemaker,
+        s3: &named.s3,
+        job: &job,
+        record: named.record.as_ref(),
+        outcome: &found,
+        choice: if args.all { RetryChoice::All } else { RetryChoice::NotRefused },
+        changes: RetryChanges {
+            max_payload_mb: args.max_payload_mb,
+            max_concurrent: args.max_concurrent,
+            instance_type: args.instance_type.clone(),
+        },
+        model_environment: args.model_env.iter().cloned().collect(),
+    };
+    Ok(plan_retry(&named.aws, &retry, now_ms(), control)?)
 }

@@ -1,22 +1,24 @@
-//! `spotcheck transform status`: shows the progress of a job, and the results of its images.
+//! `spotcheck transform status` and `logs`: the progress of a job, the results of its images, and the log of its
+//! containers or SageMaker's messages about its objects.
 
 use std::io::Write;
+use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
 
-use super::json::{Format, status_json};
-use super::named_job::NamedJob;
+use super::NamedJob;
+use super::list::{Format, status_json};
 use crate::aws::{Aws, AwsErrorKind};
 use crate::cli::Outcome;
-use crate::cli::account::AccountArgs;
 use crate::cli::progress::with_progress;
-use crate::cli::terminal::{interruptible, local_time, print_problems, stdout};
-use crate::cli::values::{parse_job_name, parse_positive};
+use crate::cli::terminal::{interruptible, local_time, print_log, print_problems, stdout};
+use crate::cli::values::{AccountArgs, parse_job_name, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{Problem, S3Access};
 use crate::sagemaker::Poll;
 use crate::sagemaker::jobs::{JobRecords, Watch, outcome, read_prices};
+use crate::sagemaker::log::{LogKind, LogReader};
 use crate::sagemaker::spec::transform::{
     JobOutcome, JobProgress, JobRecord, PriceTable, SageMakerAccess, TransformJob, TransformStatus, Unexplained,
     human_usd,
@@ -335,4 +337,48 @@ fn billed_text(progress: &JobProgress) -> String {
         None => "price unknown; set it with --hourly-price".to_owned(),
     };
     format!("{billed_s:.0} s on {instances}, {cost}")
+}
+
+/// The interval between reads of a growing log.
+const PAUSE: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// Job name
+    #[arg(value_parser = parse_job_name)]
+    job: String,
+    /// Show SageMaker's own log: failed objects and reasons
+    #[arg(long)]
+    data_log: bool,
+    /// Follow the log until the job ends
+    #[arg(long)]
+    follow: bool,
+    #[command(flatten)]
+    account: AccountArgs,
+}
+
+pub(crate) fn run_logs(args: &LogsArgs) -> anyhow::Result<Outcome> {
+    args.account.warn_if_unknown();
+    let dirs = AppDirs::find()?;
+    let control = interruptible(ProgressUnit::Steps)?;
+    let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;
+    let sagemaker = named.aws.sagemaker(&named.sagemaker);
+    let kind = if args.data_log { LogKind::Data } else { LogKind::Container };
+    let mut reader = LogReader::new(&args.job, kind);
+    let mut is_empty = true;
+    loop {
+        // Queried first, so that nothing written before the end is missed.
+        let is_over = sagemaker.describe_transform_job(&args.job, Some(&control))?.status.is_over();
+        let lines = reader.read(&sagemaker, &control)?;
+        is_empty &= lines.is_empty();
+        print_log(&lines)?;
+        if is_over || !args.follow {
+            break;
+        }
+        control.sleep(PAUSE)?;
+    }
+    if is_empty {
+        eprintln!("this log of {} is still empty", args.job);
+    }
+    Ok(Outcome::AllWell)
 }

@@ -1,14 +1,18 @@
-//! `spotcheck transform stop`: stops a job.
+//! `spotcheck transform stop` and `clean-up`: stop a job, and delete what it left behind.
+
+use std::io::Write;
 
 use anyhow::bail;
 use clap::Args;
 
-use super::named_job::NamedJob;
+use super::NamedJob;
 use crate::cli::Outcome;
-use crate::cli::account::AccountArgs;
-use crate::cli::terminal::{confirm, interruptible};
-use crate::cli::values::parse_job_name;
+use crate::cli::place::S3Args;
+use crate::cli::progress::with_progress;
+use crate::cli::terminal::{confirm, interruptible, stdout};
+use crate::cli::values::{AccountArgs, parse_job_name};
 use crate::dirs::AppDirs;
+use crate::sagemaker::jobs::clean_up;
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
@@ -44,4 +48,55 @@ pub(crate) fn run(args: &StopArgs) -> anyhow::Result<Outcome> {
         args.job
     );
     Ok(Outcome::AllWell)
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanUpArgs {
+    /// Name of a job that was started on this computer
+    #[arg(value_parser = parse_job_name)]
+    job: String,
+    /// List what would be deleted without deleting anything
+    #[arg(long)]
+    dry_run: bool,
+    /// Delete without asking for confirmation
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+pub(crate) fn run_clean_up(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    let control = interruptible(ProgressUnit::Steps)?;
+    let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
+    let Some(record) = named.record else {
+        bail!(
+            "job {} was not started on this computer, so the resources created for it are unknown. Check its model in \
+             the AWS console",
+            args.job
+        );
+    };
+    let mut out = stdout();
+    for left in &record.left {
+        writeln!(out, "{left}")?;
+    }
+    if record.left.is_empty() {
+        eprintln!("job {} left nothing behind", args.job);
+        return Ok(Outcome::AllWell);
+    }
+    if args.dry_run {
+        eprintln!("dry run: nothing was deleted");
+        return Ok(Outcome::AllWell);
+    }
+    let question = "Delete these? Inputs and outputs are kept.";
+    if !args.yes && !confirm(question)? {
+        eprintln!("nothing was deleted");
+        return Ok(Outcome::AllWell);
+    }
+    let done = with_progress("Deleting", &control, || clean_up(&named.aws, &named.records, record, &control))?;
+    for (left, why) in &done.kept {
+        eprintln!("kept the {left}: {why}");
+    }
+    eprintln!("{} deleted", done.deleted.len());
+    if done.kept.is_empty() { Ok(Outcome::AllWell) } else { Ok(Outcome::SomeImagesFailed) }
 }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use turbojpeg::{Colorspace, DecompressHeader, Decompressor, Image, PixelFormat, ScalingFactor};
 
-use super::jpeg_segments::{
+use super::format::{
     END_OF_IMAGE, Frame, START_OF_SCAN, Segment, first_scan, is_start_of_frame, next_marker, segments,
 };
 use super::limits::zeroed;

@@ -8,7 +8,6 @@
 mod details;
 mod format;
 mod jpeg;
-mod jpeg_segments;
 mod limits;
 mod orientation;
 mod pyramid;

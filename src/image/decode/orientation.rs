@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use super::{Format, jpeg_segments};
+use super::{Format, format};
 
 /// The EXIF orientation: the transform that turns stored pixels upright.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -128,7 +128,7 @@ pub(super) fn exif(bytes: &[u8], format: Format) -> Option<exif::Exif> {
         return None;
     }
     // In a JPEG without EXIF, the reader would search the whole file.
-    let bytes = if format == Format::Jpeg { jpeg_segments::up_to_scan(bytes) } else { bytes };
+    let bytes = if format == Format::Jpeg { format::up_to_scan(bytes) } else { bytes };
     let mut reader = exif::Reader::new();
     reader.continue_on_error(true);
     reader.read_from_container(&mut Cursor::new(bytes)).or_else(|error| error.distill_partial_result(|_| ())).ok()

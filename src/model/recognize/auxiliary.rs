@@ -1,7 +1,7 @@
 //! Inputs other than the image: which of them expect a size.
 
-use super::finding::{Findings, Refusal};
 use super::signature::{Dimension, MAX_SIDE, Port, PortElement};
+use super::{Findings, Refusal};
 use crate::domain::{AuxiliaryInput, AuxiliaryValue};
 
 /// What each input other than the image is filled with.

@@ -1,12 +1,11 @@
 //! Outputs of classifiers: one row of scores per image, or the number of the best class.
 
-use super::finding::{Basis, Findings, Refusal};
 use super::noted::{Exporter, LABEL_FILE, Noted, NotedTask, Purpose, label_count, misfit};
 use super::probe::{Prober, Same};
 use super::signature::{Dimension, Port};
 use super::unsupported::{self, Features, nearest};
 use super::usual::Usual;
-use super::{OutputPrediction, RecognitionRequest, RecognizeError};
+use super::{Basis, Findings, OutputPrediction, RecognitionRequest, RecognizeError, Refusal};
 use crate::domain::{Background, ClassValues, ClassificationOutput, LabelSet, Layout, OutputConvention};
 use crate::model::{Tensor, TensorData};
 

@@ -10,14 +10,12 @@ mod packed;
 mod ranking;
 mod separate;
 
-use boxes::Row;
-
-use super::finding::{Basis, Finding, Findings, Refusal};
 use super::probe::{Prober, Same, ToldSize};
 use super::usual::Usual;
-use super::{OutputPrediction, RecognitionRequest, RecognizeError};
+use super::{Basis, Finding, Findings, OutputPrediction, RecognitionRequest, RecognizeError, Refusal};
 use crate::domain::{BoxFormat, BoxSpace, DetectionOutput, LabelChoice, OutputConvention};
 use crate::model::raw_candidates;
+use boxes::Row;
 
 /// `None` if the graph is not a detector.
 ///

@@ -1,11 +1,9 @@
 //! The graph's image input: which one it is, its layout, and likely pixel values.
 
-use super::auxiliary;
-use super::finding::{Basis, Findings, Refusal};
 use super::noted::{NotedResize, PixelNotes};
 use super::signature::{Dimension, Port, PortElement, ShapeText};
 use super::usual::Usual;
-use super::{OutputPrediction, RecognitionRequest, RecognizeError};
+use super::{Basis, Findings, OutputPrediction, RecognitionRequest, RecognizeError, Refusal, auxiliary};
 use crate::domain::{
     AuxiliaryInput, Background, BoxesBack, CenterCrop, ChannelOrder, ClassValues, ClassificationOutput, ElementType,
     ImageInput, Interpolation, Layout, OutputConvention, Position, ResizeRule, Rounding, SideRounding, Square,

@@ -1,7 +1,6 @@
 //! A draft card for a graph with unrecognized conventions, for the user to complete.
 
-use super::finding::{Findings, Refusal};
-use super::{GraphSignature, Port, PortElement, RecognitionRequest, RecognizeError, image_input};
+use super::{Findings, GraphSignature, Port, PortElement, RecognitionRequest, RecognizeError, Refusal, image_input};
 use crate::domain::{
     Background, BoxFormat, ClassValues, ClassificationOutput, Columns, DetectionOutput, ElementType, ImageInput,
     LabelSet, ModelCard, ModelTask, OutputConvention, ResizeRule,

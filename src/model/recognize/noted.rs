@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::finding::Refusal;
+use super::Refusal;
 use super::signature::MAX_SIDE;
 use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, LabelSet, Position, Rounding, SideRounding, Square};
 

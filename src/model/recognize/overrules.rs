@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::finding::{Basis, Finding};
+use super::{Basis, Finding};
 use crate::domain::card_fields::{CHOICES, is_below, set_value};
 
 /// Card fields set by the user, in the given order, and the selected reading of the outputs.

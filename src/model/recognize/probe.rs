@@ -1,9 +1,8 @@
 //! Test runs of the graph on synthetic images.
 
-use super::finding::{Findings, Refusal};
 use super::image_input::{ImagePort, Sizes, resize_text, word};
 use super::signature::MAX_SIDE;
-use super::{Outputs, Overrules, RecognizeError, RunGraph};
+use super::{Findings, Outputs, Overrules, RecognizeError, Refusal, RunGraph};
 use crate::domain::{AuxiliaryInput, AuxiliaryValue, ElementType, ImageInput, Layout, ResizeRule, RgbImage};
 use crate::model::{Prepared, Tensor, TensorData, preprocess};
 

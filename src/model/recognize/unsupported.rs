@@ -2,11 +2,10 @@
 //! are not class scores (embeddings and regressions, told apart by names, counts and values), and families of detectors
 //! whose boxes are relative to something that is not in the file.
 
-use super::finding::{Nearest, Refusal};
 use super::noted::{Noted, Purpose};
 use super::probe::Prober;
 use super::signature::Port;
-use super::{Overrules, RecognitionRequest, RecognizeError};
+use super::{Nearest, Overrules, RecognitionRequest, RecognizeError, Refusal};
 
 /// Parts of output names that indicate features.
 const FEATURE_NAMES: [&str; 6] = ["embed", "feature", "hidden_state", "pooler", "pooled", "latent"];

@@ -4,7 +4,6 @@
 //! prints, and nothing here knows the content of an output.
 
 mod aws_commands;
-mod clean_up;
 mod inputs;
 mod manifest;
 mod new_model;
@@ -27,14 +26,14 @@ use crate::sagemaker::{RecordError, SendError};
 use crate::tasks::Cancelled;
 
 pub use aws_commands::{aws_commands, quoted, shell_script};
-pub use clean_up::clean_up;
+pub use inputs::NamedFrom;
 pub use manifest::manifest_of;
 pub use new_model::{NewArchive, NewModel};
 pub use outcome::{Account, outcome};
-pub use output_keys::{NamedFrom, OUT, OutputKeys, folders_around};
+pub use output_keys::{OUT, OutputKeys, folders_around};
 pub use preflight::{Checked, ModelPlan, check_only_model, has_input, preflight};
 pub use prices::{add_price, change_price, read_prices};
-pub use records::JobRecords;
+pub use records::{JobRecords, clean_up};
 pub use retries::{FoundRetries, FoundRetry};
 pub use retry::{PlannedRetry, Retry, RetryChanges, looks_like_retry, plan_retry, retry_prefix};
 pub use start::{StartFolders, start, started_before};

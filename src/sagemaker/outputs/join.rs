@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::of_job::Sent;
+use super::folder::Sent;
 use crate::domain::{S3Address, Sample};
 use crate::image::source::{FileEntry, is_hidden_name};
 use crate::sagemaker::jobs::{NamedFrom, OUT, OutputKeys, folders_around};

@@ -11,23 +11,20 @@ mod folder;
 mod join;
 mod json;
 mod named;
-mod of_job;
 mod open;
 mod pending;
-mod places;
 mod read;
 mod reader;
 mod recognize;
 mod responses;
 mod shown;
 
+use crate::sagemaker::jobs::OUT;
+
 pub use examples::ExampleReadings;
-pub use folder::{OutputFolder, OutputsError};
+pub use folder::{OutputFolder, OutputsError, OutputsOrigin, OutputsPart, RetryPart};
 pub use json::MAX_RESPONSE_BYTES;
-pub use of_job::{OutputsOrigin, OutputsPart, RetryPart};
 pub use open::{FoundOutputs, OutputRun, ReadingChoice, SeenOutputs};
 pub use read::{OutputSink, ReadOutcome};
 pub use reader::{LabelSource, OutputReader};
 pub use recognize::{OutputShape, Recognition, Unrecognized};
-
-use crate::sagemaker::jobs::OUT;

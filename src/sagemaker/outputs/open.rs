@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::folder::{OutputFolder, OutputsError};
+use super::folder::{OutputFolder, OutputsError, OutputsPart, RetryPart, Sent};
 use super::join::{Images, Joined, Work, Written, is_list, join};
 use super::json::Json;
-use super::of_job::{OutputsPart, RetryPart, Sent};
 use super::reader::{LabelSource, OutputReader};
 use super::recognize::{OutputShape, Recognition, Unrecognized};
 use super::responses::{ResponseFile, ResponseFormat};

@@ -1,6 +1,5 @@
 //! Plain data about jobs, endpoints and their outputs: specifications, plans, checks, progress.
 
-pub mod aws_region;
 pub mod endpoint;
 pub mod output_mapping;
 pub mod remote_model;
@@ -74,4 +73,119 @@ pub struct LogPage {
 pub struct LogEvent {
     pub at_ms: i64,
     pub message: String,
+}
+
+/// The regions of botocore 1.44.5, by partition and name; a test compares them. AWS adds new ones, so unknown regions
+/// are not rejected.
+pub const AWS_REGIONS: [&str; 48] = [
+    "af-south-1",
+    "ap-east-1",
+    "ap-east-2",
+    "ap-northeast-1",
+    "ap-northeast-2",
+    "ap-northeast-3",
+    "ap-south-1",
+    "ap-south-2",
+    "ap-southeast-1",
+    "ap-southeast-2",
+    "ap-southeast-3",
+    "ap-southeast-4",
+    "ap-southeast-5",
+    "ap-southeast-6",
+    "ap-southeast-7",
+    "ca-central-1",
+    "ca-west-1",
+    "eu-central-1",
+    "eu-central-2",
+    "eu-north-1",
+    "eu-south-1",
+    "eu-south-2",
+    "eu-west-1",
+    "eu-west-2",
+    "eu-west-3",
+    "il-central-1",
+    "me-central-1",
+    "me-south-1",
+    "me-west-1",
+    "mx-central-1",
+    "sa-east-1",
+    "sa-west-1",
+    "us-east-1",
+    "us-east-2",
+    "us-west-1",
+    "us-west-2",
+    "cn-north-1",
+    "cn-northwest-1",
+    "eusc-de-east-1",
+    "us-gov-east-1",
+    "us-gov-west-1",
+    "us-iso-east-1",
+    "us-iso-west-1",
+    "us-isob-east-1",
+    "us-isob-west-1",
+    "eu-isoe-west-1",
+    "us-isof-east-1",
+    "us-isof-south-1",
+];
+
+/// What is wrong with a region name, as a sentence without its period.
+pub fn region_problem(region: &str) -> Option<String> {
+    let is_word = |part: &&str| part.len() >= 2 && part.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_number = |part: &str| (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let fits = region.rsplit_once('-').is_some_and(|(words, number)| {
+        is_number(number) && words.contains('-') && words.split('-').all(|word| is_word(&word))
+    });
+    (!fits).then(|| format!("“{region}” is not an AWS region; a region looks like eu-west-1"))
+}
+
+/// A warning about a name that looks like a region but is unknown to this version; `None` for known ones.
+pub fn region_doubt(region: &str) -> Option<String> {
+    if AWS_REGIONS.contains(&region) {
+        return None;
+    }
+    let likely = AWS_REGIONS.iter().map(|known| (differences(region, known), *known));
+    let likely = likely.min().filter(|(count, _)| *count <= 2);
+    let meant = likely.map_or_else(String::new, |(_, known)| format!("; did you mean {known}?"));
+    Some(format!("this version of Spotcheck does not know the region {region}{meant}"))
+}
+
+/// The edit distance of two texts (Levenshtein, 1965).
+fn differences(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (number, letter) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = number + 1;
+        for (index, same) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *same);
+            diagonal = row[index + 1];
+            row[index + 1] = replaced.min(diagonal + 1).min(row[index] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_regions_are_well_formed() {
+        for region in AWS_REGIONS {
+            assert_eq!(region_problem(region), None, "{region}");
+            assert_eq!(region_doubt(region), None, "{region}");
+        }
+        for word in ["", "Ireland", "eu-west", "eu-west-1a", "EU-WEST-1", "eu west 1", "west-1", "--1"] {
+            let problem = region_problem(word).unwrap();
+            assert!(problem.contains("eu-west-1"), "{word}: {problem}");
+        }
+    }
+
+    #[test]
+    fn misspelled_region_suggests_the_closest() {
+        let doubt = |region| region_doubt(region).unwrap();
+        assert!(doubt("us-esat-1").ends_with("; did you mean us-east-1?"));
+        assert!(doubt("eu-wst-2").ends_with("; did you mean eu-west-2?"));
+        assert!(doubt("antarctica-south-1").ends_with("the region antarctica-south-1"));
+    }
 }

@@ -23,8 +23,8 @@ pub use cost::{
     known_instance_types,
 };
 pub use limits::{
-    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, PayloadSuggestion, Problems, dated_name,
-    image_problem, in_flight_problem, name_problem, needed_payload_mb, role_problem,
+    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, Problems, dated_name, image_problem,
+    in_flight_problem, name_problem, role_problem,
 };
 pub use plan::{
     ImagesInside, JobRecord, Leftover, ManifestPlan, ModelSource, TfsBatching, TransformPlan, archive_address,
@@ -36,8 +36,8 @@ pub use progress::{
 };
 pub use spec::{
     AssembleWith, BatchStrategy, Compression, DEFAULT_INSTANCE, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE,
-    Experiment, IMAGE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE, ModelClient, SplitType, TransformInput,
-    TransformOutput, TransformSpec,
+    Experiment, IMAGE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE, ModelClient, PayloadSuggestion, SplitType,
+    TransformInput, TransformOutput, TransformSpec, needed_payload_mb,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -43,7 +43,7 @@ fn set_filters(state: &mut State, card: &ModelCard, view: ViewSettings) {
 /// Saves the live filters of a model in the project as well, so that they travel with it.
 fn save_filters(state: &mut State, card: &ModelCard) {
     let view = state.settings.view_of(card).into_owned();
-    project::update::requests::save_view(state, ViewSettings::name_in_project(&card.id), &view);
+    project::update::save_view(state, ViewSettings::name_in_project(&card.id), &view);
 }
 
 /// Restores the last view of the project. Unreadable values from a newer version are left unchanged.

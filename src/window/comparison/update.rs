@@ -57,8 +57,8 @@ pub(crate) fn start(state: &mut State, right: RunId) {
     };
     state.effects.push(ReviewEffect::Compare { request, ticket });
     state.comparing = Some(Comparing { left, right, status: Loadable::Loading(task), classes, views });
-    project::update::requests::load_runs_on_screen(state);
-    project::update::requests::read_missing(state);
+    project::update::load_runs_on_screen(state);
+    project::update::read_missing(state);
 }
 
 /// Compares the same runs again with the current filters.

@@ -10,7 +10,6 @@ pub(crate) mod latest;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::window::models::effects::work::ModelWork;
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
 use poll_promise::Promise;
@@ -26,6 +25,7 @@ use crate::model::catalog::Library;
 use crate::project::{Project, StoreError};
 use crate::review::FilmBox;
 use crate::tasks::{self, TaskControl, Waker};
+use crate::window::models::effects::ModelWork;
 use crate::window::state::{
     ArrangeEffect, BoxCountRequest, BrowseEvent, Effect, Event, Failure, FilePick, RequestId, SourceId, TaskId,
     TaskSignal, Ticket,
@@ -49,7 +49,7 @@ pub struct Effects {
     pub(crate) predictions: latest::LatestSender<project::effects::Request>,
     pub(crate) engine: predict::effects::EngineWorker,
     pub(crate) remote_inference: remote_inference::effects::RemoteWorker,
-    pub(crate) model_inspection: models::add::effects::inspection::ModelInspector,
+    pub(crate) model_inspection: models::add::effects::ModelInspector,
     pub(crate) arrange: latest::LatestSender<ArrangeEffect>,
     pub(crate) endpoints: endpoints::effects::auto_delete::EndpointDeleter,
 }
@@ -168,7 +168,7 @@ impl Effects {
             predictions: project::effects::prediction_reader(&shared),
             engine: predict::effects::EngineWorker::new(&shared),
             remote_inference: remote_inference::effects::RemoteWorker::new(&shared),
-            model_inspection: models::add::effects::inspection::ModelInspector::default(),
+            model_inspection: models::add::effects::ModelInspector::default(),
             arrange: search::effects::arrange_worker(&shared),
             endpoints: endpoints::effects::auto_delete::EndpointDeleter::default(),
             shared,

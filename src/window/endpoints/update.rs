@@ -1,20 +1,22 @@
 //! The list of endpoints, and watching and deleting single ones.
 
 use crate::sagemaker::spec::Deleted;
-use crate::sagemaker::spec::endpoint::{Endpoint, EndpointConfig, EndpointPage, EndpointRecord, EndpointStatus};
+use crate::sagemaker::spec::endpoint::{
+    Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointRecord, EndpointStatus,
+};
 use crate::sagemaker::spec::transform::SageMakerAccess;
+use crate::window::remote;
 use crate::window::remote::update::begin_for;
 use crate::window::state::{
-    DeletionCause, EndpointDraft, EndpointId, EndpointPresence, EndpointsCommand, EndpointsEffect, EndpointsEvent,
-    Failure, KnownEndpoint, Loadable, Overlay, State, TaskId, TaskOutcome,
+    DeletionCause, EndpointDraft, EndpointId, EndpointPresence, EndpointRequest, EndpointsCommand, EndpointsEffect,
+    EndpointsEvent, Failure, KnownEndpoint, Loadable, Overlay, State, TaskId, TaskKind, TaskOutcome,
 };
 use crate::window::tasks::update::{end, settle};
-use crate::window::{endpoints, remote};
 
 pub(crate) fn on_command(state: &mut State, command: EndpointsCommand) {
     match command {
-        EndpointsCommand::Check(draft) => endpoints::form::update::check(state, *draft),
-        EndpointsCommand::Deploy => endpoints::form::update::deploy(state),
+        EndpointsCommand::Check(draft) => check_form(state, *draft),
+        EndpointsCommand::Deploy => deploy(state),
         EndpointsCommand::List(query) => remote::update::read_list::<KnownEndpoint>(state, query),
         EndpointsCommand::ListMore => remote::update::read_more::<KnownEndpoint>(state),
         EndpointsCommand::Open(id) => open(state, &id),
@@ -45,7 +47,7 @@ pub(crate) fn on_event(state: &mut State, event: EndpointsEvent) {
             remote::update::checked::<EndpointDraft>(state, task, result);
         }
         EndpointsEvent::Deployed(task, result) => {
-            endpoints::form::update::deployed(state, task, result);
+            deployed(state, task, result);
         }
         EndpointsEvent::Listed { task, is_first, result } => listed(state, task, is_first, result),
         EndpointsEvent::Seen { id, task, endpoint, config, usd_per_hour } => {
@@ -334,5 +336,49 @@ fn list_as(state: &mut State, id: &EndpointId, status: EndpointStatus) {
     let same = endpoints.all.list.rows.iter_mut();
     for listed in same.filter(|listed| listed.name == id.name) {
         listed.status = status;
+    }
+}
+
+pub(crate) fn open_form(state: &mut State) {
+    let mut draft = state.settings.endpoint.clone();
+    // The last job's role and folder can be reused here.
+    let job = &state.settings.job;
+    for (field, known) in [(&mut draft.model.role, &job.model.role), (&mut draft.base, &job.base)] {
+        if field.is_empty() {
+            field.clone_from(known);
+        }
+    }
+    remote::update::open(state, draft, Overlay::DeployEndpoint);
+}
+
+/// Checks the form with this draft, and cancels the previous check.
+pub(crate) fn check_form(state: &mut State, draft: EndpointDraft) {
+    remote::update::forget_check::<EndpointDraft>(state);
+    let request = draft.request(state);
+    let title = |request: &EndpointRequest| format!("Check the endpoint {}", request.config.name);
+    let begun = remote::update::begin_check(state, draft, request, TaskKind::Endpoints, title);
+    if let Some((request, ticket)) = begun {
+        state.effects.push(EndpointsEffect::Check { request: Box::new(request), ticket });
+    }
+}
+
+/// Uploads the model and starts the checked endpoint.
+pub(crate) fn deploy(state: &mut State) {
+    let title = |plan: &EndpointPlan| format!("Deploy the endpoint {}", plan.config.name);
+    if let Some((plan, ticket)) = remote::update::begin_start::<EndpointDraft>(state, TaskKind::Endpoints, title) {
+        state.settings.endpoint = state.remote.endpoint_form.draft.for_the_next();
+        state.effects.push(EndpointsEffect::Deploy { plan, ticket });
+    }
+}
+
+/// Replaces the form with the endpoint's page.
+pub(crate) fn deployed(state: &mut State, task: TaskId, result: Result<EndpointId, Failure>) {
+    let said = |id: &EndpointId| format!("Started the endpoint {}", id.name);
+    if let Some(id) = remote::update::started::<EndpointDraft, _>(state, task, result, said) {
+        if state.overlay == Overlay::DeployEndpoint {
+            open(state, &id);
+        } else {
+            watch(state, &id);
+        }
     }
 }

@@ -12,8 +12,8 @@ use crate::evaluation::{DRAWS, Evaluated, GroundTruth, NoTruth, Sides};
 use crate::review::Outcomes;
 use crate::tasks::TaskControl;
 use crate::window::effects::{Effects, Shared};
-use crate::window::models::add::effects::{corrections_in, files_at};
-use crate::window::outputs::reading::effects::labels_of;
+use crate::window::outputs::effects::import::{corrections_in, files_at};
+use crate::window::outputs::effects::labels_of;
 use crate::window::state::{
     EvaluateRequest, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure, NO_IMAGE, OpenedTruth, Ticket, TruthAt,
     TruthImages, TruthNames, TruthRequest, TruthSource,

@@ -147,7 +147,7 @@ fn save(state: &mut State) {
         reading: state.evaluating.as_ref().map(|evaluating| evaluating.reading.clone()).unwrap_or_default(),
         corrections: state.evaluating.as_ref().map_or_else(Vec::new, |evaluating| rows(&evaluating.corrections)),
     };
-    project::update::requests::save_view(state, TRUTH.to_owned(), &saved);
+    project::update::save_view(state, TRUTH.to_owned(), &saved);
 }
 
 /// Restores the ground truth from the project; ignores other names.

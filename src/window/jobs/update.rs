@@ -4,21 +4,24 @@ use std::sync::Arc;
 
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::transform::{
-    JobOutcome, JobProgress, JobRetry, Leftover, PriceTable, RetryChoice, SageMakerAccess, TransformStatus,
+    JobOutcome, JobProgress, JobRetry, Leftover, PriceTable, RetryChoice, SageMakerAccess, TransformPlan,
+    TransformStatus,
 };
+use crate::tasks::ProgressUnit;
+use crate::window::remote;
 use crate::window::remote::update::begin_for;
 use crate::window::state::{
-    Failure, JobDraft, JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Loadable, Overlay, State,
-    TaskId, TaskOutcome, WatchEnd,
+    ExportScope, Failure, JobDraft, JobId, JobRequest, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers,
+    Loadable, Overlay, RehearsalOptions, RehearsalReport, RehearsalRequest, State, TaskId, TaskKind, TaskOutcome,
+    WatchEnd,
 };
-use crate::window::tasks::update::{cancel, end, settle};
-use crate::window::{jobs, remote};
+use crate::window::tasks::update::{begin, cancel, end, settle};
 
 pub(crate) fn on_command(state: &mut State, command: JobsCommand) {
     match command {
-        JobsCommand::Check(draft) => jobs::form::update::check(state, *draft),
-        JobsCommand::Rehearse(request) => jobs::form::update::rehearse(state, request),
-        JobsCommand::Start => jobs::form::update::start(state),
+        JobsCommand::Check(draft) => check_form(state, *draft),
+        JobsCommand::Rehearse(request) => rehearse(state, request),
+        JobsCommand::Start => start(state),
         JobsCommand::KeepPrice(price) => state.effects.push(JobsEffect::KeepPrice(price)),
         JobsCommand::ChangePrice(change) => state.effects.push(JobsEffect::ChangePrice(change)),
         JobsCommand::List(query) => remote::update::read_list::<KnownJob>(state, query),
@@ -41,8 +44,8 @@ pub(crate) fn on_event(state: &mut State, event: JobsEvent) {
     match event {
         JobsEvent::PricesRead { path, result } => prices_read(state, path, result),
         JobsEvent::Checked(task, result) => remote::update::checked::<JobDraft>(state, task, result),
-        JobsEvent::Rehearsed(task, result) => jobs::form::update::rehearsed(state, task, result),
-        JobsEvent::Started(task, result) => jobs::form::update::started(state, task, result),
+        JobsEvent::Rehearsed(task, result) => rehearsed(state, task, result),
+        JobsEvent::Started(task, result) => started(state, task, result),
         JobsEvent::Listed { task, is_first, result } => {
             remote::update::listed::<KnownJob>(state, task, is_first, result);
         }
@@ -339,7 +342,7 @@ fn prices_read(state: &mut State, path: String, result: Result<PriceTable, Strin
     match state.overlay {
         Overlay::StartJob if !matches!(state.remote.job_form.check, Loadable::NotLoaded) => {
             let draft = state.remote.job_form.draft.clone();
-            jobs::form::update::check(state, draft);
+            check_form(state, draft);
         }
         Overlay::Jobs => {
             if let Some(id) = state.remote.jobs.open.clone() {
@@ -347,5 +350,84 @@ fn prices_read(state: &mut State, path: String, result: Result<PriceTable, Strin
             }
         }
         _ => {}
+    }
+}
+
+pub(crate) fn open_form(state: &mut State) {
+    let mut draft = state.settings.job.clone();
+    if state.selection.selected().len() > 1 {
+        draft.scope = ExportScope::Selection;
+    } else if state.arranging.is_filtered() {
+        draft.scope = ExportScope::Filter;
+    }
+    forget_rehearsal(state);
+    state.effects.push(JobsEffect::ReadPrices);
+    remote::update::open(state, draft, Overlay::StartJob);
+}
+
+fn forget_rehearsal(state: &mut State) {
+    let forgotten = std::mem::take(&mut state.remote.rehearsal);
+    cancel(state, forgotten.task());
+}
+
+/// Checks the form with this draft, and cancels the previous check.
+pub(crate) fn check_form(state: &mut State, draft: JobDraft) {
+    remote::update::forget_check::<JobDraft>(state);
+    forget_rehearsal(state);
+    let request = draft.request(state);
+    let title = |request: &JobRequest| format!("Check the job {}", request.spec.job_name);
+    let begun = remote::update::begin_check(state, draft, request, TaskKind::CheckJob, title);
+    if let Some((request, ticket)) = begun {
+        state.effects.push(JobsEffect::Check { request: Box::new(request), ticket });
+    }
+}
+
+/// Tests the archive on this computer with some of the images, the way Batch Transform would run it.
+pub(crate) fn rehearse(state: &mut State, options: RehearsalOptions) {
+    if state.remote.rehearsal.is_loading() {
+        return;
+    }
+    let (Some(source), Ok(mut job)) = (state.source_id(), state.remote.job_form.draft.request(state)) else {
+        return;
+    };
+    // The test uses the job's settings, including those set by the check.
+    if let Some(check) = state.remote.job_form.check.ready() {
+        job.spec.clone_from(&check.plan.spec);
+    }
+    state.settings.rehearsal.clone_from(&options);
+    let title = format!("Rehearse {} on this computer", job.model.model.name());
+    let ticket = begin(state, TaskKind::Rehearse, ProgressUnit::Images, title);
+    state.remote.rehearsal = Loadable::Loading(ticket.id);
+    let request = RehearsalRequest { source, job, options, runtime_library: state.settings.runtime_library.clone() };
+    state.effects.push(JobsEffect::Rehearse { request: Box::new(request), ticket });
+}
+
+pub(crate) fn rehearsed(state: &mut State, task: TaskId, result: Result<Box<RehearsalReport>, Failure>) {
+    if let Ok(report) = &result {
+        let summary = report.summary.clone();
+        drop(state.tasks.end(task, TaskOutcome::Done(summary)));
+    }
+    let result = result.map(|report| *report);
+    settle(state, task, result, |state| Some(&mut state.remote.rehearsal));
+}
+
+/// Packs and uploads what was checked, and starts it.
+pub(crate) fn start(state: &mut State) {
+    let title = |plan: &TransformPlan| format!("Start the job {}", plan.spec.job_name);
+    if let Some((plan, ticket)) = remote::update::begin_start::<JobDraft>(state, TaskKind::StartJob, title) {
+        state.settings.job = state.remote.job_form.draft.for_the_next();
+        state.effects.push(JobsEffect::Start { plan, ticket });
+    }
+}
+
+/// Replaces the form with the job's page.
+pub(crate) fn started(state: &mut State, task: TaskId, result: Result<JobId, Failure>) {
+    let said = |id: &JobId| format!("Started the job {}", id.name);
+    if let Some(id) = remote::update::started::<JobDraft, _>(state, task, result, said) {
+        if state.overlay == Overlay::StartJob {
+            state.overlay = Overlay::Jobs;
+            state.remote.jobs.open = Some(id.clone());
+        }
+        watch(state, &id);
     }
 }

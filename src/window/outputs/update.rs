@@ -1,27 +1,29 @@
 //! Outputs of remote jobs that become a run of the open images.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{Change, InferenceLocation, LabelSet, RunId, RunInfo};
-use crate::sagemaker::spec::output_mapping::ResponseExamples;
+use crate::sagemaker::spec::output_mapping::{ReadingRequest, ResponseExamples};
+use crate::sagemaker::spec::remote_model::RemoteAddress;
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     Action, Effect, FileRequest, FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OutputsAt, OutputsCommand,
     OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, PredictionsFrom,
-    Run, SourceId, State, TaskId, TaskKind, TaskOutcome, Ticket,
+    Run, SavedMapping, SourceId, State, TaskId, TaskKind, TaskOutcome, Ticket,
 };
 use crate::window::tasks::update::begin;
-use crate::window::{comparison, outputs, predict, project, tasks};
+use crate::window::{comparison, predict, project, tasks};
 
 pub(crate) fn on_command(state: &mut State, command: OutputsCommand) {
     match command {
         OutputsCommand::Open(request) => open_outputs(state, *request),
         OutputsCommand::OpenPredictions(from) => open_predictions(state, from),
         OutputsCommand::Preview(at) => preview_outputs(state, *at),
-        OutputsCommand::TryReading(request) => outputs::reading::update::try_it(state, *request),
-        OutputsCommand::SaveMapping(request) => outputs::reading::update::save(state, *request),
-        OutputsCommand::LoadMapping(path) => outputs::reading::update::load(state, path),
-        OutputsCommand::DeleteMapping(path) => outputs::reading::update::delete(state, path),
+        OutputsCommand::TryReading(request) => try_reading(state, *request),
+        OutputsCommand::SaveMapping(request) => save_mapping(state, *request),
+        OutputsCommand::LoadMapping(path) => load_mapping(state, path),
+        OutputsCommand::DeleteMapping(path) => delete_mapping(state, path),
         OutputsCommand::PickMapping => state.effects.push(Effect::PickFile(FileRequest::Mapping)),
     }
 }
@@ -43,12 +45,12 @@ pub(crate) fn on_event(state: &mut State, event: OutputsEvent) {
             state.remote.reading.problems = problems;
         }
         OutputsEvent::MappingSaved(result) => {
-            outputs::reading::update::saved(state, result.map(|saved| *saved));
+            mapping_saved(state, result.map(|saved| *saved));
         }
         OutputsEvent::MappingLoaded(result) => {
-            outputs::reading::update::loaded(state, result.map(|loaded| *loaded));
+            mapping_loaded(state, result.map(|loaded| *loaded));
         }
-        OutputsEvent::MappingDeleted(result) => outputs::reading::update::deleted(state, result),
+        OutputsEvent::MappingDeleted(result) => mapping_deleted(state, result),
     }
 }
 
@@ -91,7 +93,7 @@ fn outputs_previewed(
     match result {
         Ok(examples) => {
             state.tasks.forget(task);
-            outputs::reading::update::set_examples(state, source, None, examples);
+            set_examples(state, source, None, examples);
         }
         Err(failure) => {
             drop(state.tasks.end(task, outcome_of(&failure)));
@@ -201,7 +203,7 @@ fn labeled(state: &mut State, source: SourceId, run: RunId, labels: LabelSet) {
     run.info.labels = run.info.labels.with_more(&labels);
     let (id, is_in_project) = (run.id(), run.is_in_project);
     if is_in_project {
-        project::update::requests::save(state, vec![Change::SetRunLabels(id, labels)]);
+        project::update::save(state, vec![Change::SetRunLabels(id, labels)]);
     }
 }
 
@@ -226,7 +228,7 @@ fn outputs_read(state: &mut State, source: SourceId, task: TaskId, mut result: R
     if is_wanted {
         state.remote.outputs.task = None;
         if let Err(OutputsFailure::Failed { examples: Some(examples), .. }) = &result {
-            outputs::reading::update::set_examples(state, source, None, Arc::clone(examples));
+            set_examples(state, source, None, Arc::clone(examples));
         }
         state.remote.outputs.failure = result.err();
         if state.remote.outputs.failure.is_some() && state.overlay == Overlay::Jobs {
@@ -257,4 +259,75 @@ impl State {
         let same = others().filter(|run| run.info.card.id == current.info.card.id);
         same.last().or_else(|| others().last()).map(Run::id)
     }
+}
+
+/// Stores examples; drops those of images that are not open.
+pub(crate) fn set_examples(
+    state: &mut State,
+    source: SourceId,
+    of: Option<RemoteAddress>,
+    examples: Arc<ResponseExamples>,
+) {
+    if !state.is_open(source) {
+        return;
+    }
+    let reading = &mut state.remote.reading;
+    reading.examples = Some(examples);
+    reading.examples_of = of;
+    reading.trial = None;
+    let request = reading.requested.clone().unwrap_or_default();
+    try_reading(state, request);
+}
+
+/// Reads the examples this way.
+pub(crate) fn try_reading(state: &mut State, request: ReadingRequest) {
+    let question = state.ids.next();
+    let reading = &mut state.remote.reading;
+    reading.requested = Some(request.clone());
+    reading.question = question;
+    if let Some(examples) = &reading.examples {
+        state.effects.push(OutputsEffect::TryReading { question, examples: Arc::clone(examples), request });
+    }
+}
+
+pub(crate) fn save_mapping(state: &mut State, request: ReadingRequest) {
+    state.remote.reading.failure = None;
+    state.effects.push(OutputsEffect::SaveMapping(request));
+}
+
+pub(crate) fn load_mapping(state: &mut State, path: PathBuf) {
+    state.remote.reading.failure = None;
+    state.effects.push(OutputsEffect::LoadMapping(path));
+}
+
+pub(crate) fn mapping_loaded(state: &mut State, result: Result<SavedMapping, String>) {
+    match result {
+        Ok(mapping) => {
+            let number = state.ids.next();
+            state.remote.reading.loaded = Some((number, mapping));
+        }
+        Err(reason) => state.remote.reading.failure = Some(reason),
+    }
+}
+
+pub(crate) fn mapping_saved(state: &mut State, result: Result<SavedMapping, String>) {
+    if let Ok(saved) = &result {
+        state.show_notice(format!("Saved the mapping {}: {}", saved.mapping.name, saved.path.display()));
+        state.effects.push(OutputsEffect::ListMappings);
+    }
+    mapping_loaded(state, result);
+}
+
+pub(crate) fn delete_mapping(state: &mut State, path: PathBuf) {
+    state.remote.reading.failure = None;
+    state.effects.push(OutputsEffect::DeleteMapping(path));
+}
+
+/// Removes a deleted mapping. Its fields stay in the form, so that it can be saved again.
+pub(crate) fn mapping_deleted(state: &mut State, result: Result<String, String>) {
+    match result {
+        Ok(name) => state.show_notice(format!("Deleted the mapping {name}")),
+        Err(reason) => state.remote.reading.failure = Some(reason),
+    }
+    state.effects.push(OutputsEffect::ListMappings);
 }

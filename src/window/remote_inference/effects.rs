@@ -11,8 +11,9 @@ use crate::domain::{Prediction, RunId, RunInfo, RunKey, S3Access, Sample, Sample
 use crate::image::source::{SourceError, for_task};
 use crate::model::PredictError;
 use crate::predict::upright_size;
+use crate::sagemaker::client::{ConnectError, RemoteClient, USUAL_LANES, known_to};
 use crate::sagemaker::outputs::{Recognition, Unrecognized};
-use crate::sagemaker::predictor::{ConnectError, RemoteClient, RemotePredictor, USUAL_LANES, known_to};
+use crate::sagemaker::predictor::RemotePredictor;
 use crate::sagemaker::spec::endpoint::endpoint_name_problem;
 use crate::sagemaker::spec::output_mapping::{ExampleResponse, ResponseExamples};
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel};
@@ -21,7 +22,7 @@ use crate::sagemaker::tf_serving::{TfServing, TfServingAddress};
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::latest::{LatestSender, Turn, latest};
 use crate::window::effects::{Shared, guarded};
-use crate::window::outputs::reading::effects::choice_of;
+use crate::window::outputs::effects::choice_of;
 use crate::window::s3::effects::{failure, renewal};
 use crate::window::state::{
     ConnectFailure, ConnectRequest, Failure, FoundModel, ImageRequest, InferenceEvent, NewPrediction, OutputsEvent,

@@ -63,7 +63,7 @@ fn save_search(state: &mut State) {
     let search = Search { query: state.arranging.text().to_owned(), sort: state.arranging.sort() };
     // When the project is opened again, there is nothing to compare with.
     if search.sort.by != SortBy::Disagreement {
-        project::update::requests::save_view(state, SEARCH.to_owned(), &search);
+        project::update::save_view(state, SEARCH.to_owned(), &search);
     }
 }
 

@@ -15,8 +15,7 @@ pub(crate) mod settings;
 
 pub use crate::domain::ViewChange;
 pub use crate::window::browse::state::samples::{Listing, OpenSource, Relisting, Samples, SourceId};
-pub use crate::window::browse::state::selection::Selection;
-pub use crate::window::browse::state::{BrowseCommand, BrowseEffect, BrowseEvent, DrawnTruth, DroppedKind};
+pub use crate::window::browse::state::{BrowseCommand, BrowseEffect, BrowseEvent, DrawnTruth, DroppedKind, Selection};
 pub use crate::window::comparison::state::{CompareLayout, CompareRequest, Compared, Comparing};
 pub use crate::window::endpoints::form::state::{EndpointDraft, EndpointForm, EndpointRequest};
 pub use crate::window::endpoints::state::{
@@ -48,10 +47,10 @@ pub use crate::window::models::add::state::{
     TrialRequest,
 };
 pub use crate::window::models::state::{ModelEntry, ModelShelf, ModelsCommand, ModelsEffect, ModelsEvent};
-pub use crate::window::outputs::reading::state::{Reading, ReadingTrial, SavedMapping};
 pub use crate::window::outputs::state::{
     FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect,
-    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, PredictionsFrom,
+    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, PredictionsFrom, Reading, ReadingTrial,
+    SavedMapping,
 };
 pub(crate) use crate::window::predict::state::QueuedImages;
 pub(crate) use crate::window::predict::state::runs::RememberedRuns;
@@ -70,9 +69,8 @@ pub use crate::window::remote::state::{
 pub use crate::window::remote_inference::state::{
     ConnectFailure, FoundModel, RemoteCheck, RemoteModelForm, RemoteOutcome, RemotePrediction, RemoteReport,
 };
-pub use crate::window::s3::state::sign_in::{SignIn, SignIns};
 pub use crate::window::s3::state::tree::{FolderListing, S3FolderPage, S3Row, S3RowKind, S3Tree};
-pub use crate::window::s3::state::{S3Command, S3Effect, S3Event, S3Picker, S3Start};
+pub use crate::window::s3::state::{S3Command, S3Effect, S3Event, S3Picker, S3Start, SignIn, SignIns};
 pub use crate::window::search::state::order::Order;
 pub use crate::window::search::state::{
     ArrangeEffect, Arranging, Pace, ScrollRequest, ScrollTarget, SearchCommand, SearchEvent,

@@ -12,23 +12,19 @@ pub(crate) mod inspector;
 pub(crate) mod keys;
 pub(crate) mod menu_bar;
 pub(crate) mod palette;
-pub(crate) mod panels;
-pub(crate) mod place_field;
 pub(crate) mod textures;
 pub(crate) mod theme;
 pub(crate) mod toast;
-pub(crate) mod typing;
 pub(crate) mod widgets;
 
-use eframe::egui::{self, Context, Panel, Ui, Vec2};
-use panels::{BottomBar, SideWidth};
+use eframe::egui::{self, Context, Layout, Panel, Rangef, Ui, UiBuilder, Vec2, vec2};
 
 use crate::window::evaluation::ui::open_annotations::OpenAs;
 use crate::window::remote::ui::resources_ui;
 use crate::window::state::{BrowseCommand, Command, Commands, KnownEndpoint, KnownJob, State};
 use crate::window::{
     browse, canvas, endpoints, evaluation, export, filmstrip, jobs, judge, models, outputs, remote_inference, s3,
-    tasks, ui, upload,
+    tasks, upload,
 };
 
 pub use keys::PressedKeys;
@@ -44,13 +40,13 @@ pub struct Window {
     judging_bar: BottomBar,
     status_bar: BottomBar,
     images: browse::ui::ImagesMemory,
-    inspector: ui::inspector::InspectorMemory,
-    palette: ui::palette::PaletteMemory,
+    inspector: inspector::InspectorMemory,
+    palette: palette::PaletteMemory,
     judge: judge::ui::JudgeMemory,
     presentation: canvas::ui::presentation::PresentationMemory,
     wrong_class: judge::ui::dialogs::WrongClassMemory,
     export: export::ui::ExportMemory,
-    go_to: browse::ui::dialogs::GoToMemory,
+    go_to: browse::ui::GoToMemory,
     open_s3: s3::ui::OpenS3Memory,
     upload: upload::ui::UploadMemory,
     job_form: jobs::form::ui::JobFormMemory,
@@ -62,9 +58,9 @@ pub struct Window {
     open_predictions: evaluation::ui::open_annotations::OpenAnnotationsMemory,
     open_truth: evaluation::ui::open_annotations::OpenAnnotationsMemory,
     remote_inference: remote_inference::ui::RemoteModelMemory,
-    toast: ui::toast::ToastMemory,
+    toast: toast::ToastMemory,
     mass_verdict: judge::ui::dialogs::MassVerdictMemory,
-    type_path: browse::ui::dialogs::TypePathMemory,
+    type_path: browse::ui::TypePathMemory,
     applied: theme::Applied,
     size: Vec2,
     /// Whether a text field had the focus at the end of the last frame.
@@ -128,13 +124,13 @@ impl Window {
         if let Some(tiles) = self.textures.changed_request() {
             commands.push(BrowseCommand::LoadTiles(tiles));
         }
-        ui::palette::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
-        ui::help::help_ui(ui.ctx(), state, &mut commands);
-        ui::help::whats_new_ui(ui.ctx(), state, &mut commands);
+        palette::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
+        help::help_ui(ui.ctx(), state, &mut commands);
+        help::whats_new_ui(ui.ctx(), state, &mut commands);
         judge::ui::report::report_ui(ui.ctx(), state, &mut commands);
         judge::ui::dialogs::wrong_class_ui(ui.ctx(), state, &mut self.wrong_class, &mut commands);
         judge::ui::dialogs::mass_verdict_ui(ui.ctx(), state, &mut self.mass_verdict, &mut commands);
-        browse::ui::dialogs::go_to_ui(ui.ctx(), state, &mut self.go_to, &mut commands);
+        browse::ui::go_to_ui(ui.ctx(), state, &mut self.go_to, &mut commands);
         models::add::ui::import_ui(ui.ctx(), state, &mut self.textures, &mut commands);
         s3::ui::open_s3_ui(ui.ctx(), state, &mut self.open_s3, &mut commands);
         upload::ui::upload_ui(ui.ctx(), state, &mut self.upload, &mut commands);
@@ -154,20 +150,20 @@ impl Window {
             &mut commands,
         );
         export::ui::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
-        ui::dialog::quit_ui(ui.ctx(), state, &mut commands);
-        browse::ui::dialogs::type_path_ui(ui.ctx(), state, &mut self.type_path, &mut commands);
-        ui::toast::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
-        browse::ui::dialogs::drop_target_ui(ui.ctx(), &mut commands);
+        dialog::quit_ui(ui.ctx(), state, &mut commands);
+        browse::ui::type_path_ui(ui.ctx(), state, &mut self.type_path, &mut commands);
+        toast::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
+        browse::ui::drop_target_ui(ui.ctx(), &mut commands);
         self.was_typing = ui.ctx().text_edit_focused();
         commands.into_vec()
     }
 
     fn panels_ui(&mut self, ui: &mut Ui, state: &State, commands: &mut Commands) {
-        ui::menu_bar::menu_bar_ui(ui, state, commands);
+        menu_bar::menu_bar_ui(ui, state, commands);
         let status_room = self.status_bar.reserve(ui, "status bar");
         let costs_money = state.endpoints_at_our_cost().next().is_some();
         panel_ui(ui, costs_money, |ui| {
-            endpoints::ui::banner::endpoints_banner_ui(ui, state, commands);
+            endpoints::ui::endpoints_banner_ui(ui, state, commands);
         });
         let shows_evaluation = state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown);
         let is_large = state.large_image && state.shown_sample().is_some() && !shows_evaluation;
@@ -206,7 +202,7 @@ impl Window {
         }
         // Tab visits these last, because they are to the right and below.
         if let Some(mut room) = inspector_room {
-            ui::inspector::inspector_ui(&mut room, state, &mut self.inspector, &mut self.textures, commands);
+            inspector::inspector_ui(&mut room, state, &mut self.inspector, &mut self.textures, commands);
         }
         if let Some(room) = judging_room {
             self.judging_bar.fill(room, |ui| judge::ui::judge_ui(ui, state, &mut self.judge, commands));
@@ -214,7 +210,7 @@ impl Window {
         if let Some(mut room) = tasks_room {
             tasks::ui::tasks_ui(&mut room, state, commands);
         }
-        self.status_bar.fill(status_room, |ui| tasks::ui::status_bar::status_bar_ui(ui, state, commands));
+        self.status_bar.fill(status_room, |ui| tasks::ui::status_bar_ui(ui, state, commands));
     }
 }
 
@@ -237,4 +233,90 @@ fn reserve_ui(ui: &mut Ui, is_shown: bool, reserve: impl FnOnce(&mut Ui) -> Ui) 
     }
     ui.skip_ahead_auto_ids(NUMBERS);
     None
+}
+
+/// A panel as high as its contents.
+#[derive(Default)]
+pub(crate) struct BottomBar {
+    /// The height of the contents in the last frame.
+    height: f32,
+}
+
+impl BottomBar {
+    /// Reserves the space, and returns the part for [`Self::fill`].
+    pub(crate) fn reserve(&self, ui: &mut Ui, id: &'static str) -> Ui {
+        reserve(ui, id, Panel::bottom(id).resizable(false), |_| self.height)
+    }
+
+    pub(crate) fn fill(&mut self, mut room: Ui, contents: impl FnOnce(&mut Ui)) {
+        contents(&mut room);
+        let height = room.min_rect().height();
+        if self.height != height {
+            self.height = height;
+            room.ctx().request_discard("a bar at the bottom has another height");
+        }
+    }
+}
+
+/// Reserves the space of a panel, and returns the part for its contents.
+pub(crate) fn reserve(ui: &mut Ui, id: &'static str, panel: Panel, height: impl FnOnce(&Ui) -> f32) -> Ui {
+    let rect = panel.show(ui, |ui| {
+        let size = vec2(ui.available_width(), height(ui));
+        ui.allocate_space(size).1
+    });
+    // Created here, so that its widgets keep their ids whatever is drawn in between.
+    ui.new_child(UiBuilder::new().id_salt((id, "contents")).max_rect(rect.inner).layout(Layout::default()))
+}
+
+/// The minimum width of the middle if the window allows it, in points: the title of an image with its buttons, and the
+/// tabs of an evaluation.
+const MIDDLE_WIDTH: f32 = 440.0;
+/// Smaller differences in width come from rounding to pixels.
+const ROUNDING: f32 = 1.0;
+
+/// The width of a panel: as set by the user, or less if the middle needs the space.
+pub(crate) struct SideWidth {
+    range: Rangef,
+    wanted: f32,
+    /// In the last frame; zero while the panel is hidden.
+    shown: f32,
+    /// In the last frame; `None` before the first.
+    limit: Option<f32>,
+}
+
+impl SideWidth {
+    pub(crate) fn new(wanted: f32, range: impl Into<Rangef>) -> Self {
+        Self { range: range.into(), wanted, shown: wanted, limit: None }
+    }
+
+    /// The width that it takes from the window.
+    pub(crate) fn taken(&self) -> f32 {
+        self.shown
+    }
+
+    pub(crate) fn hide(&mut self) {
+        self.shown = 0.0;
+    }
+
+    /// Reserves space for the panel and returns it. `reserved` is what the other side panel still takes of the space.
+    /// Content that is too wide is cut off: only the user makes the panel wider.
+    pub(crate) fn reserve(&mut self, ui: &mut Ui, panel: Panel, reserved: f32) -> Ui {
+        let limit = (ui.available_width() - reserved - MIDDLE_WIDTH).clamp(self.range.min, self.range.max);
+        let expected = self.wanted.clamp(self.range.min, limit);
+        let is_same_room = self.limit.is_none_or(|last| last == limit);
+        // If the space has changed, the panel follows; egui alone would keep the last frame's width.
+        let range = if is_same_room { Rangef::new(self.range.min, limit) } else { Rangef::point(expected) };
+        let panel = panel.default_size(expected).size_range(range).show(ui, |ui| {
+            let place = ui.available_rect_before_wrap();
+            let contents = ui.new_child(UiBuilder::new().id_salt("contents").max_rect(place));
+            ui.advance_cursor_after_rect(place);
+            contents
+        });
+        self.shown = panel.response.rect.width();
+        if is_same_room && (self.shown - expected).abs() > ROUNDING {
+            self.wanted = self.shown;
+        }
+        self.limit = Some(limit);
+        panel.inner
+    }
 }

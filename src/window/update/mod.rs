@@ -132,9 +132,9 @@ fn on_action(state: &mut State, action: Action) {
         Action::Reload => browse::update::watch::reload(state),
         Action::Export => export::update::open(state),
         Action::Upload => upload::update::open(state),
-        Action::StartJob => jobs::form::update::open_form(state),
+        Action::StartJob => jobs::update::open_form(state),
         Action::Jobs => remote::update::toggle_dialog::<KnownJob>(state),
-        Action::DeployEndpoint => endpoints::form::update::open_form(state),
+        Action::DeployEndpoint => endpoints::update::open_form(state),
         Action::Endpoints => remote::update::toggle_dialog::<KnownEndpoint>(state),
         Action::OpenOutputs => {
             state.overlay = toggled(state.overlay, Overlay::OpenOutputs);
@@ -145,8 +145,8 @@ fn on_action(state: &mut State, action: Action) {
             state.remote.outputs.failure = None;
         }
         Action::PredictHere => predict::update::predict::predict_at(state, None),
-        Action::PredictAtEndpoint => remote_inference::update::form::edit_endpoint(state),
-        Action::PredictInTfServing => remote_inference::update::form::edit_tf_serving(state),
+        Action::PredictAtEndpoint => remote_inference::update::edit_endpoint(state),
+        Action::PredictInTfServing => remote_inference::update::edit_tf_serving(state),
         Action::CompareWithLocal => outputs::update::compare_with_local(state),
         Action::ExportComparison => export::update::show(state, Overlay::ExportComparison),
         Action::ExportEvaluation => export::update::show(state, Overlay::ExportEvaluation),

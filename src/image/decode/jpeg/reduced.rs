@@ -8,7 +8,7 @@ use turbojpeg::{Colorspace, DecompressHeader, ScalingFactor};
 
 use super::cosines::{Inverse, SIDE, Samples, inverse_for, rgb, selection};
 use super::huffman::{BLOCK, Bits, Class, Codes, LANES, Lanes, Leaps, Selection, Table};
-use crate::image::decode::jpeg_segments::{Frame, START_OF_SCAN, Segment, segments};
+use crate::image::decode::format::{Frame, START_OF_SCAN, Segment, segments};
 use crate::image::decode::limits::zeroed;
 
 /// RGB pixels, `[height, width, 3]`, scaled by `factor`, if this is an intact JPEG of the common kind.

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::blocks::{Bytes, ReadError};
+use super::index::{Bytes, ReadError};
 use crate::domain::{BoundingBox, Truth, TruthBox, TruthLabel};
 
 // If both exist, the first one is used; the second is that of TensorFlow Datasets.

@@ -3,7 +3,6 @@
 //! Listing goes from record to record and reads only names and sizes; a record's data is verified when the image is
 //! read. Knows nothing about the content of images.
 
-mod blocks;
 mod example;
 mod index;
 mod names;
@@ -18,7 +17,6 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use self::blocks::Blocks;
 use self::example::{Example, Part};
 use self::index::{FileIndex, not_there};
 use self::scan::{Entry, FileScan, LONGEST_RECORD};
@@ -26,7 +24,7 @@ use super::{ListingChange, LocalSource, Page, S3Source, Source, SourceError, abs
 use crate::aws::{Aws, AwsError, AwsErrorKind};
 use crate::domain::{S3Address, S3Place, Sample, SampleUri, Truth};
 use crate::tasks::TaskControl;
-use index::{BadFrame, HEADER};
+use index::{BadFrame, Blocks, HEADER};
 
 pub use self::names::RECORD_EXTENSIONS;
 pub(super) use self::names::{is_shard_name, is_tfrecord_name};

@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::SourceError;
-use super::blocks::{Blocks, Bytes, ReadError};
 use super::example::{Example, Part, WireError};
-use super::index::{Broken, FOOTER, FileIndex, HEADER, Next, next_record};
+use super::index::{Blocks, Broken, Bytes, FOOTER, FileIndex, HEADER, Next, ReadError, next_record};
 use super::names::clean_name;
 use crate::domain::{Problem, Sample, SampleUri, human_bytes};
 

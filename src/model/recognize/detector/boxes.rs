@@ -1,8 +1,8 @@
 //! What the numbers of a box mean: their order and their space.
 
 use crate::domain::{BoundingBox, BoxFormat, BoxSpace, Layout};
-use crate::model::recognize::finding::{Findings, Refusal};
 use crate::model::recognize::probe::Prober;
+use crate::model::recognize::{Findings, Refusal};
 
 /// Numbers above this are pixels.
 const MAX_NORMALIZED: f64 = 1.5;

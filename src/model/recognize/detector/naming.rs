@@ -3,11 +3,10 @@
 use super::Found;
 use super::boxes::Row;
 use crate::domain::LabelSet;
-use crate::model::recognize::RecognitionRequest;
-use crate::model::recognize::finding::{Findings, Refusal};
 use crate::model::recognize::noted::{LABEL_FILE, label_count, misfit};
 use crate::model::recognize::notes::begin_with_background;
 use crate::model::recognize::usual::Usual;
+use crate::model::recognize::{Findings, RecognitionRequest, Refusal};
 
 const OFFSET: &str = "output.detection.class_offset";
 

@@ -4,9 +4,8 @@ use std::cmp::Reverse;
 
 use super::Found;
 use super::boxes::are_normalized;
-use crate::model::recognize::finding::Basis;
 use crate::model::recognize::probe::Prober;
-use crate::model::recognize::{RecognitionRequest, Refusal};
+use crate::model::recognize::{Basis, RecognitionRequest, Refusal};
 
 /// The class counts of public datasets: VOC, COCO, its ids, Objects365, Open Images, LVIS.
 const USUAL_CLASS_COUNTS: [usize; 7] = [20, 80, 90, 91, 365, 601, 1203];

@@ -3,11 +3,10 @@
 use super::boxes::are_normalized;
 use super::{Found, MAX_FINAL_ROWS};
 use crate::domain::{DetectionOutput, Layout};
-use crate::model::recognize::Overrules;
-use crate::model::recognize::finding::Refusal;
 use crate::model::recognize::probe::Prober;
 use crate::model::recognize::signature::{GraphSignature, Port};
 use crate::model::recognize::usual::Usual;
+use crate::model::recognize::{Overrules, Refusal};
 use crate::model::{Tensor, TensorData};
 
 /// Words in the names of outputs with classes.

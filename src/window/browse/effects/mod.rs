@@ -14,7 +14,7 @@ use crate::tasks::TaskControl;
 use crate::window::effects::desktop::Drawn;
 use crate::window::effects::{Effects, Shared, desktop};
 use crate::window::state::{BrowseEffect, BrowseEvent, Event, Relisting, SourceId, SourceSpec, Ticket};
-use crate::window::{models, project};
+use crate::window::{outputs, project};
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
     let shared = &effects.shared;
@@ -45,7 +45,7 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
         }
         BrowseEffect::LimitMegapixels(max) => shared.limits.lock().max_megapixels = max,
         BrowseEffect::LookAtDropped { source, paths, ticket } => {
-            models::add::effects::look(shared, source, paths, ticket);
+            outputs::effects::import::look(shared, source, paths, ticket);
         }
         BrowseEffect::Reveal(uri) => desktop::reveal(shared, uri),
         BrowseEffect::CopyImage { source, uri, prediction, view, confirmed, truth } => {

@@ -221,7 +221,7 @@ fn path_picked(state: &mut State, request: FileRequest, path: PathBuf) {
         FileRequest::Annotations(pick) => state.picked_annotations = Some((state.ids.next(), pick, path)),
         FileRequest::Labels => models::add::update::labels_picked(state, path),
         FileRequest::Weights(id) => models::update::fetch_model(state, id, Some(path)),
-        FileRequest::Mapping => outputs::reading::update::load(state, path),
+        FileRequest::Mapping => outputs::update::load_mapping(state, path),
         FileRequest::ProjectTarget { .. } => project::update::save_as(state, path),
         FileRequest::MovedFolder => project::update::move_to(state, path),
         FileRequest::ExportTarget { .. } => state.export.picked = Some(path),
@@ -325,7 +325,7 @@ fn listing_ended(state: &mut State, source: SourceId, task: TaskId, result: Resu
             Ok(()) => Listing::Done,
             Err(reason) => Listing::Failed(reason),
         };
-        project::update::requests::load_runs_on_screen(state);
+        project::update::load_runs_on_screen(state);
     }
 }
 

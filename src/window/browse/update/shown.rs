@@ -1,14 +1,16 @@
 //! The prediction of the image on screen.
 
+use std::sync::Arc;
+
 use crate::domain::{Prediction, Verdict};
-use crate::window::state::{Arc, BoxToSelect, Display, Explanation, State};
+use crate::window::state::{BoxToSelect, Display, Explanation, State};
 use crate::window::{explain, project};
 
 /// Takes the prediction of the shown image from the current run, or reads it from the project.
 pub(crate) fn refresh(state: &mut State) {
     take(state);
     explain::update::cancel_forgotten(state);
-    project::update::requests::read_missing(state);
+    project::update::read_missing(state);
 }
 
 /// Takes the prediction of the shown image if it is in memory.

@@ -6,27 +6,31 @@ use std::sync::Arc;
 
 use crate::aws::{AwsError, SageMaker};
 use crate::domain::S3Access;
-use crate::sagemaker::endpoints::{EndpointError, EndpointRecords};
-use crate::sagemaker::jobs::read_prices;
+use crate::sagemaker::endpoints::{
+    CheckedEndpoint, DeployError, EndpointError, EndpointRecords, Leftovers, deploy, preflight,
+};
+use crate::sagemaker::jobs::{JobError, read_prices};
 use crate::sagemaker::log::endpoint_log_tail;
 use crate::sagemaker::spec::Deleted;
-use crate::sagemaker::spec::endpoint::{Endpoint, EndpointConfig, EndpointQuery, EndpointRecord};
+use crate::sagemaker::spec::endpoint::{Endpoint, EndpointConfig, EndpointPlan, EndpointQuery, EndpointRecord};
 use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::sagemaker::{self, Poll};
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::{Effects, Shared};
-use crate::window::remote::effects::trouble_text;
+use crate::window::remote;
+use crate::window::remote::effects::{model_source, trouble_text};
 use crate::window::s3::effects::failure;
-use crate::window::state::{DeletionCause, EndpointId, EndpointsEffect, EndpointsEvent, Failure, TaskId, Ticket};
-use crate::window::{endpoints, remote};
+use crate::window::state::{
+    DeletionCause, EndpointId, EndpointRequest, EndpointsEffect, EndpointsEvent, Failure, FormCheck, TaskId, Ticket,
+};
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: EndpointsEffect) {
     let shared = &effects.shared;
     match effect {
         EndpointsEffect::Check { request, ticket } => {
-            endpoints::form::effects::check(shared, *request, ticket);
+            check_form(shared, *request, ticket);
         }
-        EndpointsEffect::Deploy { plan, ticket } => endpoints::form::effects::start(shared, plan, ticket),
+        EndpointsEffect::Deploy { plan, ticket } => start(shared, plan, ticket),
         EndpointsEffect::FollowRecords => effects.endpoints.start(shared),
         EndpointsEffect::List { access, query, ticket } => list(shared, access, query, ticket),
         EndpointsEffect::Watch { id, ticket } => {
@@ -214,4 +218,73 @@ fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_ms: Option<i64>) {
             shared.report_problem(format!("Could not save the deletion time of endpoint {}: {error}", id.name));
         }
     });
+}
+
+pub(crate) fn check_form(shared: &Arc<Shared>, request: EndpointRequest, ticket: Ticket) {
+    remote::effects::check(shared, "check an endpoint", (request, ticket), check_request, EndpointsEvent::Checked);
+}
+
+fn check_request(
+    shared: &Shared,
+    request: EndpointRequest,
+    control: &TaskControl,
+) -> Result<FormCheck<EndpointPlan>, JobError> {
+    let plan = plan_of(shared, request, control)?;
+    let prices = read_prices(&shared.dirs.prices())?;
+    let records = records(shared);
+    let CheckedEndpoint { plan, preflight } =
+        preflight(&shared.aws, &records, plan, Leftovers::Block, &prices, control)?;
+    Ok(FormCheck { preflight, commands: Vec::new(), plan: Arc::new(plan) })
+}
+
+/// The plan, with a packed model and its container if one is created.
+fn plan_of(shared: &Shared, request: EndpointRequest, control: &TaskControl) -> Result<EndpointPlan, JobError> {
+    let mut sagemaker = SageMakerAccess::from(&request.access);
+    sagemaker.region = Some(shared.aws.sagemaker(&sagemaker).region(Some(control))?);
+    let config = request.config;
+    let model = model_source(
+        shared,
+        request.model,
+        (&config.model_name, &config.tags),
+        (&sagemaker, &request.access),
+        request.archive,
+        config.instance_type.as_deref().unwrap_or_default(),
+        control,
+    )?;
+    Ok(EndpointPlan {
+        sagemaker,
+        s3: request.access,
+        model,
+        config,
+        usd_per_hour: request.usd_per_hour,
+        delete_after_ms: request.delete_after_ms,
+    })
+}
+
+pub(crate) fn start(shared: &Arc<Shared>, plan: Arc<EndpointPlan>, ticket: Ticket) {
+    shared.run_task(
+        "deploy an endpoint",
+        ticket,
+        move |shared, ticket| {
+            let mut record = plan.record(now_ms());
+            let id = EndpointId::from(&record);
+            let unfinished = shared.dirs.uploads();
+            let records = records(shared);
+            let (aws, control) = (&shared.aws, &ticket.control);
+            deploy(aws, &records, &mut record, &plan, &unfinished, control)
+                .map_err(|error| failure_of_deployment(&error))?;
+            Ok(id)
+        },
+        EndpointsEvent::Deployed,
+    );
+}
+
+/// A canceled deployment that left nothing behind is not a failure.
+fn failure_of_deployment(error: &DeployError) -> Failure {
+    let is_cancelled = matches!(error.error, EndpointError::Cancelled);
+    match error.done.kept.is_empty() {
+        true if is_cancelled => Failure::Cancelled,
+        true => Failure::new(error.to_string()),
+        false => Failure::new(format!("{error}; retry in “Endpoints…”")),
+    }
 }

@@ -1,18 +1,22 @@
 //! The real-time endpoints of an account: their list, and the page of a single one.
 
-pub(crate) mod banner;
 mod page;
-pub(crate) mod words;
 
-use eframe::egui::{Response, Ui};
+use std::time::Duration;
+
+use eframe::egui::{Align, Button, Frame, Label, Layout, Margin, Panel, Response, Stroke, Ui, vec2};
 
 use crate::domain::S3Access;
 use crate::sagemaker::spec::endpoint::{EndpointStatus, EndpointSummary};
+use crate::sagemaker::spec::transform::human_usd;
+use crate::tasks::{clock_text, now_ms};
 use crate::window::remote::ui::{EmptyPage, ListCommand, ListMemory, ListWords, ResourceUi, row_ui};
+use crate::window::s3::ui::sign_in::duration_text;
 use crate::window::state::{
-    Command, Commands, EndpointId, EndpointPresence, Endpoints, EndpointsCommand, KnownEndpoint, State,
+    Action, Command, Commands, EndpointId, EndpointPresence, Endpoints, EndpointsCommand, KnownEndpoint, State,
 };
-use crate::window::ui::widgets::{ago_text, endpoint_sign, endpoint_word};
+use crate::window::ui::theme;
+use crate::window::ui::widgets::{ago_text, command_button_ui};
 
 pub(crate) type EndpointsMemory = ListMemory<EndpointStatus>;
 
@@ -97,4 +101,191 @@ fn endpoint_row_ui(ui: &mut Ui, state: &State, id: &EndpointId, (sign, word): (&
     row_ui(ui, is_open, format!("{sign} {}", id.name), text)
         .on_hover_text(&id.name)
         .accessible_name(format!("Endpoint {}, {word}", id.name))
+}
+
+/// A sign, so that not only color distinguishes statuses.
+pub(crate) fn endpoint_sign(status: EndpointStatus) -> &'static str {
+    match status {
+        EndpointStatus::InService => "✓",
+        EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => "✗",
+        EndpointStatus::OutOfService | EndpointStatus::Deleting => "■",
+        EndpointStatus::Creating
+        | EndpointStatus::Updating
+        | EndpointStatus::SystemUpdating
+        | EndpointStatus::RollingBack => "▶",
+    }
+}
+
+/// SageMaker's status, such as `InService`, or our own words if SageMaker gives none.
+pub(crate) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
+    match &endpoint.presence {
+        _ if endpoint.deleting.is_some() => "being deleted".to_owned(),
+        EndpointPresence::Present(there) => there.status.to_string(),
+        EndpointPresence::Absent if endpoint.deletion.is_some() => "deleted".to_owned(),
+        EndpointPresence::Absent => "gone".to_owned(),
+        EndpointPresence::Unknown if endpoint.watch.trouble.is_some() || endpoint.watch.failure.is_some() => {
+            "could not be checked".to_owned()
+        }
+        EndpointPresence::Unknown if endpoint.watch.task.is_some() => "being checked".to_owned(),
+        EndpointPresence::Unknown => "not checked".to_owned(),
+    }
+}
+
+/// “about $0.42 so far at $0.74 per hour”.
+pub(crate) fn endpoint_cost_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
+    match endpoint.cost_usd(now_ms) {
+        Some((so_far, hour)) => {
+            let so_far = if so_far < 0.01 { "less than $0.01".to_owned() } else { format!("about ${so_far:.2}") };
+            format!("{so_far} so far at {} per hour", human_usd(hour))
+        }
+        None => "cost unknown: no price given".to_owned(),
+    }
+}
+
+/// “deleted at 18:30 (in 2 h 10 min)”.
+pub(crate) fn endpoint_end_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
+    let record = endpoint.record.as_ref();
+    match record.and_then(|record| record.delete_at_ms) {
+        _ if endpoint.undeleted.is_some() => "could not be deleted yet; retrying".to_owned(),
+        None => "no automatic deletion".to_owned(),
+        Some(at) if at <= now_ms => "due for deletion".to_owned(),
+        Some(at) => format!("deleted {} (in {})", clock_text(at, now_ms), duration_text(at - now_ms)),
+    }
+}
+
+/// A button that deletes after confirmation.
+pub(crate) fn delete_endpoint_button(ui: &mut Ui, endpoint: &KnownEndpoint) -> Response {
+    let is_free = endpoint.deleting.is_none();
+    ui.add_enabled(is_free, Button::new("Delete…"))
+        .on_hover_text("Lists what is deleted and what is kept before deleting")
+}
+
+/// How often the cost is redrawn.
+const PERIOD: Duration = Duration::from_secs(10);
+/// Below this width, in points, the buttons are below the text.
+const ONE_LINE_WIDTH: f32 = 900.0;
+const BUTTONS_WIDTH: f32 = 140.0;
+/// The number of endpoints shown; further ones are only counted, because the image needs the space.
+const MOST: usize = 3;
+
+pub(crate) fn endpoints_banner_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let count = state.endpoints_at_our_cost().count();
+    ui.ctx().request_repaint_after(PERIOD);
+    let visuals = ui.visuals();
+    let frame = Frame::side_top_panel(ui.style())
+        .fill(theme::raised_fill(visuals))
+        .stroke(Stroke::new(1.0, visuals.warn_fg_color))
+        .inner_margin(Margin::symmetric(8, 4));
+    Panel::top("endpoints").frame(frame).show(ui, |ui| {
+        for endpoint in state.endpoints_at_our_cost().take(MOST) {
+            line_ui(ui, endpoint, commands);
+        }
+        if count > MOST {
+            let text = match count - MOST {
+                1 => "and 1 more billed endpoint".to_owned(),
+                more => format!("and {more} more billed endpoints"),
+            };
+            ui.horizontal(|ui| {
+                ui.label(text);
+                command_button_ui(ui, "Show all", commands, || Action::Endpoints);
+            });
+        }
+    });
+}
+
+fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
+    let text = banner_text(endpoint, now_ms());
+    if ui.available_width() < ONE_LINE_WIDTH {
+        ui.add(Label::new(text).wrap());
+        ui.horizontal(|ui| buttons_ui(ui, endpoint, commands));
+        return;
+    }
+    ui.horizontal(|ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            // From the right, so the last one comes first.
+            ui.allocate_ui_with_layout(
+                vec2(BUTTONS_WIDTH, ui.available_height()),
+                Layout::left_to_right(Align::Center),
+                |ui| buttons_ui(ui, endpoint, commands),
+            );
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                ui.add(Label::new(text).truncate());
+            });
+        });
+    });
+}
+
+fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
+    let name = &endpoint.id.name;
+    let show = ui.button("Show");
+    if show.clicked() {
+        commands.push(EndpointsCommand::Open(endpoint.id.clone()));
+    }
+    show.accessible_name(format!("Show the endpoint {name}"));
+    let delete = delete_endpoint_button(ui, endpoint);
+    if delete.clicked() {
+        commands.push(EndpointsCommand::ConfirmDeletion(endpoint.id.clone()));
+    }
+    delete.accessible_name(format!("Delete the endpoint {name}…"));
+}
+
+/// “⚠ Endpoint cats: `InService`, about $0.42 so far at $0.74 per hour, deleted at 18:30 (in 2 h 10 min)”.
+fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
+    let is_wrong = endpoint.undeleted.is_some() || endpoint.watch.trouble.is_some() || endpoint.watch.failure.is_some();
+    let sign = match endpoint.presence.status() {
+        _ if is_wrong => "⚠",
+        Some(EndpointStatus::InService) | None => "",
+        Some(status) => endpoint_sign(status),
+    };
+    let name = &endpoint.id.name;
+    let mut parts = vec![format!("Endpoint {name}: {}", endpoint_word(endpoint))];
+    if endpoint.record.is_some() {
+        // AWS does not document whether instances that never came into service are billed.
+        if endpoint.presence.status() != Some(EndpointStatus::Failed) {
+            parts.push(endpoint_cost_text(endpoint, now_ms));
+        }
+        parts.push(endpoint_end_text(endpoint, now_ms));
+    }
+    let text = parts.join(", ");
+    if sign.is_empty() { text } else { format!("{sign} {text}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::state::{EndpointPresence, Failure};
+
+    #[test]
+    fn banner_shows_cost_and_deletion_time() {
+        const HOUR: i64 = 3_600_000;
+        let mut endpoint = KnownEndpoint::example();
+        let now = 10 * HOUR;
+        let record = endpoint.record.as_mut().unwrap();
+        record.created_ms = now - 2 * HOUR;
+        record.delete_at_ms = None;
+        assert_eq!(
+            banner_text(&endpoint, now),
+            "Endpoint cats: not checked, cost unknown: no price given, no automatic deletion"
+        );
+        let record = endpoint.record.as_mut().unwrap();
+        record.usd_per_hour = Some(0.37);
+        record.config.instance_count = 2;
+        record.delete_at_ms = Some(now + HOUR);
+        endpoint.presence = EndpointPresence::example(EndpointStatus::InService);
+        let text = banner_text(&endpoint, now);
+        let begin = "Endpoint cats: InService, about $1.48 so far at $0.74 per hour, deleted ";
+        assert!(text.starts_with(begin), "{text}");
+        assert!(text.ends_with(" (in 1 h 0 min)"), "{text}");
+        endpoint.presence = EndpointPresence::example(EndpointStatus::Failed);
+        let text = banner_text(&endpoint, now);
+        assert!(text.starts_with("✗ Endpoint cats: Failed, "), "{text}");
+        endpoint.presence = EndpointPresence::Unknown;
+        endpoint.watch.trouble = Some("connection refused".to_owned());
+        endpoint.undeleted = Some(Failure::Cancelled);
+        assert_eq!(
+            banner_text(&endpoint, now),
+            "⚠ Endpoint cats: could not be checked, about $1.48 so far at $0.74 per hour, could not be deleted yet; \
+            retrying"
+        );
+    }
 }

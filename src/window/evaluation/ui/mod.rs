@@ -1,7 +1,6 @@
 //! The evaluation of the run on screen against ground truth, in place of the image. Every number leads to its boxes.
 
 mod curves;
-mod errors;
 mod head;
 mod matching;
 mod matrix;

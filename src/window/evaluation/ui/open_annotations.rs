@@ -6,14 +6,13 @@ use std::path::PathBuf;
 use eframe::egui::{Button, Context, Label, RichText, Ui, vec2};
 
 use crate::domain::NamePattern;
-use crate::window::outputs::reading::ui::{BUTTON_WIDTH, LABEL_SETS, labels_ui, width_beside_button};
+use crate::window::outputs::ui::reading::{BUTTON_WIDTH, LABEL_SETS, labels_ui, width_beside_button};
 use crate::window::state::{
     Action, AnnotationsPick, BrowseCommand, Command, Commands, EvaluationCommand, OpeningOutputs, OutputsCommand,
     OutputsFailure, Overlay, PredictionsFrom, State, TruthAt, TruthNames, TruthReading,
 };
 use crate::window::ui::dialog::{dialog_ui, heading_ui};
-use crate::window::ui::field::Field;
-use crate::window::ui::place_field::{PlaceMemory, footer_ui};
+use crate::window::ui::field::{Field, PlaceMemory, footer_ui};
 use crate::window::ui::widgets::{Tone, banner_ui, command_button_ui, strong};
 
 const WIDTH: f32 = 560.0;

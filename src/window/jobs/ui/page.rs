@@ -12,8 +12,7 @@ use crate::sagemaker::spec::transform::{
     TransformSpec, TransformStatus, human_usd, predicted_by_retry,
 };
 use crate::tasks::now_ms;
-use crate::window::jobs::ui::prices::{PriceMemory, keep_price_ui, price_problem_ui};
-use crate::window::jobs::ui::status_sign;
+use crate::window::jobs::ui::{PriceMemory, keep_price_ui, price_problem_ui, status_sign};
 use crate::window::remote::ui::{ConfirmedButton, log_lines_ui, page_name_ui, watch_problems_ui};
 use crate::window::state::{
     Action, BrowseCommand, Commands, JobId, JobsCommand, KnownJob, Leftovers, Loadable, OutputsAt, OutputsCommand,

@@ -6,7 +6,7 @@ use crate::domain::{ModelTask, Prediction, Verdict};
 use crate::evaluation::MATCHING_IOU;
 use crate::window::state::{Command, Commands, Drawing, Overlay, ReviewCommand, ShownObject, State};
 use crate::window::ui::dialog::dialog_ui;
-use crate::window::ui::typing::{TypedKeys, Typing, stepped_line};
+use crate::window::ui::palette::{TypedKeys, Typing, stepped_line};
 use crate::window::ui::widgets::{box_count, command_button_ui, image_count, note_ui, primary_button, strong};
 
 const MAX_LINES: usize = 50;

@@ -426,7 +426,7 @@ fn save(state: &mut State, outcome: &EditOutcome) {
         })
     };
     let changes: Vec<Change> = outcome.marks.iter().filter_map(change).collect();
-    let ticket = project::update::requests::save(state, changes);
+    let ticket = project::update::save(state, changes);
     state.judgments.begin_saving(ticket, &outcome.samples());
     browse::update::shown::follow(state);
 }

@@ -1,7 +1,6 @@
 //! The form for the user's own model: its conventions, each with the reason for its value, next to the model's
 //! predictions with them for the image in view.
 
-mod presets;
 mod preview;
 mod rows;
 
@@ -79,7 +78,7 @@ fn form_ui(
     commands: &mut Commands,
 ) {
     if !matches!(form.presets, Loadable::NotLoaded) {
-        presets::presets_ui(ui, state, form, textures, height, commands);
+        preview::presets_ui(ui, state, form, textures, height, commands);
         return;
     }
     let mut draft = Draft { card: form.card.clone(), labels: form.labels.clone() };
@@ -95,7 +94,7 @@ fn form_ui(
                 rows.fields_ui(ui, MODEL_FIELDS, &mut draft);
                 label_file_ui(ui, &mut draft.labels, commands);
                 ui.add_space(8.0);
-                heading_ui(ui, "Input", |ui| presets::button_ui(ui, state, commands));
+                heading_ui(ui, "Input", |ui| preview::button_ui(ui, state, commands));
                 rows.fields_ui(ui, INPUT_FIELDS, &mut draft);
                 ui.add_space(8.0);
                 heading_ui(ui, "Output", |_| {});

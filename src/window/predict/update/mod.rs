@@ -19,16 +19,16 @@ pub(crate) fn on_command(state: &mut State, command: InferenceCommand) {
             predict::predict_at(state, model.map(|model| *model));
         }
         InferenceCommand::EditRemoteModel(model) => {
-            remote_inference::update::form::edit(state, *model);
+            remote_inference::update::edit(state, *model);
         }
         InferenceCommand::CheckRemoteModel(model) => {
-            remote_inference::update::form::check(state, *model);
+            remote_inference::update::check(state, *model);
         }
         InferenceCommand::ForgetRemoteModel(model) => {
             let recent = &mut state.settings.recent_remote_models;
             recent.retain(|known| *known != *model);
         }
-        InferenceCommand::ShowResponse(model) => remote_inference::update::form::show_response(state, *model),
+        InferenceCommand::ShowResponse(model) => remote_inference::update::show_response(state, *model),
         InferenceCommand::ChooseDevice(device) => {
             state.settings.device = device;
             models::update::settings_changed(state);
@@ -68,7 +68,7 @@ pub(crate) fn on_event(state: &mut State, event: InferenceEvent) {
         }
         InferenceEvent::RemoteLatency { key, latency } => remote_inference::update::measured(state, &key, latency),
         InferenceEvent::RemoteModelChecked(task, result) => {
-            remote_inference::update::form::checked(state, task, result);
+            remote_inference::update::checked(state, task, result);
         }
         InferenceEvent::DeviceLost { key, message } => drop(lost(state, &key, message)),
         InferenceEvent::Report { key, report } => reported(state, &key, report),
@@ -79,7 +79,7 @@ pub(crate) fn on_event(state: &mut State, event: InferenceEvent) {
             predicted(state, source, run, at_ms, predictions);
         }
         InferenceEvent::ResponseShown { source, task, of, result } => {
-            remote_inference::update::form::response_shown(state, source, task, *of, result);
+            remote_inference::update::response_shown(state, source, task, *of, result);
         }
     }
 }
@@ -191,7 +191,7 @@ pub(crate) fn predicted(
         })
     };
     changes.push(Change::Predictions { run: run_id, predictions: predictions.iter().filter_map(with_uri).collect() });
-    let ticket = project::update::requests::save(state, changes);
+    let ticket = project::update::save(state, changes);
     let mut shown_has_prediction = false;
     for prediction in predictions {
         let is_outdated = !is_of_file(state, &prediction);

@@ -41,7 +41,7 @@ pub(crate) fn go_to_active_run(state: &mut State) {
 /// Updates everything that depends on the run on screen.
 pub(crate) fn run_changed(state: &mut State) {
     state.shown.selected_box = None;
-    project::update::requests::load_runs_on_screen(state);
+    project::update::load_runs_on_screen(state);
     browse::update::shown::refresh(state);
     predict_shown_if_wanted(state);
 }
@@ -129,7 +129,7 @@ pub(crate) fn begin_kept_run(state: &mut State) -> Option<RunId> {
 
 /// Predicts an image when it is opened, unless it has a prediction or predicting would only fail again.
 pub(crate) fn predict_shown_if_wanted(state: &mut State) {
-    // While the run is being read, `project::update::requests::read_missing` requests this one prediction from the project
+    // While the run is being read, `project::update::read_missing` requests this one prediction from the project
     // first.
     if state.run().is_none_or(Run::is_loaded) {
         predict_shown_if_missing(state);
@@ -239,7 +239,7 @@ pub(crate) fn prepare_queued(state: &mut State) {
         return;
     }
     let run = begin_kept_run(state);
-    project::update::requests::load_runs_on_screen(state);
+    project::update::load_runs_on_screen(state);
     if is_ready(state) {
         start_queued(state);
     } else {

@@ -29,7 +29,7 @@ pub(crate) fn restore(state: &mut State, content: &mut ProjectContent) {
     content.runs = kept;
     if state.project.is_writable() && !surplus.is_empty() {
         let changes = surplus.iter().map(|run| Change::DeleteRun(run.id)).collect();
-        project::update::requests::save(state, changes);
+        project::update::save(state, changes);
     }
 }
 
@@ -98,7 +98,7 @@ fn remember(state: &mut State, on_screen: Option<RunId>) {
     if on_screen.is_none() || remembered == state.remembered_runs || !state.project.is_writable() {
         return;
     }
-    project::update::requests::save_view(state, RUN_ON_SCREEN.to_owned(), &remembered);
+    project::update::save_view(state, RUN_ON_SCREEN.to_owned(), &remembered);
     state.remembered_runs = remembered;
 }
 

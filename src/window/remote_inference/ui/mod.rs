@@ -7,7 +7,7 @@ use eframe::egui::{Button, Context, TextEdit, Ui, vec2};
 
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel, RequestForm};
 use crate::sagemaker::spec::transform::SageMakerAccess;
-use crate::window::outputs::reading::ui::{ReadingMemory, examples_ui, reading_ui};
+use crate::window::outputs::ui::reading::{ReadingMemory, examples_ui, reading_ui};
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
 use crate::window::state::{Command, Commands, Failure, InferenceCommand, Loadable, Overlay, State, TaskSignal};
 use crate::window::ui::dialog::{dialog, heading_ui, is_closed};

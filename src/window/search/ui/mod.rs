@@ -1,7 +1,6 @@
 //! Above the thumbnails: the search field with its help, the quick filters, and the sort order.
 
 pub(crate) mod filters;
-pub(crate) mod histogram;
 
 use eframe::egui::text::CCursor;
 use eframe::egui::text_edit::TextEditState;
@@ -17,8 +16,8 @@ use crate::review::{
     Completion, Direction, FilterCounts, Query, Sort, SortBy, VerdictKind, has_term, with_term, without_term,
 };
 use crate::window::state::{self, Action, Commands, SearchCommand, State};
+use crate::window::ui::palette::{stepped_line, taken_line_steps};
 use crate::window::ui::theme;
-use crate::window::ui::typing::{stepped_line, taken_line_steps};
 use crate::window::ui::widgets::{
     FIELD_PADDING, action_button_ui, action_icon_ui, ends_ui, enter_pressed, fitting, grouped, strong,
 };

@@ -4,10 +4,12 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use eframe::egui::emath::Numeric;
-use eframe::egui::{Button, DragValue, IntoAtoms, Key, Response, Slider, SliderClamping, Ui, vec2};
+use eframe::egui::{
+    Button, Context, DragValue, IntoAtoms, Key, Response, RichText, Role, Slider, SliderClamping, Ui, WidgetInfo, vec2,
+};
 
-use crate::window::state::{Commands, ReviewCommand, ViewNumber};
-use crate::window::ui::theme;
+use crate::window::state::{Action, Command, Commands, ReviewCommand, State, ViewNumber};
+use crate::window::ui::{keys, theme};
 
 pub(crate) fn checkbox_ui<'a>(ui: &mut Ui, is_on: &'a mut bool, text: impl IntoAtoms<'a>) -> Response {
     outlined(ui, |ui| ui.checkbox(is_on, text))
@@ -88,4 +90,129 @@ pub(crate) fn recent_line_ui(ui: &mut Ui, button: Button<'_>, name: &str) -> Opt
 /// Whether Enter was just pressed in a field of one line.
 pub(crate) fn enter_pressed(field: &Response) -> bool {
     field.lost_focus() && field.ctx.input(|input| input.key_pressed(Key::Enter))
+}
+
+/// A button with the action's own label, tooltip and key; disabled with the reason if it is not possible now.
+pub(crate) fn action_button_ui(ui: &mut Ui, state: &State, action: Action, commands: &mut Commands) -> Response {
+    button_of_action_ui(ui, state, action, Button::new(action.label()), commands)
+}
+
+/// The main button of a panel or dialog.
+pub(crate) fn primary_action_button_ui(
+    ui: &mut Ui,
+    state: &State,
+    action: Action,
+    commands: &mut Commands,
+) -> Response {
+    let button = primary_button(ui, action.label());
+    button_of_action_ui(ui, state, action, button, commands)
+}
+
+/// In the style of [`primary_action_button_ui`].
+pub(crate) fn primary_button<'a>(ui: &Ui, label: &'a str) -> Button<'a> {
+    let visuals = ui.visuals();
+    let text = RichText::new(label).family(theme::strong_family()).color(theme::on_accent(visuals));
+    Button::new(text).fill(theme::accent(visuals))
+}
+
+/// A button in the style of [`primary_action_button_ui`]; `missing` is why it is disabled.
+pub(crate) fn primary_button_ui(ui: &mut Ui, label: &str, missing: Option<&str>) -> Response {
+    let button = ui.add_enabled(missing.is_none(), primary_button(ui, label));
+    button.on_disabled_hover_text(missing.unwrap_or_default())
+}
+
+/// A button of one character; its name for screen readers is the action's label.
+pub(crate) fn action_icon_ui(
+    ui: &mut Ui,
+    state: &State,
+    action: Action,
+    icon: &str,
+    commands: &mut Commands,
+) -> Response {
+    let button = Button::new(icon).min_size(vec2(28.0, 0.0));
+    let response = button_of_action_ui(ui, state, action, button, commands);
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, ui.is_enabled(), action.label()));
+    response
+}
+
+/// A button of any style for an action; disabled with the reason if it is not possible now.
+pub(crate) fn button_of_action_ui(
+    ui: &mut Ui,
+    state: &State,
+    action: Action,
+    button: Button<'_>,
+    commands: &mut Commands,
+) -> Response {
+    let check = action.check(state);
+    let response = ui.add_enabled(check.is_ok(), button).on_hover_text(tooltip(ui.ctx(), state, action));
+    let response = match check {
+        Ok(()) => response,
+        Err(reason) => response.on_disabled_hover_text(reason),
+    };
+    if response.clicked() {
+        commands.push(action);
+    }
+    response
+}
+
+/// A button that pushes a command that is not in the action table.
+pub(crate) fn command_button_ui<'a, C: Into<Command>>(
+    ui: &mut Ui,
+    label: impl IntoAtoms<'a>,
+    commands: &mut Commands,
+    command: impl FnOnce() -> C,
+) {
+    if ui.button(label).clicked() {
+        commands.push(command());
+    }
+}
+
+fn tooltip(ctx: &Context, state: &State, action: Action) -> String {
+    let label = action.label_now(state);
+    let says_more = label != action.label();
+    let text = if says_more { &label } else { action.tooltip() };
+    match keys::shortcut_text(ctx, action) {
+        Some(keys) => format!("{text} ({keys})"),
+        None => text.to_owned(),
+    }
+}
+
+/// As wide as the check mark: an em space and a thin space.
+const NO_TICK: &str = "\u{2003}\u{2009}";
+
+/// The items of a menu, with their keys on the right, and a separator for `None`. If an action can be on, all items
+/// leave room for a check mark.
+pub(crate) fn action_menu_ui(ui: &mut Ui, state: &State, entries: &[Option<Action>], commands: &mut Commands) {
+    let has_ticks = entries.iter().flatten().any(|action| action.is_on(state).is_some());
+    let room = if has_ticks { NO_TICK } else { "" };
+    for entry in entries {
+        match entry {
+            Some(action) => menu_item_ui(ui, state, *action, room, commands),
+            None => drop(ui.separator()),
+        }
+    }
+}
+
+fn menu_item_ui(ui: &mut Ui, state: &State, action: Action, room: &str, commands: &mut Commands) {
+    let is_on = action.is_on(state);
+    let label = action.label_now(state);
+    let sign = if is_on == Some(true) { "✓ " } else { room };
+    let mut button = Button::new(format!("{sign}{label}"));
+    if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
+        button = button.shortcut_text(keys);
+    }
+    let check = action.check(state);
+    let response = ui.add_enabled(check.is_ok(), button).on_hover_text(action.tooltip());
+    response.widget_info(|| match is_on {
+        Some(is_on) => WidgetInfo::selected(Role::Button, check.is_ok(), is_on, label.as_str()),
+        None => WidgetInfo::labeled(Role::Button, check.is_ok(), label.as_str()),
+    });
+    let response = match check {
+        Ok(()) => response,
+        Err(reason) => response.on_disabled_hover_text(reason),
+    };
+    if response.clicked() {
+        commands.push(action);
+        ui.close();
+    }
 }

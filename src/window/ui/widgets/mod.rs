@@ -1,30 +1,27 @@
 //! Small widgets for several panels.
 
-mod action;
 mod bars;
 mod class_table;
 mod controls;
-mod layout;
 mod marks;
 mod text;
 
+use eframe::egui::{Align, AsIdSalt, Layout, Rect, Sense, Ui, UiBuilder, pos2, vec2};
+
 pub(crate) use crate::domain::grouped;
-pub(crate) use crate::window::endpoints::ui::words::{
+pub(crate) use crate::window::endpoints::ui::{
     delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign, endpoint_word,
 };
 pub(crate) use crate::window::s3::ui::sign_in::{
     copy_command_ui, copy_renewal_ui, copy_sign_in_ui, renew_in_time, sign_in_banner_ui, sign_in_menu_ui, who_text,
 };
-pub(crate) use action::{
-    action_button_ui, action_icon_ui, action_menu_ui, button_of_action_ui, command_button_ui, primary_action_button_ui,
-    primary_button, primary_button_ui,
-};
 pub(crate) use bars::{SCORE_ROW_HEIGHT, progress_text, progress_ui, score_row_ui};
 pub(crate) use class_table::{ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, table_number_ui};
 pub(crate) use controls::{
-    RecentLine, checkbox_ui, enter_pressed, number_field, radio_ui, recent_line_ui, slider, view_slider_ui,
+    RecentLine, action_button_ui, action_icon_ui, action_menu_ui, button_of_action_ui, checkbox_ui, command_button_ui,
+    enter_pressed, number_field, primary_action_button_ui, primary_button, primary_button_ui, radio_ui, recent_line_ui,
+    slider, view_slider_ui,
 };
-pub(crate) use layout::{ends_or_lines_ui, ends_ui, rows_in_sight_ui};
 pub(crate) use marks::{
     MARK_SIZE, class_text, label_verdict_text, paint_detections, paint_missed, paint_verdict, paint_wrong,
     paint_wrong_small, verdict_color, verdict_sign, verdict_text,
@@ -34,3 +31,68 @@ pub(crate) use text::{
     image_count, key_value_ui, line_banner_ui, message_ui, note_line_ui, note_ui, problem_ui, section_ui,
     small_note_line_ui, small_note_ui, strong, titled_section_ui, truncated, waiting_ui, warning_ui,
 };
+
+/// Draws `start` from the left and `end` at the right, in Tab order: `start` takes what `end` leaves. Both receive
+/// `shared`.
+pub(crate) fn ends_ui<T>(
+    ui: &mut Ui,
+    id_salt: impl AsIdSalt,
+    shared: &mut T,
+    start: impl FnOnce(&mut Ui, &mut T),
+    end: impl FnOnce(&mut Ui, &mut T),
+) {
+    ends_or_lines_ui(ui, id_salt, 0.0, shared, start, end);
+}
+
+/// As [`ends_ui`]; if `start` would get less than `least`, `end` is below.
+pub(crate) fn ends_or_lines_ui<T>(
+    ui: &mut Ui,
+    id_salt: impl AsIdSalt,
+    least: f32,
+    shared: &mut T,
+    start: impl FnOnce(&mut Ui, &mut T),
+    end: impl FnOnce(&mut Ui, &mut T),
+) {
+    let id = ui.make_persistent_id(id_salt);
+    let known: Option<f32> = ui.data(|data| data.get_temp(id));
+    let gap = ui.spacing().item_spacing.x;
+    let height = ui.spacing().interact_size.y;
+    let room = ui.available_width() - known.unwrap_or(0.0) - gap;
+    if room < least {
+        start(ui, shared);
+        // If wrapped, it does not report its full width.
+        ui.horizontal_wrapped(|ui| end(ui, shared));
+        return;
+    }
+    let end_width = ui
+        .horizontal(|ui| {
+            ui.spacing_mut().item_spacing.x = 0.0;
+            ui.allocate_ui_with_layout(vec2(room, height), Layout::left_to_right(Align::Center), |ui| {
+                ui.spacing_mut().item_spacing.x = gap;
+                ui.set_min_width(room);
+                start(ui, shared);
+            });
+            ui.add_space(gap);
+            ui.spacing_mut().item_spacing.x = gap;
+            ui.horizontal(|ui| end(ui, shared)).response.rect.width()
+        })
+        .inner;
+    if known != Some(end_width) {
+        ui.data_mut(|data| data.insert_temp(id, end_width));
+        ui.ctx().request_discard("the end of a line has another width");
+    }
+}
+
+/// Stacked rows of which only the visible ones are drawn: there may be thousands.
+pub(crate) fn rows_in_sight_ui(ui: &mut Ui, row_height: f32, count: usize, mut row_ui: impl FnMut(&mut Ui, usize)) {
+    let size = vec2(ui.available_width(), row_height * count as f32);
+    let (all, _) = ui.allocate_exact_size(size, Sense::hover());
+    let row_at = |y: f32| ((y - all.top()) / row_height).max(0.0);
+    let end = (row_at(ui.clip_rect().bottom()).ceil() as usize).min(count);
+    let begin = (row_at(ui.clip_rect().top()).floor() as usize).min(end);
+    for row in begin..end {
+        let left_top = pos2(all.left(), all.top() + row_height * row as f32);
+        let rect = Rect::from_min_size(left_top, vec2(size.x, row_height));
+        row_ui(&mut ui.new_child(UiBuilder::new().max_rect(rect).id_salt(row)), row);
+    }
+}

@@ -11,7 +11,7 @@ use crate::domain::{
     AuxiliaryInput, AuxiliaryValue, BoxSpace, CenterCrop, Grid, GridCoding, ImageInput, Layout, ModelTask,
     OutputConvention, ResizeRule, Rounding,
 };
-use crate::window::outputs::reading::ui::LABEL_SETS;
+use crate::window::outputs::ui::reading::LABEL_SETS;
 use crate::window::state::LabelChoice;
 use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{checkbox_ui, grouped, number_field};

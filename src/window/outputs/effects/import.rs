@@ -1,10 +1,9 @@
 //! Opening predictions from other tools as a run of the open images, and identifying what was dropped on the window.
 
-pub(crate) mod inspection;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::{Bundles, announce, labels_of};
 use crate::annotations::import::{AnnotationFile, ImportError, ImportedRun, Naming};
 use crate::annotations::matching::{ClassCorrections, Folders};
 use crate::annotations::{self, AnnotationFormat, AnnotationsError, read_class_map};
@@ -15,8 +14,6 @@ use crate::tasks::{ProgressUnit, TaskControl};
 use crate::window::browse;
 use crate::window::effects::Shared;
 use crate::window::effects::desktop::ANNOTATION_EXTENSIONS;
-use crate::window::outputs::effects::{Bundles, announce};
-use crate::window::outputs::reading::effects::labels_of;
 use crate::window::state::{
     BrowseEvent, DroppedKind, FoundRun, OpenPredictionsRequest, OutputsEnd, OutputsEvent, OutputsFailure,
     PredictionsFrom, SourceId, TaskOutcome, Ticket,

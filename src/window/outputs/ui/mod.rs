@@ -1,15 +1,17 @@
 //! The dialog that opens the outputs of a job or another tool as a run: their location and format, with a preview of
 //! the first ones.
 
+pub(crate) mod reading;
+
 use eframe::egui::{Button, Context, Ui, vec2};
 
-use crate::window::outputs::reading::ui::{ReadingMemory, examples_ui, reading_ui};
+use self::reading::{ReadingMemory, examples_ui, reading_ui};
 use crate::window::state::{
     Action, Command, Commands, JobId, OutputsAt, OutputsCommand, OutputsRequest, Overlay, State,
 };
 use crate::window::ui::dialog::dialog_ui;
+use crate::window::ui::field::{PlaceMemory, footer_ui};
 use crate::window::ui::form::two_columns_ui;
-use crate::window::ui::place_field::{PlaceMemory, footer_ui};
 use crate::window::ui::textures::Textures;
 use crate::window::ui::widgets::{note_ui, strong};
 

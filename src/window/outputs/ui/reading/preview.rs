@@ -6,7 +6,7 @@ use eframe::egui::{
 
 use crate::domain::{Detection, Prediction, PredictionContent};
 use crate::sagemaker::spec::output_mapping::ExampleResponse;
-use crate::window::outputs::reading::ui::ReadingMemory;
+use crate::window::outputs::ui::reading::ReadingMemory;
 use crate::window::state::State;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
