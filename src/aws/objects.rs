@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_sdk_s3::primitives::DateTime;
 use aws_sdk_s3::types::{EncodingType, RequestPayer};
 use percent_encoding::percent_decode_str;
@@ -234,6 +235,27 @@ impl Connection {
         })
     }
 
+    async fn get_object(
+        &self,
+        bucket: &str,
+        key: &str,
+        range: Option<String>,
+        etag: Option<String>,
+    ) -> Result<GetObjectOutput, AwsError> {
+        self.ask(bucket, &Operation::Read { bucket, key }, |client| {
+            client
+                .get_object()
+                .bucket(bucket)
+                .key(key)
+                .set_range(range.clone())
+                .set_if_match(etag.clone())
+                .set_request_payer(self.payer())
+                .send()
+        })
+        .await
+    }
+
+    /// Resumes an interrupted response where it ended.
     async fn read(&self, request: ReadRequest<'_>) -> Result<Vec<u8>, AwsError> {
         let ReadRequest { bucket, key, .. } = request;
         if request.range.as_ref().is_some_and(Range::is_empty) {
@@ -246,19 +268,7 @@ impl Connection {
         let mut cuts = 0;
         loop {
             let range = range_after(request.range.as_ref(), bytes.len());
-            let response = self
-                .ask(bucket, &operation, |client| {
-                    client
-                        .get_object()
-                        .bucket(bucket)
-                        .key(key)
-                        .set_range(range.clone())
-                        .set_if_match(etag.clone())
-                        .set_request_payer(self.payer())
-                        .send()
-                })
-                .await;
-            let mut response = match response {
+            let mut response = match self.get_object(bucket, key, range, etag.clone()).await {
                 Ok(response) => response,
                 Err(error) if error.kind == AwsErrorKind::BehindEnd && request.range.is_some() => {
                     return Ok(bytes);

@@ -11,7 +11,7 @@ use super::place::{self, S3Args, is_in_s3, is_stdin, parse_location};
 use super::predict::list;
 use super::predict::saving::{SavedLabels, Saving, SavingArgs};
 use super::progress::{summary, with_progress};
-use super::terminal::{interruptible, print_problems};
+use super::terminal::{interruptible, print_problems, step_of};
 use super::values::{find_labels, read_class_map};
 use crate::annotations::import::{AnnotationFile, ImportError, ImportedRun, Naming};
 use crate::annotations::matching::Folders;
@@ -75,9 +75,7 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let folders = if args.ignore_folders { Folders::MayDiffer } else { Folders::Agree };
     let matches = run.match_images(&samples, folders).map_err(with_flag)?;
 
-    let control = TaskControl::new(ProgressUnit::Images);
-    let of_import = control.clone();
-    let _cancel = interrupt.on_cancel(move || of_import.cancel());
+    let (control, _cancel) = step_of(&interrupt, ProgressUnit::Images);
     let Some(project) = args.saving.open_project(&opened, "spotcheck import")? else {
         bail!("add --project FILE.spotcheck");
     };
@@ -179,9 +177,7 @@ fn read(
         Location::Path(path) => Files::local(&absolute(&path)?),
         Location::S3(place) => Files::in_s3(&Aws::new(), &place),
     };
-    let control = TaskControl::new(ProgressUnit::Bytes);
-    let of_reading = control.clone();
-    let _cancel = interrupt.on_cancel(move || of_reading.cancel());
+    let (control, _cancel) = step_of(interrupt, ProgressUnit::Bytes);
     let file = with_progress(label, &control, || AnnotationFile::read(&files, split, &control))?;
     eprintln!("{}: {}", file.name, file.summary());
     for remark in file.remarks() {

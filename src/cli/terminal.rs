@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use crate::domain::{Problem, visible_lines};
 use crate::sagemaker::spec::transform::LogLine;
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::{CancelHook, ProgressUnit, TaskControl};
 
 /// The number of problems with the same message that are printed.
 const SAME_PROBLEMS: usize = 20;
@@ -77,6 +77,13 @@ pub(crate) fn interruptible(unit: ProgressUnit) -> anyhow::Result<TaskControl> {
         ignore_end_of_terminal();
     }
     Ok(control)
+}
+
+/// A control for a step of a command; while the hook lives, canceling the command cancels the step.
+pub(crate) fn step_of(command: &TaskControl, unit: ProgressUnit) -> (TaskControl, CancelHook) {
+    let step = TaskControl::new(unit);
+    let of_step = step.clone();
+    (step, command.on_cancel(move || of_step.cancel()))
 }
 
 /// Whether the program survives a closed terminal, as under `nohup`.

@@ -135,6 +135,36 @@ impl FoundOutcomes {
     }
 }
 
+impl ClassMetrics {
+    /// `outcomes` are sorted. `ap` is at IoU 0.50:0.95 and at 0.50, `voc` with eleven points and as the area.
+    fn new(
+        class: EvaluatedClass,
+        threshold: f64,
+        outcomes: &ScoredOutcomes,
+        [ap, ap50]: [Option<f64>; 2],
+        voc: Option<[f64; 2]>,
+        precision_at_recall: Vec<f64>,
+    ) -> Self {
+        let counts = outcomes.at(threshold);
+        Self {
+            class,
+            ap,
+            ap50,
+            voc2007_ap: voc.map(|[eleven_points, _]| eleven_points),
+            voc2012_ap: voc.map(|[_, area]| area),
+            truths: outcomes.truths(),
+            detections: outcomes.detections(),
+            threshold,
+            precision: counts.precision(),
+            recall: counts.recall(),
+            f1: counts.f1(),
+            best: outcomes.best(),
+            precision_at_recall,
+            curve: Curve::from_outcomes(outcomes),
+        }
+    }
+}
+
 impl DetectionEvaluation {
     /// `thresholds` are the minimum scores of the classes, `0.0..=1.0`.
     pub fn new(classes: Vec<EvaluatedClass>, thresholds: Vec<f64>) -> Self {
@@ -209,25 +239,9 @@ impl DetectionEvaluation {
         let mut all = ClassOutcomes::default();
         let mut classes = Vec::new();
         let parts = self.classes.into_iter().zip(&self.thresholds).zip(&self.outcomes).zip(&coco.by_class).zip(&voc);
-        for (((((class, &threshold), outcomes), [ap, ap50]), voc), precision_at_recall) in parts.zip(coco.curves) {
-            let counts = outcomes.at(threshold);
-            all += counts;
-            classes.push(ClassMetrics {
-                class,
-                ap: *ap,
-                ap50: *ap50,
-                voc2007_ap: voc.map(|[eleven_points, _]| eleven_points),
-                voc2012_ap: voc.map(|[_, area]| area),
-                truths: outcomes.truths(),
-                detections: outcomes.detections(),
-                threshold,
-                precision: counts.precision(),
-                recall: counts.recall(),
-                f1: counts.f1(),
-                best: outcomes.best(),
-                precision_at_recall,
-                curve: Curve::from_outcomes(outcomes),
-            });
+        for (((((class, &threshold), outcomes), ap), voc), precision_at_recall) in parts.zip(coco.curves) {
+            all += outcomes.at(threshold);
+            classes.push(ClassMetrics::new(class, threshold, outcomes, *ap, *voc, precision_at_recall));
         }
         let mean = |of: fn(&ClassMetrics) -> Option<f64>| {
             let numbers: Vec<f64> = classes.iter().filter_map(of).collect();

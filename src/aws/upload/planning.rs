@@ -114,13 +114,37 @@ fn compare(
     if same_size.is_empty() {
         return Ok(());
     }
+    let outcomes = compare_contents(s3, plan, there, &same_size, control);
+    let mut unreadable = Vec::new();
+    for (index, outcome) in outcomes {
+        match outcome? {
+            Compared::Is(state) => plan.files[index].state = state,
+            Compared::Unreadable(error) => unreadable.push((index, error)),
+        }
+    }
+    unreadable.sort_unstable_by_key(|(index, _)| std::cmp::Reverse(*index));
+    for (index, error) in unreadable {
+        let planned = plan.files.remove(index);
+        let problem = Problem::new(planned.file.uri, error.to_string());
+        plan.problems.push(problem);
+    }
+    Ok(())
+}
+
+/// The states of files that have the size of their object, several at a time, in any order. Ends at the first failure.
+fn compare_contents(
+    s3: &S3,
+    plan: &UploadPlan,
+    there: &HashMap<usize, ObjectInfo>,
+    same_size: &[usize],
+    control: &TaskControl,
+) -> Vec<(usize, Result<Compared, AwsError>)> {
     control.set_step(format!("comparing {} files with S3", same_size.len()));
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(Vec::new());
-    let files = &plan.files;
     let compare_some = || {
         while let Some(index) = same_size.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let file = &files[*index].file;
+            let file = &plan.files[*index].file;
             let object = &there[index];
             let outcome = control
                 .checkpoint()
@@ -141,21 +165,7 @@ fn compare(
             scope.spawn(compare_some);
         }
     });
-    let outcomes = outcomes.into_inner();
-    let mut unreadable = Vec::new();
-    for (index, outcome) in outcomes {
-        match outcome? {
-            Compared::Is(state) => plan.files[index].state = state,
-            Compared::Unreadable(error) => unreadable.push((index, error)),
-        }
-    }
-    unreadable.sort_unstable_by_key(|(index, _)| std::cmp::Reverse(*index));
-    for (index, error) in unreadable {
-        let planned = plan.files.remove(index);
-        let problem = Problem::new(planned.file.uri, error.to_string());
-        plan.problems.push(problem);
-    }
-    Ok(())
+    outcomes.into_inner()
 }
 
 enum Compared {

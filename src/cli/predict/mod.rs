@@ -18,7 +18,7 @@ use super::place::{self, LayoutArgs, Opened, S3Args, parse_location};
 use super::progress::{summary, with_progress};
 use super::values::{NmsIou, parse_nms_iou};
 use super::{Outcome, describe_latency, describe_refused};
-use crate::cli::terminal::{interruptible, print_problems};
+use crate::cli::terminal::{interruptible, print_problems, step_of};
 use crate::dirs::AppDirs;
 use crate::domain::{
     DeviceChoice, DeviceReport, InferenceLocation, KeepRule, Location, ModelCard, RunKey, Sample, SampleId,
@@ -98,26 +98,16 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         // Each image is read twice: for the model, and to draw on.
         source = Arc::new(ReadTwice::new(source));
     }
-    let Page { samples, problems: listing_problems, notes } =
-        list(&source, args.limit.map(|limit| limit as usize), &interrupt)?;
-    print_problems("skipped ", &listing_problems);
-    for note in notes {
-        eprintln!("note: {note}");
-    }
-    if samples.is_empty() {
-        bail!("No images in {}; Spotcheck reads JPEG, PNG, WebP, BMP, TIFF, GIF and TFRecord", source.name());
-    }
-    if let Some(out) = &args.out {
-        check_is_no_image(out, &samples)?;
-    }
+    let limit = args.limit.map(|limit| limit as usize);
+    let if_empty = "Spotcheck reads JPEG, PNG, WebP, BMP, TIFF, GIF and TFRecord";
+    let Page { samples, problems: listing_problems, .. } =
+        list_images(&source, limit, args.out.as_deref(), if_empty, &interrupt)?;
     let project = args.saving.open_project(&opened, "spotcheck predict")?;
     let model = Loaded::load(args, &opened, &samples, &dirs, &interrupt)?;
     let card = model.card().clone();
 
     let limits = DecodeLimits { max_megapixels: args.max_megapixels, ..DecodeLimits::default() };
-    let control = TaskControl::new(ProgressUnit::Images);
-    let run_control = control.clone();
-    let _cancel_run = interrupt.on_cancel(move || run_control.cancel());
+    let (control, _cancel_run) = step_of(&interrupt, ProgressUnit::Images);
     let saving = project
         .map(|project| {
             let key = run_key(args, &model);
@@ -276,12 +266,33 @@ impl Sink<'_> {
     }
 }
 
+/// The images to predict, after their problems and notes are printed; `out` must not be one of them. `if_empty`: what to
+/// do if there are none.
+pub(crate) fn list_images(
+    source: &Arc<dyn Source>,
+    limit: Option<usize>,
+    out: Option<&Path>,
+    if_empty: &str,
+    interrupt: &TaskControl,
+) -> anyhow::Result<Page> {
+    let page = list(source, limit, interrupt)?;
+    print_problems("skipped ", &page.problems);
+    for note in &page.notes {
+        eprintln!("note: {note}");
+    }
+    if page.samples.is_empty() {
+        bail!("No images in {}; {if_empty}", source.name());
+    }
+    if let Some(out) = out {
+        check_is_no_image(out, &page.samples)?;
+    }
+    Ok(page)
+}
+
 /// The listing as one page, up to `limit` samples.
 pub(crate) fn list(source: &Arc<dyn Source>, limit: Option<usize>, interrupt: &TaskControl) -> anyhow::Result<Page> {
     let limit = limit.unwrap_or(usize::MAX);
-    let control = TaskControl::new(ProgressUnit::Images);
-    let of_listing = control.clone();
-    let _cancel = interrupt.on_cancel(move || of_listing.cancel());
+    let (control, _cancel) = step_of(interrupt, ProgressUnit::Images);
     let listed = with_progress("Listing", &control, || {
         let mut listed = Page::default();
         for page in for_task(source, &control).pages() {

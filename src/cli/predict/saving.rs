@@ -176,26 +176,9 @@ impl Saving {
         {
             eprintln!("note: “{}” has different class names and is therefore a separate run: {difference}", run.name);
         }
-        let name = |is_new: &str| {
-            let is_taken = |name: &str| runs.iter().any(|run| run.name == name);
-            let name = key.run_name(&card.name, is_taken);
-            eprintln!("{is_new}: the run is named “{name}”");
-            name
-        };
         let (run, missing, labels) = match last {
             Some(run) if args.resume => {
-                let (missing, failed) = find_missing(&project, run.id, samples, args.retry_failed)?;
-                eprintln!(
-                    "resuming “{}”: {} of {} images have a prediction, {} remain",
-                    run.name,
-                    samples.len() - missing.len(),
-                    samples.len(),
-                    missing.len()
-                );
-                if failed > 0 {
-                    let them = if failed == 1 { "it" } else { "them" };
-                    eprintln!("{failed} of those failed; retry {them} with --retry-failed");
-                }
+                let missing = resume(&project, run, samples, args.retry_failed)?;
                 (run.id, missing, labels.with(&run.labels))
             }
             Some(run) if !args.new_run => {
@@ -208,14 +191,13 @@ impl Saving {
                 );
             }
             _ => {
-                let name = match (args.resume, runs.is_empty()) {
-                    (true, false) => name(
-                        "the project has no run with this model and these settings; started a new \
-                        run",
-                    ),
-                    (true, true) => name("the project has no runs; started a new one"),
-                    (false, _) => name("saving in the project"),
+                let why_new = match (args.resume, runs.is_empty()) {
+                    (true, false) => "the project has no run with this model and these settings; started a new run",
+                    (true, true) => "the project has no runs; started a new one",
+                    (false, _) => "saving in the project",
                 };
+                let name = key.run_name(&card.name, |name| runs.iter().any(|run| run.name == name));
+                eprintln!("{why_new}: the run is named “{name}”");
                 let id = project.new_run_id();
                 let info =
                     RunInfo { id, name, key, card: card.clone(), labels: labels.known.clone(), created_ms: now_ms() };
@@ -430,6 +412,23 @@ impl SavedLabels {
             all
         })
     }
+}
+
+/// Reports what of a run is left, which it returns.
+fn resume(project: &Project, run: &RunInfo, samples: &[Sample], retry_failed: bool) -> anyhow::Result<SampleSet> {
+    let (missing, failed) = find_missing(project, run.id, samples, retry_failed)?;
+    eprintln!(
+        "resuming “{}”: {} of {} images have a prediction, {} remain",
+        run.name,
+        samples.len() - missing.len(),
+        samples.len(),
+        missing.len()
+    );
+    if failed > 0 {
+        let them = if failed == 1 { "it" } else { "them" };
+        eprintln!("{failed} of those failed; retry {them} with --retry-failed");
+    }
+    Ok(missing)
 }
 
 /// The indices of the images that must be predicted to complete a run, and how many of the others failed.

@@ -13,13 +13,13 @@ use super::NamedJob;
 use super::named_truth::{NamedTruth, truth_in_name};
 use crate::aws::Aws;
 use crate::cli::Outcome;
-use crate::cli::out_file::{Replaceable, check_is_no_image, check_out};
+use crate::cli::out_file::{Replaceable, check_out};
 use crate::cli::place::{self, Opened, S3Args, parse_location};
 use crate::cli::predict::outputs::Outputs;
 use crate::cli::predict::saving::{SavedLabels, Saving, SavingArgs};
-use crate::cli::predict::{Sink, list};
+use crate::cli::predict::{Sink, list_images};
 use crate::cli::progress::{summary, with_progress};
-use crate::cli::terminal::{interruptible, print_problems};
+use crate::cli::terminal::{interruptible, print_problems, step_of};
 use crate::cli::values::find_labels;
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -85,26 +85,12 @@ pub(crate) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let place = args.saving.spelt_as_known(place);
     let opened = place::open(&place, &interrupt)?;
     let source = Arc::clone(&opened.source);
-    let page = list(&source, None, &interrupt)?;
-    print_problems("skipped ", &page.problems);
-    for note in &page.notes {
-        eprintln!("note: {note}");
-    }
-    if page.samples.is_empty() {
-        bail!(
-            "No images in {}; specify the images that the job predicted. If the job's inputs were lists of images, \
-             specify the folder with the image files",
-            source.name()
-        );
-    }
-    if let Some(out) = &args.out {
-        check_is_no_image(out, &page.samples)?;
-    }
+    let if_empty = "specify the images that the job predicted. If the job's inputs were lists of images, specify the \
+                    folder with the image files";
+    let page = list_images(&source, None, args.out.as_deref(), if_empty, &interrupt)?;
     let samples: Arc<[Sample]> = page.samples.into();
 
-    let control = TaskControl::new(ProgressUnit::Images);
-    let of_run = control.clone();
-    let _cancel = interrupt.on_cancel(move || of_run.cancel());
+    let (control, _cancel) = step_of(&interrupt, ProgressUnit::Images);
     let found = with_progress("Listing outputs", &control, || {
         FoundOutputs::find(origin.parts, &samples, opened.root.as_deref().unwrap_or_default(), &control)
     });
@@ -114,17 +100,9 @@ pub(crate) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     };
     print_found(&found);
     let run = describe(args, &found, &origin.made, choice, &library, &control)?;
-    eprintln!("{}", run.card.origin);
-    for assumed in &run.card.assumed {
-        eprintln!("assumed: {assumed}");
-    }
-    if run.labels.is_empty() && matches!(run.reader.shape(), OutputShape::Mapped(_)) {
-        eprintln!("note: the outputs have no class names; set them with --labels");
-    }
+    print_reading(&run);
 
-    let control = TaskControl::new(ProgressUnit::Images);
-    let of_reading = control.clone();
-    let _cancel_reading = interrupt.on_cancel(move || of_reading.cancel());
+    let (control, _cancel_reading) = step_of(&interrupt, ProgressUnit::Images);
     let saving = begin_saving(args, &opened, &found, &run, &control)?;
     let everything = || (0..samples.len()).map(SampleId::from_index).collect();
     let wanted = saving.as_ref().map_or_else(everything, |saving| saving.missing().clone());
@@ -168,6 +146,17 @@ fn print_found(found: &FoundOutputs) {
     }
     for note in found.notes() {
         eprintln!("note: {note}");
+    }
+}
+
+/// How the outputs are read, and what is assumed.
+fn print_reading(run: &OutputRun) {
+    eprintln!("{}", run.card.origin);
+    for assumed in &run.card.assumed {
+        eprintln!("assumed: {assumed}");
+    }
+    if run.labels.is_empty() && matches!(run.reader.shape(), OutputShape::Mapped(_)) {
+        eprintln!("note: the outputs have no class names; set them with --labels");
     }
 }
 

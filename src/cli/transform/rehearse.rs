@@ -16,7 +16,7 @@ use crate::cli::Outcome;
 use crate::cli::place::{self, S3Args, is_in_s3, is_stdin, parse_location};
 use crate::cli::predict::list;
 use crate::cli::progress::with_progress;
-use crate::cli::terminal::{interruptible, print_problems, stdout};
+use crate::cli::terminal::{interruptible, print_problems, stdout, step_of};
 use crate::cli::values::{parse_pair, variant};
 use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{DeviceChoice, Location, Sample, human_bytes, visible};
@@ -116,9 +116,7 @@ pub(crate) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
     let scratch = Scratch::new().context("Could not create a folder for temporary files")?;
     let archive = unpacked(args, archive, scratch.path(), &control)?;
     let predictor = predictor(&archive, args, &control)?;
-    let images = TaskControl::new(ProgressUnit::Images);
-    let of_images = images.clone();
-    let _cancel = control.on_cancel(move || of_images.cancel());
+    let (images, _cancel) = step_of(&control, ProgressUnit::Images);
     let rehearsal = with_progress("Rehearsing", &images, || {
         rehearse(&archive, predictor.as_ref(), &samples, &args.options(), scratch.path(), &images)
     })?;

@@ -12,7 +12,7 @@ use super::list::{Format, status_json};
 use crate::aws::{Aws, AwsErrorKind};
 use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
-use crate::cli::terminal::{interruptible, local_time, print_log, print_problems, stdout};
+use crate::cli::terminal::{interruptible, local_time, print_log, print_problems, stdout, step_of};
 use crate::cli::values::{AccountArgs, parse_job_name, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{Problem, S3Access};
@@ -100,9 +100,7 @@ impl Watched<'_> {
 
 /// Watches with a separate control, because that of a start counts bytes.
 pub(crate) fn watch_to_the_end(watched: &Watched<'_>, interrupted: &TaskControl) -> anyhow::Result<Outcome> {
-    let control = TaskControl::new(ProgressUnit::Images);
-    let watching = control.clone();
-    let _hook = interrupted.on_cancel(move || watching.cancel());
+    let (control, _hook) = step_of(interrupted, ProgressUnit::Images);
     watch(watched, &control)
 }
 

@@ -287,14 +287,7 @@ impl<'o> Tables<'o> {
             for (column, number) in numbers.iter_mut().enumerate() {
                 *number = f64::from(self.scores.at(row, column));
             }
-            let scores = match activation {
-                Activation::Softmax => Cow::Owned(super::softmax(&numbers)),
-                Activation::Sigmoid => Cow::Owned(numbers.iter().copied().map(sigmoid).collect()),
-                Activation::SquareRoot => {
-                    Cow::Owned(numbers.iter().map(|number| number.clamp(0.0, 1.0).sqrt()).collect())
-                }
-                Activation::None => Cow::Borrowed(&numbers),
-            };
+            let scores = all_activated(activation, &numbers);
             let scores = &scores[classes.clone()];
             let factor = factor(row);
             match convention.label_choice {
@@ -616,6 +609,16 @@ fn box_count(values: &[f32], rows: usize) -> Result<usize, PredictError> {
             let some = &values[..values.len().min(8)];
             Err(failed(format!("the model returned {rows} boxes but a count of {some:?}")))
         }
+    }
+}
+
+/// The scores of all classes of a row.
+fn all_activated(activation: Activation, numbers: &[f64]) -> Cow<'_, [f64]> {
+    match activation {
+        Activation::Softmax => Cow::Owned(super::softmax(numbers)),
+        Activation::Sigmoid => Cow::Owned(numbers.iter().copied().map(sigmoid).collect()),
+        Activation::SquareRoot => Cow::Owned(numbers.iter().map(|number| number.clamp(0.0, 1.0).sqrt()).collect()),
+        Activation::None => Cow::Borrowed(numbers),
     }
 }
 

@@ -91,13 +91,7 @@ impl Account {
         let sagemaker = aws.sagemaker(sagemaker);
         let asked = iter::once(spec.job_name.as_str()).chain(tried.in_vain.iter().copied());
         let mut reasons = missing.reasons(&sagemaker, asked, &mut notes, control)?;
-        let has_outputs = without.len() < inputs.objects.len();
-        let unexplained = match job.status {
-            TransformStatus::Failed if !has_outputs && reasons.by_key.is_empty() => Unexplained::JobFailed,
-            _ if reasons.are_unread => Unexplained::LogUnread,
-            TransformStatus::Stopping | TransformStatus::Stopped => Unexplained::NotProcessed,
-            _ => Unexplained::NotInLog,
-        };
+        let unexplained = reasons.unexplained(job.status, without.len() < inputs.objects.len());
         let late = InputListed::by(job, record)
             .late_inputs(&inputs, |key| !missing.contains(key) || reasons.by_key.contains_key(key));
         notes.extend(late.note());
@@ -308,6 +302,16 @@ struct Reason {
 }
 
 impl Reasons {
+    /// What is known about images that no line names.
+    fn unexplained(&self, status: TransformStatus, has_outputs: bool) -> Unexplained {
+        match status {
+            TransformStatus::Failed if !has_outputs && self.by_key.is_empty() => Unexplained::JobFailed,
+            _ if self.are_unread => Unexplained::LogUnread,
+            TransformStatus::Stopping | TransformStatus::Stopped => Unexplained::NotProcessed,
+            _ => Unexplained::NotInLog,
+        }
+    }
+
     /// Lines look like `2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/a.jpg: ClientError: 400`; an object can
     /// have several. `missing` is in byte order. Of several logs, the newest lines about an object win.
     fn add(&mut self, lines: &[LogLine], bucket: &str, missing: &[&str]) {

@@ -12,7 +12,7 @@ use super::named::Names;
 use super::open::{EXAMPLES, FoundOutputs, not_sent_text};
 use super::pending::PendingResults;
 use super::reader::{OutputReader, failure_in};
-use super::responses::{ResponseFile, ResponseFormat};
+use super::responses::{OneResponse, ResponseFile, ResponseFormat};
 use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet, SampleUri, counted};
 use crate::image::decode::{SizeError, image_size};
 use crate::image::source::{Source, SourceError};
@@ -44,6 +44,27 @@ enum Rule {
     Named { base: String },
     /// Each response belongs to the same line of the list, which may have no image.
     Lines { list: String, lines: Vec<Result<usize, String>> },
+}
+
+impl Rule {
+    /// The image of a response; `None` if it belongs to a record or line without one.
+    fn place(
+        &self,
+        work: &Work,
+        number: u64,
+        response: &OneResponse,
+        names: &Names<'_>,
+    ) -> Option<Result<usize, String>> {
+        match (self, response) {
+            (Self::InOrder, _) => work.place(number).map(Ok),
+            (Self::Named { base }, Ok(response)) => Some(names.named_by(response, base)),
+            (Self::Named { .. }, Err(reason)) => Some(Err(reason.clone())),
+            (Self::Lines { lines, .. }, _) => {
+                let line = lines.get(number as usize).cloned();
+                Some(line.unwrap_or_else(|| Err("it grew while it was read".to_owned())))
+            }
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -124,6 +145,15 @@ struct Shared<'r> {
 }
 
 impl FoundOutputs {
+    /// The outputs that may belong to an image in `wanted`.
+    fn works_with(&self, wanted: &SampleSet) -> Vec<&Work> {
+        let is_wanted = |work: &&Work| match work {
+            Work::Named { .. } => !wanted.is_empty(),
+            work => work.places().any(|place| wanted.contains(SampleId::from_index(place))),
+        };
+        self.joined.works.iter().filter(is_wanted).collect()
+    }
+
     /// Reads the outputs of the images in `wanted` (indices into the listing) and passes on the results: as they come,
     /// and in image order for images with an output of their own. A broken output is a problem of its image; reading
     /// continues. If an ended job wrote no output for an image, the reason is passed on only in order, not as an
@@ -137,15 +167,7 @@ impl FoundOutputs {
         sink: &mut dyn OutputSink,
     ) -> ReadOutcome {
         let is_requested = |place: &usize| wanted.contains(SampleId::from_index(*place));
-        let works: Vec<&Work> = self
-            .joined
-            .works
-            .iter()
-            .filter(|work| match work {
-                Work::Named { .. } => !wanted.is_empty(),
-                work => work.places().any(|place| is_requested(&place)),
-            })
-            .collect();
+        let works = self.works_with(wanted);
         let predicted = works.iter().flat_map(|work| work.places());
         let mut places: Vec<usize> = predicted.filter(is_requested).collect();
         let outputs = places.len();
@@ -368,17 +390,7 @@ impl Shared<'_> {
             }
             let mut responses = self.found.responses(work, self.control).responses();
             while let Some(response) = guarded(|| responses.read_next())? {
-                let place = match &rule {
-                    Rule::InOrder => work.place(number).map(Ok),
-                    Rule::Named { base } => Some(match &response {
-                        Ok(response) => self.names.named_by(response, base),
-                        Err(reason) => Err(reason.clone()),
-                    }),
-                    Rule::Lines { lines, .. } => Some(
-                        (lines.get(number as usize).cloned())
-                            .unwrap_or_else(|| Err("it grew while it was read".to_owned())),
-                    ),
-                };
+                let place = rule.place(work, number, &response, &self.names);
                 number += 1;
                 match place {
                     Some(Ok(place)) => {

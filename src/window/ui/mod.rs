@@ -124,38 +124,37 @@ impl Window {
         if let Some(tiles) = self.textures.changed_request() {
             commands.push(BrowseCommand::LoadTiles(tiles));
         }
-        palette::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
-        help::help_ui(ui.ctx(), state, &mut commands);
-        help::whats_new_ui(ui.ctx(), state, &mut commands);
-        judge::ui::report::report_ui(ui.ctx(), state, &mut commands);
-        judge::ui::dialogs::wrong_class_ui(ui.ctx(), state, &mut self.wrong_class, &mut commands);
-        judge::ui::dialogs::mass_verdict_ui(ui.ctx(), state, &mut self.mass_verdict, &mut commands);
-        browse::ui::go_to_ui(ui.ctx(), state, &mut self.go_to, &mut commands);
-        models::add::ui::import_ui(ui.ctx(), state, &mut self.textures, &mut commands);
-        s3::ui::open_s3_ui(ui.ctx(), state, &mut self.open_s3, &mut commands);
-        upload::ui::upload_ui(ui.ctx(), state, &mut self.upload, &mut commands);
-        jobs::form::ui::job_form_ui(ui.ctx(), state, &mut self.job_form, &mut commands);
-        resources_ui::<KnownJob>(ui.ctx(), state, &mut self.jobs, &mut commands);
-        endpoints::form::ui::endpoint_form_ui(ui.ctx(), state, &mut self.endpoint_form, &mut commands);
-        resources_ui::<KnownEndpoint>(ui.ctx(), state, &mut self.endpoints, &mut commands);
-        outputs::ui::open_outputs_ui(ui.ctx(), state, &mut self.open_outputs, &mut self.textures, &mut commands);
-        for (open_as, memory) in [(OpenAs::Run, &mut self.open_predictions), (OpenAs::Truth, &mut self.open_truth)] {
-            evaluation::ui::open_annotations::open_annotations_ui(ui.ctx(), state, open_as, memory, &mut commands);
-        }
-        remote_inference::ui::remote_model_ui(
-            ui.ctx(),
-            state,
-            &mut self.remote_inference,
-            &mut self.textures,
-            &mut commands,
-        );
-        export::ui::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
-        dialog::quit_ui(ui.ctx(), state, &mut commands);
-        browse::ui::type_path_ui(ui.ctx(), state, &mut self.type_path, &mut commands);
+        self.dialogs_ui(ui.ctx(), state, &mut commands);
         toast::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         browse::ui::drop_target_ui(ui.ctx(), &mut commands);
         self.was_typing = ui.ctx().text_edit_focused();
         commands.into_vec()
+    }
+
+    /// The palette and the dialogs, of which at most one is open.
+    fn dialogs_ui(&mut self, ctx: &Context, state: &State, commands: &mut Commands) {
+        palette::palette_ui(ctx, state, &mut self.palette, commands);
+        help::help_ui(ctx, state, commands);
+        help::whats_new_ui(ctx, state, commands);
+        judge::ui::report::report_ui(ctx, state, commands);
+        judge::ui::dialogs::wrong_class_ui(ctx, state, &mut self.wrong_class, commands);
+        judge::ui::dialogs::mass_verdict_ui(ctx, state, &mut self.mass_verdict, commands);
+        browse::ui::go_to_ui(ctx, state, &mut self.go_to, commands);
+        models::add::ui::import_ui(ctx, state, &mut self.textures, commands);
+        s3::ui::open_s3_ui(ctx, state, &mut self.open_s3, commands);
+        upload::ui::upload_ui(ctx, state, &mut self.upload, commands);
+        jobs::form::ui::job_form_ui(ctx, state, &mut self.job_form, commands);
+        resources_ui::<KnownJob>(ctx, state, &mut self.jobs, commands);
+        endpoints::form::ui::endpoint_form_ui(ctx, state, &mut self.endpoint_form, commands);
+        resources_ui::<KnownEndpoint>(ctx, state, &mut self.endpoints, commands);
+        outputs::ui::open_outputs_ui(ctx, state, &mut self.open_outputs, &mut self.textures, commands);
+        for (open_as, memory) in [(OpenAs::Run, &mut self.open_predictions), (OpenAs::Truth, &mut self.open_truth)] {
+            evaluation::ui::open_annotations::open_annotations_ui(ctx, state, open_as, memory, commands);
+        }
+        remote_inference::ui::remote_model_ui(ctx, state, &mut self.remote_inference, &mut self.textures, commands);
+        export::ui::export_ui(ctx, state, &mut self.export, commands);
+        dialog::quit_ui(ctx, state, commands);
+        browse::ui::type_path_ui(ctx, state, &mut self.type_path, commands);
     }
 
     fn panels_ui(&mut self, ui: &mut Ui, state: &State, commands: &mut Commands) {

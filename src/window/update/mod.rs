@@ -107,47 +107,8 @@ fn on_action(state: &mut State, action: Action) {
         Action::OpenS3 => s3::update::toggle_picker(state),
         Action::OpenSamples => browse::update::open_samples(state),
         Action::OpenProject => state.effects.push(Effect::PickFile(FileRequest::Project)),
-        Action::OpenTruth => state.overlay = toggled(state.overlay, Overlay::OpenTruth),
-        Action::TruthOfImages => evaluation::update::open_source(state),
-        Action::TruthOfVerdicts => {
-            if let Some(run) = state.run_id() {
-                evaluation::update::open(state, TruthAt::Verdicts(run), TruthReading::default(), None);
-            }
-        }
-        Action::Evaluation => {
-            let is_shown = state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown);
-            evaluation::update::show_panel(state, !is_shown);
-            if let Some(evaluating) = state.evaluating.as_mut().filter(|_| !is_shown) {
-                evaluating.openings += 1;
-            }
-        }
-        Action::CompareRuns => comparison::update::toggle(state),
-        Action::CorrectTruth => {
-            if let Some(labels) = state.labels_to_correct() {
-                evaluation::update::show_panel(state, false);
-                outputs::update::open_predictions(state, labels);
-            }
-        }
-        Action::CloseTruth => evaluation::update::on_command(state, EvaluationCommand::CloseTruth),
         Action::Reload => browse::update::watch::reload(state),
         Action::Export => export::update::open(state),
-        Action::Upload => upload::update::open(state),
-        Action::StartJob => jobs::update::open_form(state),
-        Action::Jobs => remote::update::toggle_dialog::<KnownJob>(state),
-        Action::DeployEndpoint => endpoints::update::open_form(state),
-        Action::Endpoints => remote::update::toggle_dialog::<KnownEndpoint>(state),
-        Action::OpenOutputs => {
-            state.overlay = toggled(state.overlay, Overlay::OpenOutputs);
-            outputs::update::outputs_dialog(state);
-        }
-        Action::OpenPredictions => {
-            state.overlay = toggled(state.overlay, Overlay::OpenPredictions);
-            state.remote.outputs.failure = None;
-        }
-        Action::PredictHere => predict::update::predict::predict_at(state, None),
-        Action::PredictAtEndpoint => remote_inference::update::edit_endpoint(state),
-        Action::PredictInTfServing => remote_inference::update::edit_tf_serving(state),
-        Action::CompareWithLocal => outputs::update::compare_with_local(state),
         Action::ExportComparison => export::update::show(state, Overlay::ExportComparison),
         Action::ExportEvaluation => export::update::show(state, Overlay::ExportEvaluation),
         Action::SaveProjectAs => {
@@ -178,6 +139,59 @@ fn on_action(state: &mut State, action: Action) {
         }
         Action::OpenManual => state.effects.push(Effect::OpenManual),
         Action::OpenLog => state.effects.push(Effect::OpenLog),
+        _ => on_truth_action(state, action),
+    }
+}
+
+/// Ground truth, evaluation, and the comparison of runs.
+fn on_truth_action(state: &mut State, action: Action) {
+    match action {
+        Action::OpenTruth => state.overlay = toggled(state.overlay, Overlay::OpenTruth),
+        Action::TruthOfImages => evaluation::update::open_source(state),
+        Action::TruthOfVerdicts => {
+            if let Some(run) = state.run_id() {
+                evaluation::update::open(state, TruthAt::Verdicts(run), TruthReading::default(), None);
+            }
+        }
+        Action::Evaluation => {
+            let is_shown = state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown);
+            evaluation::update::show_panel(state, !is_shown);
+            if let Some(evaluating) = state.evaluating.as_mut().filter(|_| !is_shown) {
+                evaluating.openings += 1;
+            }
+        }
+        Action::CompareRuns => comparison::update::toggle(state),
+        Action::CorrectTruth => {
+            if let Some(labels) = state.labels_to_correct() {
+                evaluation::update::show_panel(state, false);
+                outputs::update::open_predictions(state, labels);
+            }
+        }
+        Action::CloseTruth => evaluation::update::on_command(state, EvaluationCommand::CloseTruth),
+        _ => on_remote_action(state, action),
+    }
+}
+
+/// S3, SageMaker, remote models, and predictions from elsewhere.
+fn on_remote_action(state: &mut State, action: Action) {
+    match action {
+        Action::Upload => upload::update::open(state),
+        Action::StartJob => jobs::update::open_form(state),
+        Action::Jobs => remote::update::toggle_dialog::<KnownJob>(state),
+        Action::DeployEndpoint => endpoints::update::open_form(state),
+        Action::Endpoints => remote::update::toggle_dialog::<KnownEndpoint>(state),
+        Action::OpenOutputs => {
+            state.overlay = toggled(state.overlay, Overlay::OpenOutputs);
+            outputs::update::outputs_dialog(state);
+        }
+        Action::OpenPredictions => {
+            state.overlay = toggled(state.overlay, Overlay::OpenPredictions);
+            state.remote.outputs.failure = None;
+        }
+        Action::PredictHere => predict::update::predict::predict_at(state, None),
+        Action::PredictAtEndpoint => remote_inference::update::edit_endpoint(state),
+        Action::PredictInTfServing => remote_inference::update::edit_tf_serving(state),
+        Action::CompareWithLocal => outputs::update::compare_with_local(state),
         _ => on_image_action(state, action),
     }
 }

@@ -179,6 +179,32 @@ impl Records {
             Self::Uncounted => None,
         }
     }
+
+    /// Why time and cost cannot be estimated, and what to do.
+    fn why_no_estimate(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Uncounted => (
+                "the number of records is unknown, so time and cost cannot be estimated",
+                "Start a small job first to measure the cost",
+            ),
+            Self::Objects(_) | Self::Counted(_) => (
+                "the speed of the model is unknown",
+                "Rehearse a few images or start a small job, and enter the rate (on the command line: --images-per-s)",
+            ),
+        }
+    }
+}
+
+/// “6 images at 2.0 per second per instance, as in job cats: about 3 seconds”
+fn time_text(records: Records, estimate: &CostEstimate, speed: Option<&KnownSpeed>) -> String {
+    let of_job = speed.and_then(|speed| speed.of_job.as_ref());
+    let of_job = of_job.map_or_else(String::new, |job| format!(", as in job {job}"));
+    format!(
+        "{} at {} per second per instance{of_job}: about {}",
+        records.words().unwrap_or_default(),
+        human_rate(estimate.images_per_s),
+        human_duration(estimate.seconds)
+    )
 }
 
 /// The suggestion for the largest object. The sizes of records inside a file are unknown.
@@ -268,26 +294,8 @@ impl Checks {
         let estimate = speed.and_then(|speed| {
             CostEstimate::new(records.count()?, speed.images_per_s, spec.instance_count, usd_per_hour)
         });
-        let of_job = speed.and_then(|speed| speed.of_job.as_ref());
-        let of_job = of_job.map_or_else(String::new, |job| format!(", as in job {job}"));
-        let time = estimate.as_ref().map(|estimate| {
-            format!(
-                "{} at {} per second per instance{of_job}: about {}",
-                records.words().unwrap_or_default(),
-                human_rate(estimate.images_per_s),
-                human_duration(estimate.seconds)
-            )
-        });
-        let (unknown, advice) = match records {
-            Records::Uncounted => (
-                "the number of records is unknown, so time and cost cannot be estimated",
-                "Start a small job first to measure the cost",
-            ),
-            Records::Objects(_) | Records::Counted(_) => (
-                "the speed of the model is unknown",
-                "Rehearse a few images or start a small job, and enter the rate (on the command line: --images-per-s)",
-            ),
-        };
+        let time = estimate.as_ref().map(|estimate| time_text(records, estimate, speed));
+        let (unknown, advice) = records.why_no_estimate();
         let start_up = "the minutes for loading the container and model are also billed";
         match (price, time, estimate.as_ref().and_then(|estimate| estimate.usd)) {
             (Some(price), Some(time), Some(usd)) => self.ok(

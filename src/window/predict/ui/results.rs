@@ -207,41 +207,7 @@ fn detections_ui(
     let shows_all = memory.shows_all || selected.is_some_and(|row| row >= ROWS_SHOWN);
     let limit = if shows_all { rows } else { ROWS_SHOWN };
     for &index in visible.iter().take(limit) {
-        let detection = &prediction.detections()[index];
-        let color = theme::class_color(&detection.label);
-        let is_selected = state.shown.selected_box == Some(index);
-        let verdict = state.shown_sample().and_then(|sample| state.judgments.box_verdict(sample, index));
-        let outcome = state.shown_sample().and_then(|sample| state.outcome_of_box(sample, index));
-        let label = class_text(detection, verdict, outcome);
-        let label = match outcome {
-            Some(outcome) => format!("{label} · {}", outcome.mark_text()),
-            None => label,
-        };
-        // The model did not score a box that a person added.
-        let score = Some(detection.score).filter(|_| !matches!(verdict, Some(Verdict::Added(_))));
-        let response = score_row_ui(ui, &label, score, color, is_selected, Sense::click());
-        if response.clicked() {
-            let selected = (!is_selected).then_some(index);
-            commands.push(ReviewCommand::SelectBox(selected));
-        }
-        let bounds = detection.bounds;
-        let class = match detection.class_id {
-            NEW_CLASS => "which is not a class of the model".to_owned(),
-            class_id => format!("class {class_id}"),
-        };
-        let overlap = outcome.map_or_else(String::new, |outcome| {
-            let object = outcome.right_class.map_or_else(String::new, |right| format!(": {right}"));
-            format!("\n{}, IoU {:.2} with the ground truth{object}", outcome.kind.text(), outcome.iou)
-        });
-        let judged = verdict.map_or_else(String::new, |verdict| format!("\n{}", verdict_text(verdict)));
-        response.on_hover_text(format!(
-            "{}, {class}\nleft {:.0}, top {:.0}, {:.0} × {:.0} pixels{overlap}{judged}",
-            detection.label,
-            bounds.x1,
-            bounds.y1,
-            bounds.width(),
-            bounds.height()
-        ));
+        detection_ui(ui, state, prediction, index, commands);
     }
     for object in missed.iter().take(limit.saturating_sub(visible.len())) {
         missed_ui(ui, state, object, commands);
@@ -252,6 +218,45 @@ fn detections_ui(
             memory.shows_all = !shows_all;
         }
     }
+}
+
+/// One row: a click selects the box.
+fn detection_ui(ui: &mut Ui, state: &State, prediction: &Prediction, index: usize, commands: &mut Commands) {
+    let detection = &prediction.detections()[index];
+    let color = theme::class_color(&detection.label);
+    let is_selected = state.shown.selected_box == Some(index);
+    let verdict = state.shown_sample().and_then(|sample| state.judgments.box_verdict(sample, index));
+    let outcome = state.shown_sample().and_then(|sample| state.outcome_of_box(sample, index));
+    let label = class_text(detection, verdict, outcome);
+    let label = match outcome {
+        Some(outcome) => format!("{label} · {}", outcome.mark_text()),
+        None => label,
+    };
+    // The model did not score a box that a person added.
+    let score = Some(detection.score).filter(|_| !matches!(verdict, Some(Verdict::Added(_))));
+    let response = score_row_ui(ui, &label, score, color, is_selected, Sense::click());
+    if response.clicked() {
+        let selected = (!is_selected).then_some(index);
+        commands.push(ReviewCommand::SelectBox(selected));
+    }
+    let bounds = detection.bounds;
+    let class = match detection.class_id {
+        NEW_CLASS => "which is not a class of the model".to_owned(),
+        class_id => format!("class {class_id}"),
+    };
+    let overlap = outcome.map_or_else(String::new, |outcome| {
+        let object = outcome.right_class.map_or_else(String::new, |right| format!(": {right}"));
+        format!("\n{}, IoU {:.2} with the ground truth{object}", outcome.kind.text(), outcome.iou)
+    });
+    let judged = verdict.map_or_else(String::new, |verdict| format!("\n{}", verdict_text(verdict)));
+    response.on_hover_text(format!(
+        "{}, {class}\nleft {:.0}, top {:.0}, {:.0} × {:.0} pixels{overlap}{judged}",
+        detection.label,
+        bounds.x1,
+        bounds.y1,
+        bounds.width(),
+        bounds.height()
+    ));
 }
 
 /// “2 boxes, 5 hidden by the filters, 1 object missed”
