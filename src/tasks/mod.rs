@@ -4,7 +4,6 @@
 //! checkpoint whether to continue; its starter holds another handle of the same control.
 
 mod control;
-mod progress;
 
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,8 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
-pub use control::{CancelHook, Cancelled, TaskControl, Waker};
-pub use progress::{Counted, Progress, ProgressUnit};
+pub use control::{CancelHook, Cancelled, Counted, Progress, ProgressUnit, TaskControl, Waker};
 
 /// Starts a named thread. A panic in `work` is caught and passed to `on_panic` as text, so that every task reports a
 /// result.

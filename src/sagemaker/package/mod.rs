@@ -3,22 +3,27 @@
 //! The archive contains the model's weights, card and a Python handler that does what `model` does, so that its
 //! responses equal those of a local run. The same version of Spotcheck packs the same model into the same bytes.
 
-mod archive;
 mod onnx;
 mod saved_model;
 mod unpack;
 
+use std::fs::File;
 use std::io;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+
+use flate2::write::GzEncoder;
+use flate2::{Compression, GzBuilder};
+use sha2::{Digest, Sha256};
+
+use crate::aws::{AwsError, hexadecimal};
+use crate::domain::human_bytes;
+use crate::project::export::{ExportError, ExportTarget, WholeFile};
+use crate::tasks::{Cancelled, TaskControl};
 
 pub use onnx::{PackageOptions, Processor, package_model};
 pub use saved_model::{SavedModelOptions, package_saved_model, stamp_of_saved_model};
 pub use unpack::{ArchiveKind, Unpacked, fetch, peek, peek_file, unpack};
-
-use crate::aws::AwsError;
-use crate::domain::human_bytes;
-use crate::project::export::ExportError;
-use crate::tasks::Cancelled;
 
 /// A finished archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,5 +92,134 @@ impl PackageError {
     pub fn read(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Read { what, path, source }
+    }
+}
+
+/// “Unknown” in gzip's header (RFC 1952), whatever machine this is.
+const UNKNOWN_SYSTEM: u8 = 255;
+/// 1980-01-02, in seconds since 1970: ZIP, into which some servers repack, has no earlier dates.
+const MODIFIED_S: u64 = 315_619_200;
+/// Weights hardly shrink; a higher level only takes more time.
+const COMPRESSION: u32 = 6;
+
+/// Appears under its name only when finished.
+struct ArchiveWriter<'c> {
+    tar: tar::Builder<GzEncoder<Counted>>,
+    control: &'c TaskControl,
+    files: Vec<(String, u64)>,
+}
+
+impl<'c> ArchiveWriter<'c> {
+    /// `control` counts the bytes that go in.
+    fn create(target: &ExportTarget, control: &'c TaskControl) -> Result<Self, PackageError> {
+        let counted = Counted { file: WholeFile::create(target)?, bytes: 0, hash: Sha256::new() };
+        let gzip =
+            GzBuilder::new().mtime(0).operating_system(UNKNOWN_SYSTEM).write(counted, Compression::new(COMPRESSION));
+        Ok(Self { tar: tar::Builder::new(gzip), control, files: Vec::new() })
+    }
+
+    fn add_bytes(&mut self, name: &str, content: &[u8]) -> Result<(), PackageError> {
+        self.append(name, content.len() as u64, content)
+    }
+
+    /// Adds a file; returns its SHA-256.
+    fn add_file(&mut self, name: &str, path: &Path, what: &'static str) -> Result<String, PackageError> {
+        let file = File::open(path).map_err(PackageError::read(what, path))?;
+        let bytes = file.metadata().map_err(PackageError::read(what, path))?.len();
+        let mut source = Source { file, left: bytes, hash: Sha256::new(), control: self.control, error: None };
+        let appended = self.append(name, bytes, &mut source);
+        if let Some(error) = source.error.take() {
+            return Err(PackageError::read(what, path)(error));
+        }
+        appended?;
+        if source.left > 0 || source.file.read(&mut [0]).unwrap_or(0) > 0 {
+            return Err(PackageError::Changed { path: path.to_owned() });
+        }
+        Ok(hexadecimal(&source.hash.finalize().into()))
+    }
+
+    fn append(&mut self, name: &str, bytes: u64, content: impl Read) -> Result<(), PackageError> {
+        self.control.checkpoint()?;
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes);
+        header.set_mode(0o644);
+        header.set_mtime(MODIFIED_S);
+        header.set_uid(0);
+        header.set_gid(0);
+        let appended = self.tar.append_data(&mut header, name, content);
+        self.control.checkpoint()?;
+        appended.map_err(|error| self.write_error(error))?;
+        self.files.push((name.to_owned(), bytes));
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Packaged, PackageError> {
+        self.tar.finish().map_err(|error| self.write_error(error))?;
+        let path = self.tar.get_ref().get_ref().file.path().to_owned();
+        let failed = |error| ExportError::write(&path)(error);
+        let gzip = self.tar.into_inner().map_err(failed)?;
+        let counted = gzip.finish().map_err(failed)?;
+        let packaged = Packaged {
+            path: path.clone(),
+            bytes: counted.bytes,
+            sha256: hexadecimal(&counted.hash.finalize().into()),
+            files: self.files,
+        };
+        counted.file.commit()?;
+        Ok(packaged)
+    }
+
+    fn write_error(&self, error: io::Error) -> PackageError {
+        ExportError::write(self.tar.get_ref().get_ref().file.path())(error).into()
+    }
+}
+
+/// A writer that counts and hashes the archive's bytes.
+struct Counted {
+    file: WholeFile,
+    bytes: u64,
+    hash: Sha256,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.bytes += written as u64;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A file to add: no more bytes than its header in the archive promises.
+struct Source<'c> {
+    file: File,
+    left: u64,
+    hash: Sha256,
+    control: &'c TaskControl,
+    /// A read error, as opposed to a write error of the archive.
+    error: Option<io::Error>,
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.control.checkpoint().map_err(|Cancelled| io::Error::other(Cancelled))?;
+        let wanted = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let read = match self.file.read(&mut buffer[..wanted]) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
+            Err(error) => {
+                let copy = io::Error::from(error.kind());
+                self.error = Some(error);
+                return Err(copy);
+            }
+        };
+        self.left -= read as u64;
+        self.hash.update(&buffer[..read]);
+        self.control.add_done(read as u64);
+        Ok(read)
     }
 }

@@ -1,10 +1,10 @@
 //! Packs a model card: weights, card, and the Python handler (`assets/handler`).
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use super::archive::ArchiveWriter;
-use super::{PackageError, Packaged};
+use serde::{Deserialize, Serialize};
+
+use super::{ArchiveWriter, PackageError, Packaged};
 use crate::domain::{KeepRule, ModelCard};
 use crate::model::catalog::Model;
 use crate::project::export::ExportTarget;

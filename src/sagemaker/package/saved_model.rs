@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use walkdir::{DirEntry, WalkDir};
 
-use super::archive::ArchiveWriter;
 use super::onnx::REQUIREMENTS_FILE;
-use super::{PackageError, Packaged};
+use super::{ArchiveWriter, PackageError, Packaged};
 use crate::project::export::ExportTarget;
 use crate::tasks::TaskControl;
 
