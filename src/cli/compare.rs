@@ -10,7 +10,7 @@ use clap::Args;
 use super::Outcome;
 use super::export::{find_run, list_of_runs, open_project, open_source, source_name, stored_view};
 use super::place::S3Args;
-use super::progress::with_progress;
+use super::terminal::with_progress;
 use super::values::{NmsIou, parse_nms_iou};
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;

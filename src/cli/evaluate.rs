@@ -12,8 +12,7 @@ use serde_json::Value;
 
 use super::Outcome;
 use super::place::S3Args;
-use super::progress::with_progress;
-use super::terminal::{interruptible, stdout};
+use super::terminal::{interruptible, stdout, with_progress};
 use super::values::{NmsIou, parse_nms_iou, parse_score};
 use crate::annotations::matching::MatchSummary;
 use crate::dirs::AppDirs;

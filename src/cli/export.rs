@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::Outcome;
 use super::place::{self, S3Args, is_in_s3, parse_location};
-use super::progress::with_progress;
+use super::terminal::with_progress;
 use super::values::{NmsIou, parse_nms_iou};
 use crate::aws::Aws;
 use crate::cli::terminal::{interruptible, print_problems};

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::out_file::{Replaceable, check_out};
 use super::place::{self, S3Args, parse_location};
-use super::progress::with_progress;
+use super::terminal::with_progress;
 use super::values::find_labels;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;

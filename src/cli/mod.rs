@@ -25,7 +25,6 @@ mod models;
 mod out_file;
 mod place;
 mod predict;
-mod progress;
 mod project;
 mod review;
 mod runtime;

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use super::Outcome;
 use super::inspect::{self, AddArgs, InspectArgs};
-use super::progress::with_progress;
+use super::terminal::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{ModelCard, ModelTask, human_bytes};

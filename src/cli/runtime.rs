@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 
-use super::progress::with_progress;
+use super::terminal::with_progress;
 use super::{Outcome, describe_latency, describe_refused};
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;

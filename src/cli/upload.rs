@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::Outcome;
 use super::place::{S3Args, parse_location};
-use super::progress::with_progress;
+use super::terminal::with_progress;
 use crate::aws::Aws;
 use crate::aws::upload::plan::{FileAmount, PlannedState, UploadPlan, UploadReport, UploadStop};
 use crate::aws::upload::{DEFAULT_CONCURRENCY, Existing, MAX_CONCURRENCY, UploadOptions, files_below, plan, upload};

@@ -15,7 +15,7 @@ use clap::Args;
 use super::inspect::recognize_for_run;
 use super::out_file::{Replaceable, check_is_no_image, check_out};
 use super::place::{self, LayoutArgs, Opened, S3Args, parse_location};
-use super::progress::{summary, with_progress};
+use super::terminal::{summary, with_progress};
 use super::values::{NmsIou, parse_nms_iou};
 use super::{Outcome, describe_latency, describe_refused};
 use crate::cli::terminal::{interruptible, print_problems, step_of};

@@ -8,8 +8,7 @@ use clap::Args;
 
 use super::{ReviewedRun, reviewed_view, unit_words};
 use crate::cli::Outcome;
-use crate::cli::progress::with_progress;
-use crate::cli::terminal::{interruptible, stdout};
+use crate::cli::terminal::{interruptible, stdout, with_progress};
 use crate::cli::values::parse_score;
 use crate::domain::{RunInfo, counted, grouped};
 use crate::project::OpenMode;

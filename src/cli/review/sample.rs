@@ -7,8 +7,7 @@ use clap::Args;
 
 use super::{ReviewedRun, reviewed_view, unit_words};
 use crate::cli::Outcome;
-use crate::cli::progress::with_progress;
-use crate::cli::terminal::interruptible;
+use crate::cli::terminal::{interruptible, with_progress};
 use crate::cli::values::{parse_score, variant};
 use crate::domain::{Change, counted};
 use crate::project::OpenMode;

@@ -18,8 +18,7 @@ use crate::cli::place::{self, Opened, S3Args, parse_location};
 use crate::cli::predict::outputs::Outputs;
 use crate::cli::predict::saving::{SavedLabels, Saving, SavingArgs};
 use crate::cli::predict::{Sink, list_images};
-use crate::cli::progress::{summary, with_progress};
-use crate::cli::terminal::{interruptible, print_problems, step_of};
+use crate::cli::terminal::{interruptible, print_problems, step_of, summary, with_progress};
 use crate::cli::values::find_labels;
 use crate::dirs::AppDirs;
 use crate::domain::{

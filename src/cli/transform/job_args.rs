@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::package::{PackedHere, Packing};
 use crate::aws::Aws;
 use crate::cli::place::{S3Args, is_stdin, parse_location};
-use crate::cli::progress::with_progress;
+use crate::cli::terminal::with_progress;
 use crate::cli::transform::package::ModelSourceArgs;
 use crate::cli::values::{parse_pair, parse_positive, variant};
 use crate::dirs::AppDirs;

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use crate::aws::Aws;
 use crate::cli::Outcome;
-use crate::cli::progress::with_progress;
-use crate::cli::terminal::{interruptible, local_time, stdout};
+use crate::cli::terminal::{interruptible, local_time, stdout, with_progress};
 use crate::cli::values::{Account, AccountArgs, variant};
 use crate::sagemaker::spec::transform::{JobOutcome, JobProgress, JobQuery, TransformStatus, TransformSummary};
 use crate::tasks::ProgressUnit;
