@@ -194,7 +194,7 @@ pub(crate) fn check(bounds: &[Bound], task: ModelTask) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// The metric was not measured.
-pub(crate) fn violations(bounds: &[Bound], evaluated: &Evaluated) -> anyhow::Result<Vec<String>> {
+fn violations(bounds: &[Bound], evaluated: &Evaluated) -> anyhow::Result<Vec<String>> {
     let numbers = serde_json::to_value(evaluated).context("Could not compare the metrics with --fail-below")?;
     let mut violations = Vec::new();
     for Bound { name, lowest } in bounds {

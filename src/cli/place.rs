@@ -201,7 +201,6 @@ fn explain(place: &S3Place, error: AwsError) -> anyhow::Error {
     }
 }
 
-/// An opened source.
 pub(crate) struct Opened {
     pub(crate) source: Arc<dyn Source>,
     /// The folder that sample names are relative to; a list of paths has none.

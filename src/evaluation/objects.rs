@@ -147,7 +147,7 @@ impl Overlaps {
     }
 
     /// The object of its class that counts and that a detection overlaps most; the first one on a tie.
-    pub(super) fn nearest_of_class(&self, image: &ImageObjects, detection: usize) -> Option<usize> {
+    fn nearest_of_class(&self, image: &ImageObjects, detection: usize) -> Option<usize> {
         let class = image.detections[detection].class;
         let of_class = image.truths.iter().zip(self.row(detection)).enumerate();
         let of_class = of_class.filter(|(_, (truth, _))| truth.class == class && truth.role == BoxRole::Object).rev();

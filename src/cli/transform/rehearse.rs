@@ -263,7 +263,6 @@ fn images_are(count: usize) -> String {
     }
 }
 
-/// Prints the speed and the limits.
 fn print_speed(rehearsal: &Rehearsal) {
     let pace = match rehearsal.images_per_s() {
         Some(rate) => format!(

@@ -24,7 +24,6 @@ pub use truth::{TruthFrom, TruthScores, open_truth, truth_of};
 /// The number of example names in a message.
 const MAX_NAMED: usize = 5;
 
-/// Why there is no evaluation.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluateError {
     #[error("canceled")]

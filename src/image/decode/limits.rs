@@ -129,7 +129,6 @@ impl MemoryBudget {
         Lending { shared: Arc::clone(&self.shared), id }
     }
 
-    /// Whether a reservation is waiting for memory.
     pub fn is_waited_for(&self) -> bool {
         let state = self.shared.state.lock();
         state.serving != state.next_ticket

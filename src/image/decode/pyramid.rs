@@ -68,7 +68,6 @@ impl ImagePyramid {
         self.warning.as_deref()
     }
 
-    /// The encoded image.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -78,7 +78,7 @@ pub(super) fn open(bytes: &[u8], format: Format) -> Result<impl ImageDecoder + '
     reader.into_decoder().map_err(|error| explain(&error, format))
 }
 
-pub(super) fn orientation_of_tiff(decoder: &mut impl ImageDecoder) -> Orientation {
+fn orientation_of_tiff(decoder: &mut impl ImageDecoder) -> Orientation {
     decoder
         .orientation()
         .map_or_else(|_| Orientation::default(), |known| Orientation::from_exif(u32::from(known.to_exif())))

@@ -1,4 +1,4 @@
-//! Local folders and files.
+//! Local folders and files, and whether a failed read concerns one file or its whole folder.
 
 mod observer;
 mod walk;

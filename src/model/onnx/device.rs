@@ -1,4 +1,4 @@
-//! Which device runs a model, and why no faster one.
+//! Which device runs a model, and why no faster one; NVIDIA's libraries where pip installs them.
 //!
 //! The choice itself (`select`) is pure; `configure` knows what each device needs from ONNX Runtime. Every registration
 //! is strict: ONNX Runtime must report why a device cannot be used instead of silently computing on the CPU.
@@ -212,6 +212,8 @@ fn rank(kind: DeviceType) -> u8 {
 /// The libraries of the CUDA provider, in dependency order. The driver's own `libcuda` must come from the system.
 const LIBRARIES: [&str; 7] = ["cudart", "nvrtc", "cublasLt", "cublas", "curand", "cufft", "cudnn"];
 
+/// ONNX Runtime's CUDA provider asks the system's loader for `libcudnn.so.9` and others by name. The loader is satisfied
+/// if a library of that name is already in memory, so those in the `nvidia-…` packages are loaded beforehand, by path.
 /// Loads what is found, once per process; nothing if this runtime has no CUDA provider. Libraries that are missing or
 /// do not load are left to ONNX Runtime, whose message names them.
 fn preload_cuda(runtime: &Path) {

@@ -115,7 +115,6 @@ impl OnnxSession {
 }
 
 impl OnnxSession {
-    /// A tensor as the value of an input.
     fn value<'t>(&self, name: &str, tensor: &'t Tensor) -> Result<ort::Result<SessionInputValue<'t>>, PredictError> {
         let Some(port) = self.session.inputs().iter().find(|port| port.name() == name) else {
             let names: Vec<&str> = self.session.inputs().iter().map(ort::value::Outlet::name).collect();

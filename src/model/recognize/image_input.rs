@@ -67,7 +67,6 @@ impl ImagePort {
         Sizes { width: side(column), height: side(row), preferred: self.preferred_size.clone() }
     }
 
-    /// Whether the batch dimension is free.
     pub(super) fn batch_is_free(&self) -> bool {
         self.dims.len() == 4 && self.dims[0].is_free()
     }

@@ -1,4 +1,4 @@
-//! Recognizes what a user's own ONNX model expects and returns, and drafts its card.
+//! Recognizes what a user's own ONNX model expects and returns, and drafts its card, with the reason for each value.
 //!
 //! The evidence is what files state, typical output names of exporters, shapes, types and the values of a few test
 //! runs. If several readings fit, the most likely one is used and the others are offered. What a graph cannot show (RGB

@@ -12,7 +12,7 @@ use crate::model::{Prepared, Tensor, TensorData, preprocess};
 const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
 
 /// The position of a probe's bright patch, as a fraction of the width.
-pub(super) const PATCH_X: [f64; 2] = [0.25, 0.75];
+const PATCH_X: [f64; 2] = [0.25, 0.75];
 
 /// Runs the graph and stores the results.
 pub(super) struct Prober<'r, 'f> {

@@ -55,7 +55,7 @@ pub(super) struct Outputs {
 }
 
 impl Inputs {
-    pub(super) fn none_of(place: &S3Address) -> Self {
+    fn none_of(place: &S3Address) -> Self {
         Self { place: place.clone(), objects: Vec::new(), markers: Vec::new(), missing: KeySample::default() }
     }
 
@@ -108,7 +108,6 @@ impl Inputs {
         OutputKeys::confirmed(&self.place.prefix, &keys, output, written)
     }
 
-    /// Whether an object is an input.
     pub(super) fn contains(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
@@ -149,8 +148,7 @@ impl Outputs {
     }
 }
 
-/// The manifest that a job reads.
-pub(super) fn manifest_at(s3: &S3, address: &S3Address, control: &TaskControl) -> Result<ManifestPlan, JobError> {
+fn manifest_at(s3: &S3, address: &S3Address, control: &TaskControl) -> Result<ManifestPlan, JobError> {
     let object = s3.object(&address.bucket, &address.prefix, Some(control))?;
     if object.size_bytes > MAX_MANIFEST_BYTES {
         return Err(JobError::Manifest(format!(
@@ -163,7 +161,7 @@ pub(super) fn manifest_at(s3: &S3, address: &S3Address, control: &TaskControl) -
 }
 
 /// All objects whose keys begin with the prefix, in byte order.
-pub(super) fn each_object(
+fn each_object(
     s3: &S3,
     address: &S3Address,
     control: &TaskControl,
@@ -217,7 +215,7 @@ impl InputListed {
     }
 }
 
-/// The objects by key, in byte order.
+/// Objects that a job never read, so that their outputs are not missing: by key, in byte order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct LateInputs<'i>(Vec<&'i str>);
 

@@ -182,7 +182,6 @@ impl FoundOutputs {
         &self.parts[behind.saturating_sub(1)]
     }
 
-    /// The responses in an output.
     pub fn responses<'f>(&'f self, work: &Work, control: &'f TaskControl) -> ResponseFile<'f> {
         let format = match work {
             Work::One { .. } => ResponseFormat::One,
@@ -214,7 +213,6 @@ impl FoundOutputs {
         ))
     }
 
-    /// The display name of an output.
     pub fn name_of(&self, output: usize) -> String {
         self.part_of(output).folder.files.name_of(&self.files[output])
     }
@@ -319,7 +317,6 @@ impl FoundOutputs {
         })]
     }
 
-    /// Notes that are not problems.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = not_sent_text(self.not_sent()).into_iter().collect();
         let unlisted = &self.joined.unlisted;

@@ -21,7 +21,6 @@ const BLOCK_BYTES: u64 = 4 << 20;
 /// A response, or why it cannot be read.
 pub(super) type OneResponse = Result<Json, String>;
 
-/// A file of responses.
 #[derive(Clone, Copy)]
 pub struct ResponseFile<'f> {
     pub folder: &'f OutputFolder,

@@ -342,7 +342,7 @@ struct ResponseLine {
 ///
 /// # Errors
 /// It is not such a response.
-pub(super) fn read_response(body: &[u8]) -> Result<Result<Prediction, String>, String> {
+fn read_response(body: &[u8]) -> Result<Result<Prediction, String>, String> {
     let line: ResponseLine = serde_json::from_slice(body)
         .map_err(|error| format!("could not read_response the response ({error}): {}", beginning(body)))?;
     if line.status != "ok" {

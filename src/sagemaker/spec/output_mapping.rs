@@ -227,7 +227,6 @@ pub struct JsonPointer {
     steps: Vec<JsonStep>,
 }
 
-/// One step of a [`JsonPointer`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsonStep {
     /// Every element of a list.

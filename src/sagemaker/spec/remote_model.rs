@@ -28,7 +28,6 @@ pub enum RemoteAddress {
     TfServing { address: String },
 }
 
-/// The format of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]

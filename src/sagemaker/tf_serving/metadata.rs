@@ -8,7 +8,6 @@ use super::TfServing;
 use crate::model::PredictError;
 use crate::tasks::TaskControl;
 
-/// The default signature.
 const USUAL_SIGNATURE: &str = "serving_default";
 /// The state of a version that serves requests.
 const LOADED: &str = "AVAILABLE";

@@ -1,4 +1,5 @@
-//! The window: connects state, effects and panels. The only place where a frame begins.
+//! The window: connects state, effects and panels, and starts work before the window exists. The only place where a
+//! frame begins.
 
 mod settings_file;
 

@@ -191,7 +191,6 @@ pub enum EndpointPresence {
     #[default]
     Unknown,
     Present(Box<Endpoint>),
-    /// No endpoint has this name.
     Absent,
 }
 
@@ -268,7 +267,6 @@ impl KnownEndpoint {
         self.is_ours() && self.presence != EndpointPresence::Absent
     }
 
-    /// Whether it accepts requests now.
     pub fn accepts_requests(&self) -> bool {
         self.presence.status().is_some_and(EndpointStatus::accepts_requests)
     }

@@ -1,4 +1,4 @@
-//! The list of endpoints, and watching and deleting single ones.
+//! The list of endpoints, watching and deleting single ones, and the form that deploys one.
 
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{

@@ -297,7 +297,6 @@ impl ShownObject {
 }
 
 impl State {
-    /// The evaluation of the run on screen.
     pub fn evaluation(&self) -> Option<&RunEvaluation> {
         self.evaluating.as_ref()?.for_run(self.run()?.id())
     }

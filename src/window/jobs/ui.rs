@@ -1,4 +1,4 @@
-//! The Batch Transform jobs of an account: their list, and the page of a single one.
+//! The Batch Transform jobs of an account: their list, and the user's price table.
 
 mod page;
 
@@ -120,7 +120,6 @@ pub(crate) struct PriceMemory {
 }
 
 struct ChangedRow {
-    /// The price in the table.
     from: Price,
     usd_per_hour: f64,
     source: String,

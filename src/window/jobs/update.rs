@@ -1,4 +1,4 @@
-//! The list of jobs, and the pages of single ones.
+//! The list of jobs, the pages of single ones, and the form that starts one.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The library, off the window's thread.
+//! The library, off the window's thread, and work inside ONNX Runtime, which must end before the program does.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -88,6 +88,8 @@ fn remove(shared: &Arc<Shared>, id: String) {
 /// The longest wait when the window is closed. Loading a model cannot be canceled and takes seconds for the largest.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// At exit, ONNX Runtime and each separate provider library destroy their globals; a thread inside a call then crashes
+/// the whole process. So closing the window cancels everything that loads a model or predicts with it, and waits for it.
 #[derive(Default)]
 pub(crate) struct ModelWork {
     state: Mutex<WorkState>,

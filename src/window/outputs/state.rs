@@ -1,4 +1,5 @@
-//! Outputs of remote jobs and predictions from other tools that become a run of the open images.
+//! Outputs of remote jobs and predictions from other tools that become a run of the open images, and how responses are
+//! read.
 
 use std::path::PathBuf;
 use std::sync::Arc;

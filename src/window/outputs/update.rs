@@ -1,4 +1,5 @@
-//! Outputs of remote jobs that become a run of the open images.
+//! Outputs of remote jobs that become a run of the open images, and how responses are read: examples for trying a
+//! mapping, and the user's mappings.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -300,7 +301,7 @@ pub(crate) fn load_mapping(state: &mut State, path: PathBuf) {
     state.effects.push(OutputsEffect::LoadMapping(path));
 }
 
-pub(crate) fn mapping_loaded(state: &mut State, result: Result<SavedMapping, String>) {
+fn mapping_loaded(state: &mut State, result: Result<SavedMapping, String>) {
     match result {
         Ok(mapping) => {
             let number = state.ids.next();
@@ -310,7 +311,7 @@ pub(crate) fn mapping_loaded(state: &mut State, result: Result<SavedMapping, Str
     }
 }
 
-pub(crate) fn mapping_saved(state: &mut State, result: Result<SavedMapping, String>) {
+fn mapping_saved(state: &mut State, result: Result<SavedMapping, String>) {
     if let Ok(saved) = &result {
         state.show_notice(format!("Saved the mapping {}: {}", saved.mapping.name, saved.path.display()));
         state.effects.push(OutputsEffect::ListMappings);
@@ -324,7 +325,7 @@ pub(crate) fn delete_mapping(state: &mut State, path: PathBuf) {
 }
 
 /// Removes a deleted mapping. Its fields stay in the form, so that it can be saved again.
-pub(crate) fn mapping_deleted(state: &mut State, result: Result<String, String>) {
+fn mapping_deleted(state: &mut State, result: Result<String, String>) {
     match result {
         Ok(name) => state.show_notice(format!("Deleted the mapping {name}")),
         Err(reason) => state.remote.reading.failure = Some(reason),

@@ -371,7 +371,7 @@ pub(crate) fn read_missing(state: &mut State) {
 }
 
 /// Whether the project may have this prediction although memory does not.
-pub(crate) fn may_hold(state: &State, run: RunId, sample: SampleId) -> bool {
+fn may_hold(state: &State, run: RunId, sample: SampleId) -> bool {
     let Some(known) = state.runs.get(run) else {
         return false;
     };

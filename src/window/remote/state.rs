@@ -56,7 +56,6 @@ pub trait Resource: Debug + Sized + 'static {
     fn poll(id: Self::Id, ticket: Ticket) -> Effect;
 }
 
-/// The polling of a resource.
 #[derive(Debug, Default)]
 pub struct Watch {
     pub task: Option<TaskId>,
@@ -66,7 +65,6 @@ pub struct Watch {
     pub trouble: Option<String>,
 }
 
-/// The resources of one kind.
 #[derive(Debug)]
 pub struct Resources<R: Resource> {
     pub list: RemoteList<R::Status, R::Row>,
@@ -225,7 +223,6 @@ pub(crate) fn text_of(text: &str) -> Option<String> {
 pub struct ModelDraft {
     #[serde(skip)]
     pub from: ModelFrom,
-    /// The id of a model in the library.
     #[serde(skip)]
     pub library: Option<String>,
     /// A packed model: a local file or an object in S3.

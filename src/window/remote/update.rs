@@ -88,7 +88,7 @@ pub(crate) fn stop_watching<R: Resource>(state: &mut State, id: &R::Id) {
 }
 
 /// The resource that a task polls; `None` if it is late.
-pub(crate) fn watched_by<'s, R: Resource>(state: &'s mut State, id: &R::Id, task: TaskId) -> Option<&'s mut R> {
+fn watched_by<'s, R: Resource>(state: &'s mut State, id: &R::Id, task: TaskId) -> Option<&'s mut R> {
     let known = R::all_mut(state).get_mut(id)?;
     (known.watch().task == Some(task)).then_some(known)
 }

@@ -1,4 +1,4 @@
-//! Predicting with a remote model: connecting to it, and storing its predictions.
+//! Predicting with a remote model: its dialog, connecting to it, and storing its predictions.
 //!
 //! Only the current image and images requested by the user are sent: no neighbors, and no image twice.
 

@@ -1,4 +1,4 @@
-//! The task panel: running tasks, finished ones, and problems.
+//! The status bar, and the task panel: running tasks, finished ones, and problems.
 
 use eframe::egui::{
     Align, Button, Label, Layout, Panel, ProgressBar, RichText, ScrollArea, Sense, TextStyle, Ui, vec2,

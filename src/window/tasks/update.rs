@@ -42,7 +42,6 @@ pub(crate) fn signal(state: &mut State, task: TaskId, signal: TaskSignal) {
     }
 }
 
-/// Cancels a task, if there is one.
 pub(crate) fn cancel(state: &mut State, task: Option<TaskId>) {
     if let Some(task) = task {
         signal(state, task, TaskSignal::Cancel);

@@ -1,5 +1,6 @@
 //! A field of a form or panel: a control with a name, help and a hint. All forms draw their controls with it, so that
-//! each one has its name for screen readers, and its help for the pointer, the keyboard and screen readers.
+//! each one has its name for screen readers, and its help for the pointer, the keyboard and screen readers. Also the
+//! address field of dialogs that open local files or files in S3.
 
 use std::borrow::Cow;
 use std::path::PathBuf;

@@ -127,7 +127,7 @@ impl<T: PartialEq + Clone> Pacer<T> {
     }
 
     /// Whether this was the last draft to be checked.
-    pub(crate) fn is_checked(&self, now: &T) -> bool {
+    fn is_checked(&self, now: &T) -> bool {
         self.checked.as_ref() == Some(now)
     }
 

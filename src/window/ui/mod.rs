@@ -1,4 +1,4 @@
-//! Draws the state and returns the user's commands.
+//! Draws the state and returns the user's commands; reserves the panels around the middle of the window.
 //!
 //! Nothing here reads a file, waits, decodes or starts a thread. A panel receives `&State` and pushes [`Command`]s; the
 //! textures belong to this module and are found by key. The cost of drawing never grows with the number of samples.

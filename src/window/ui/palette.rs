@@ -1,4 +1,4 @@
-//! Finds a command by typing part of its name.
+//! Finds a command by typing part of its name; the text field of such overlays, which starts empty and keeps the focus.
 
 use eframe::egui::{
     Align2, Button, Context, Id, Key, Modal, Modifiers, Response, RichText, ScrollArea, Sense, Ui, vec2,

@@ -3,7 +3,6 @@
 
 use std::io::BufRead as _;
 
-/// Coefficients in a block.
 pub(super) const BLOCK: usize = 64;
 
 /// Codes of up to this many bits are looked up in one step. Few codes in real files are longer.

@@ -328,7 +328,8 @@ pub(super) enum Value {
     Span(Range<u64>),
 }
 
-/// The fields of one message, in written order.
+/// The fields of one message, in written order (<https://protobuf.dev/programming-guides/encoding/>). A generated reader
+/// would have to hold the whole record, and would unpack lists of whatever length a file claims.
 #[derive(Debug)]
 pub(super) struct Fields {
     at: u64,
@@ -362,7 +363,7 @@ impl Fields {
     }
 
     /// The next number of a packed list, instead of a field; `None` at the end of the list.
-    pub(super) fn next_packed(&mut self, bytes: &mut impl Bytes) -> Result<Option<u64>, WireError> {
+    fn next_packed(&mut self, bytes: &mut impl Bytes) -> Result<Option<u64>, WireError> {
         if self.at >= self.end {
             return Ok(None);
         }

@@ -69,7 +69,7 @@ impl Blocks {
     }
 
     /// Announces that records are about this long.
-    pub(super) fn expect_records_of(&mut self, len: u64) {
+    fn expect_records_of(&mut self, len: u64) {
         if len >= self.rule.jump_from {
             self.next_block = self.rule.first;
         }
@@ -283,6 +283,7 @@ pub(super) fn check(record: &[u8]) -> Result<std::ops::Range<usize>, BadFrame> {
     if masked_crc(&record[data.clone()]).to_le_bytes() == record[data.end..] { Ok(data) } else { Err(BadFrame::Data) }
 }
 
+/// As in TensorFlow's `tensorflow/core/lib/io/record_writer.h` and `lib/hash/crc32c.h`.
 fn masked_crc(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }

@@ -1,4 +1,4 @@
-//! Commands, effects and events about the open source and its images.
+//! The open source and its images: commands, effects and events, and which image is shown and selected.
 
 pub(crate) mod samples;
 

@@ -1,4 +1,5 @@
-//! The left panel: the open source, and its thumbnails.
+//! The left panel, with the open source and its thumbnails, and the dialogs that open: going to an image by its name,
+//! typing a path, and files dropped on the window.
 
 pub(crate) mod grid;
 

@@ -402,7 +402,6 @@ fn numbers_ui(ui: &mut Ui, name: &str, [one, other]: [Option<f64>; 2], interval:
     ui.end_row();
 }
 
-/// The comparison for the shown image.
 fn shown_ui(ui: &mut Ui, state: &State, comparing: &Comparing, task: ModelTask) {
     ui.add_space(4.0);
     ui.label(RichText::new("This image").weak());

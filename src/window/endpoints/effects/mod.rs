@@ -1,4 +1,4 @@
-//! Endpoints: listing them, and watching and deleting single ones.
+//! Endpoints: listing, watching and deleting them, checking the form, and deploying from it.
 
 pub(crate) mod auto_delete;
 

@@ -1,4 +1,5 @@
-//! The real-time endpoints of an account: their list, and the page of a single one.
+//! The real-time endpoints of an account: their list, their cost and deletion time as text, and the banner for those
+//! that are billed.
 
 mod page;
 

@@ -338,7 +338,6 @@ pub(crate) fn reliability_ui(ui: &mut Ui, metrics: &ClassificationMetrics, comma
     ui.add(Label::new(RichText::new(says).small().weak()).wrap());
 }
 
-/// The images in a bar.
 fn images_in(bin: &ReliabilityBin) -> BoxTerm {
     let high = if bin.to >= 1.0 { f32::INFINITY } else { lowest_score(bin.to) };
     let score = Some(Span { low: lowest_score(bin.from), high, includes_high: false, ..Span::ANY });

@@ -43,7 +43,6 @@ pub(crate) struct MatrixMemory {
     arranged: Option<Arranged>,
 }
 
-/// Which classes are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoStaticStr, VariantArray)]
 #[strum(const_into_str)]
 enum Classes {

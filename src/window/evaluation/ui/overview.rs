@@ -267,7 +267,7 @@ const KINDS: [Option<OutcomeKind>; 6] = [
     None,
 ];
 
-pub(crate) fn errors_ui(ui: &mut Ui, shown: &Shown<'_>, metrics: &DetectionMetrics, commands: &mut Commands) {
+fn errors_ui(ui: &mut Ui, shown: &Shown<'_>, metrics: &DetectionMetrics, commands: &mut Commands) {
     let rows = KINDS.map(|kind| {
         let cost = metrics.errors.get(kind.map_or("missed", |kind| kind.into_str()));
         ErrorRow {

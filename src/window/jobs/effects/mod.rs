@@ -1,4 +1,4 @@
-//! The jobs of an account: listing them, and watching, stopping, retrying and cleaning up single ones.
+//! Jobs: listing, watching, stopping, retrying and cleaning them up, checking the form, and starting a job from it.
 
 pub(crate) mod rehearse;
 
@@ -183,7 +183,7 @@ fn plan_retry(
     Ok(Box::new(RetryPlan { plan: Arc::new(plan), preflight, notes }))
 }
 
-pub(crate) fn start_plan(shared: &Shared, plan: &TransformPlan, control: &TaskControl) -> Result<JobRecord, JobError> {
+fn start_plan(shared: &Shared, plan: &TransformPlan, control: &TaskControl) -> Result<JobRecord, JobError> {
     let folders = StartFolders { records: &records(shared), unfinished: &shared.dirs.uploads() };
     sagemaker::jobs::start(&shared.aws, plan, folders, now_ms(), control)
 }
@@ -193,7 +193,6 @@ fn find_leftovers(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<
     Ok(record.map_or(Leftovers::Unrecorded, |record| Leftovers::Recorded(record.left)))
 }
 
-/// Deletes these leftovers.
 fn delete_leftovers(
     shared: &Shared,
     id: &JobId,

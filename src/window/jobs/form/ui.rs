@@ -1,4 +1,4 @@
-//! The form that starts a Batch Transform job.
+//! The form that starts a Batch Transform job, with its rehearsal and AWS CLI commands.
 
 use eframe::egui::{Button, CollapsingHeader, Context, Grid, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 use strum::VariantArray;
@@ -328,7 +328,7 @@ const MOST_REHEARSED: usize = 1000;
 const LONGEST_LINE: usize = 2000;
 
 /// The rehearsal: runs the same archive with some of the images on this computer before it costs money.
-pub(crate) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOptions, commands: &mut Commands) {
+fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOptions, commands: &mut Commands) {
     let rehearsal = &state.remote.rehearsal;
     let model_from = state.remote.job_form.draft.model.from;
     ui.add_space(8.0);
@@ -405,7 +405,7 @@ fn missing_for(model_from: ModelFrom, request: &RehearsalOptions) -> Option<&'st
         .then_some("Start TensorFlow Serving with this model and enter its address above")
 }
 
-pub(crate) fn commands_ui(ui: &mut Ui, check: &FormCheck<TransformPlan>, commands: &mut Commands) {
+fn commands_ui(ui: &mut Ui, check: &FormCheck<TransformPlan>, commands: &mut Commands) {
     ui.add_space(6.0);
     CollapsingHeader::new("AWS CLI commands").default_open(false).show(ui, |ui| {
         command_button_ui(ui, "Copy commands", commands, || Command::CopyCommand(check.commands.join("\n")));

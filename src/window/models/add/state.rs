@@ -302,7 +302,6 @@ impl Evidence<'_> {
         self.form.start.findings.iter().find(|finding| finding.field == field || is_below(&finding.field, field))
     }
 
-    /// Whether the user has changed the field.
     pub fn is_changed(&self, field: &str) -> bool {
         if field == "labels" {
             return self.form.labels != self.form.start.labels;

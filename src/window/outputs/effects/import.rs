@@ -125,7 +125,6 @@ pub(crate) fn files_at(shared: &Shared, at: &Location) -> Result<(Location, File
     Ok((at, files))
 }
 
-/// The class corrections in a file.
 pub(crate) fn corrections_in(path: &Path) -> Result<ClassCorrections, String> {
     read_class_map(&browse::effects::with_home(path))
 }

@@ -1,4 +1,4 @@
-//! Opening outputs of jobs or folders as a run of the open images.
+//! Opening outputs of jobs or folders as a run of the open images; trying, listing, saving and loading mappings.
 
 pub(crate) mod import;
 
@@ -309,7 +309,7 @@ fn failed_trial(request: ReadingRequest, reason: String) -> ReadingTrial {
     ReadingTrial { request, description: Err(reason), recognized: None, assumed: Vec::new(), readings: Vec::new() }
 }
 
-pub(crate) fn list_mappings(shared: &Arc<Shared>) {
+fn list_mappings(shared: &Arc<Shared>) {
     shared.spawn("list mappings", |shared| {
         let (mappings, problems) = shared.library.mappings();
         let saved = mappings.into_iter();

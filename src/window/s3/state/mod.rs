@@ -1,4 +1,4 @@
-//! The dialog for finding a location in S3.
+//! The dialog for finding a location in S3, and the identities signed in there with the expiry of their credentials.
 
 pub(crate) mod tree;
 

@@ -20,7 +20,6 @@ pub(crate) struct AccessMemory {
 }
 
 impl AccessMemory {
-    /// Whether the drafts are valid.
     pub(crate) fn is_valid(&self) -> bool {
         self.parsed_endpoint().is_ok()
     }

@@ -130,7 +130,6 @@ struct Data {
     marks: u64,
     /// The number of the comparison; 0 if there is none.
     compared: u64,
-    /// The number of the evaluation.
     evaluated: u64,
 }
 
@@ -290,7 +289,6 @@ impl Arranging {
         }
     }
 
-    /// The id of the pending request.
     #[cfg(test)]
     pub(crate) fn asked_id(&self) -> Option<RequestId> {
         self.statistics.pending().map(|(id, _)| *id)

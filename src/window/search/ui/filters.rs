@@ -1,4 +1,5 @@
-//! Which boxes and classes are shown, and what remains of the whole run. Nothing here runs the model again.
+//! Which boxes and classes are shown, the histogram of scores, and what remains of the whole run. Nothing here runs the
+//! model again.
 
 use std::collections::BTreeSet;
 
@@ -262,7 +263,7 @@ pub(crate) struct HistogramMemory {
 
 /// The bars, and below them the count above the threshold. Returns a new threshold if the pointer sets one. Its space
 /// is reserved while it is empty, so that nothing below it moves.
-pub(crate) fn histogram_ui(ui: &mut Ui, state: &State, memory: &mut HistogramMemory, threshold: f32) -> Option<f32> {
+fn histogram_ui(ui: &mut Ui, state: &State, memory: &mut HistogramMemory, threshold: f32) -> Option<f32> {
     let statistics = state.arranging.statistics();
     let statistics = statistics.filter(|statistics| statistics.images > 0);
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), HEIGHT), Sense::click_and_drag());

@@ -1,4 +1,5 @@
-//! Textures on the GPU, found by key. Uploads are spread over frames, and memory is bounded.
+//! Textures on the GPU, found by key: boxes cut out of their images here, and the image and thumbnails below. Uploads
+//! are spread over frames, and memory is bounded.
 
 mod shown_image;
 mod thumbnails;

@@ -1,4 +1,5 @@
-//! Check boxes, radio buttons, numbers that are typed, dragged or slid, and entries in a menu of recent items.
+//! Buttons and menu items of the action table, check boxes, radio buttons, numbers that are typed, dragged or slid, and
+//! entries in a menu of recent items.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

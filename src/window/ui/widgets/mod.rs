@@ -1,4 +1,5 @@
-//! Small widgets for several panels.
+//! Small widgets for several panels: here, lines with content at both ends, and long lists of which only the visible
+//! rows are drawn.
 
 mod bars;
 mod class_table;

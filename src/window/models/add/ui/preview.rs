@@ -1,4 +1,5 @@
-//! The model's prediction for the image in view with the card in the form, and its exact input.
+//! The model's prediction for the image in view with the card in the form, its exact input, and predictions with common
+//! ways to prepare images side by side.
 
 use eframe::egui::{Button, Color32, Grid, Label, ProgressBar, RichText, ScrollArea, Sense, Spinner, Ui, vec2};
 
