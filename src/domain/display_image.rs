@@ -78,6 +78,31 @@ pub struct Tile {
     pub rgba: Vec<u8>,
 }
 
+/// Brightness and contrast of an image on screen. Its pixels, and what a model receives, stay as they are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Look {
+    /// Added to each channel, as a fraction of its range.
+    pub brightness: f32,
+    /// Multiplies the difference of each channel from its middle.
+    pub contrast: f32,
+}
+
+impl Look {
+    /// The value on screen of each value of a channel.
+    pub fn table(self) -> [u8; 256] {
+        std::array::from_fn(|value| {
+            let drawn = (value as f32 / 255.0 - 0.5) * self.contrast + 0.5 + self.brightness;
+            (drawn * 255.0).round().clamp(0.0, 255.0) as u8
+        })
+    }
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { brightness: 0.0, contrast: 1.0 }
+    }
+}
+
 pub trait PixelSource: Send + Sync {
     /// The color at column `x` and row `y`; `None` outside the image or while the pixels are not in memory. Never
     /// waits.
@@ -164,6 +189,16 @@ impl std::fmt::Debug for Tile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn look_changes_channels_around_their_middle() {
+        let table = |brightness, contrast| Look { brightness, contrast }.table();
+        assert!(Look::default().table().iter().zip(0..=255).all(|(drawn, value)| *drawn == value));
+        let bright = table(0.2, 1.0);
+        assert_eq!([bright[0], bright[100], bright[255]], [51, 151, 255]);
+        let steep = table(0.0, 2.0);
+        assert_eq!([steep[0], steep[100], steep[200]], [0, 73, 255]);
+    }
 
     #[test]
     fn levels_end_at_a_small_size() {

@@ -6,6 +6,7 @@ mod adding_models;
 mod browsing;
 mod commands;
 mod comparing;
+mod display;
 mod endpoints;
 mod evaluating;
 mod exporting;

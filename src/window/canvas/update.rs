@@ -1,6 +1,6 @@
 //! View settings: live filters, zoom, panels, theme.
 
-use crate::domain::{BoundingBox, ModelCard, ViewChange, ViewSettings};
+use crate::domain::{BoundingBox, Look, ModelCard, ViewChange, ViewSettings};
 use crate::review::FilmBox;
 use crate::window::state::{
     Action, BoxToSelect, CanvasView, Display, Drawing, Listing, Loadable, NoticeOffer, Overlay, State, ThemeChoice,
@@ -68,6 +68,12 @@ pub(crate) fn on_action(state: &mut State, action: Action) {
         Action::ToggleTasks => settings.show_tasks_panel ^= true,
         Action::ToggleJudging => settings.show_judging ^= true,
         Action::GoOnAfterVerdict => settings.next_after_verdict ^= true,
+        Action::ToggleOutlines => settings.outlines_only ^= true,
+        Action::ResetLook => {
+            let Look { brightness, contrast } = Look::default();
+            settings.set(ViewNumber::Brightness, brightness);
+            settings.set(ViewNumber::Contrast, contrast);
+        }
         Action::ToggleStoredBoxes => settings.show_stored_boxes ^= true,
         Action::ToggleThumbnailBoxes => settings.show_thumbnail_boxes ^= true,
         Action::ThemeSystem => settings.theme = ThemeChoice::System,

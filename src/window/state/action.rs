@@ -3,7 +3,7 @@
 use strum::{EnumMessage as _, EnumProperty as _, VariantArray};
 
 use super::{Overlay, State, ThemeChoice};
-use crate::domain::{ModelTask, Verdict};
+use crate::domain::{Look, ModelTask, Verdict};
 
 /// A command without arguments. `message` is its label in sentence case, with `…` if more input follows;
 /// `detailed_message` is its tooltip; `keys` are its shortcuts, of which the first is shown.
@@ -407,6 +407,13 @@ pub enum Action {
         props(keys = "Ctrl+Alt+B")
     )]
     ToggleStoredBoxes,
+    #[strum(message = "Outlines only", detailed_message = "Draws boxes on the image without labels and marks")]
+    ToggleOutlines,
+    #[strum(
+        message = "Reset brightness and contrast",
+        detailed_message = "Draws the image as it is; models always receive it as it is"
+    )]
+    ResetLook,
     #[strum(
         message = "Presentation",
         detailed_message = "Shows the image full screen with large labels and no paths; Space starts a slide show",
@@ -695,6 +702,7 @@ impl Action {
                 need(state.judgments.redo_label().is_some(), "Nothing to redo")?;
                 state.project.check_writable()
             }
+            Self::ResetLook => need(state.settings.look() != Look::default(), "The image is drawn as it is"),
             Self::ClearProblems => need(!state.problems.is_empty(), "No problems"),
             _ => Ok(()),
         }
@@ -721,6 +729,7 @@ impl Action {
             Self::GoOnAfterVerdict => Some(settings.next_after_verdict),
             Self::ToggleThumbnailBoxes => Some(settings.show_thumbnail_boxes),
             Self::ToggleStoredBoxes => Some(settings.show_stored_boxes),
+            Self::ToggleOutlines => Some(settings.outlines_only),
             Self::ThemeSystem => Some(settings.theme == ThemeChoice::System),
             Self::ThemeLight => Some(settings.theme == ThemeChoice::Light),
             Self::ThemeDark => Some(settings.theme == ThemeChoice::Dark),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
 use super::{CompareLayout, EndpointDraft, JobDraft, JobId, RehearsalOptions};
-use crate::domain::{DeviceChoice, ModelCard, S3Place, ViewSettings};
+use crate::domain::{DeviceChoice, Look, ModelCard, S3Place, ViewSettings};
 use crate::sagemaker::spec::remote_model::RemoteModel;
 
 const MAX_RECENT: usize = 10;
@@ -40,6 +40,11 @@ pub struct Settings {
     pub show_thumbnail_boxes: bool,
     /// Whether to show boxes stored with an image.
     pub show_stored_boxes: bool,
+    /// Whether boxes on the image have neither labels nor marks.
+    pub outlines_only: bool,
+    /// See [`Look`].
+    brightness: f32,
+    contrast: f32,
     /// Whether a verdict on a single image advances to the next image, and one on a box to the next box.
     pub next_after_verdict: bool,
     /// Whether thumbnails replace the image.
@@ -90,6 +95,8 @@ pub enum ViewNumber {
     ThumbnailSide,
     SlideSecs,
     ExplanationOpacity,
+    Brightness,
+    Contrast,
 }
 
 impl ViewNumber {
@@ -99,6 +106,8 @@ impl ViewNumber {
             Self::ThumbnailSide => 72.0..=256.0,
             Self::SlideSecs => 1.0..=60.0,
             Self::ExplanationOpacity => 0.0..=1.0,
+            Self::Brightness => -1.0..=1.0,
+            Self::Contrast => 0.2..=4.0,
         }
     }
 
@@ -108,6 +117,8 @@ impl ViewNumber {
             Self::ThumbnailSide => &mut settings.thumbnail_side,
             Self::SlideSecs => &mut settings.slide_secs,
             Self::ExplanationOpacity => &mut settings.explanation_opacity,
+            Self::Brightness => &mut settings.brightness,
+            Self::Contrast => &mut settings.contrast,
         }
     }
 }
@@ -136,6 +147,9 @@ impl Default for Settings {
             seen_version: env!("CARGO_PKG_VERSION").to_owned(),
             show_thumbnail_boxes: false,
             show_stored_boxes: true,
+            outlines_only: false,
+            brightness: Look::default().brightness,
+            contrast: Look::default().contrast,
             next_after_verdict: true,
             thumbnails_only: false,
             recent: Vec::new(),
@@ -178,6 +192,11 @@ impl Settings {
     pub(crate) fn set(&mut self, number: ViewNumber, value: f32) {
         let range = number.range();
         *number.value_in(self) = value.clamp(*range.start(), *range.end());
+    }
+
+    /// How the image is drawn.
+    pub fn look(&self) -> Look {
+        Look { brightness: self.brightness, contrast: self.contrast }
     }
 
     pub(crate) fn remember_recent(&mut self, path: &Path) {

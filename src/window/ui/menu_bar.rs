@@ -179,6 +179,8 @@ const VIEW: &Menu = &[
     None,
     Some(Action::ToggleThumbnailBoxes),
     Some(Action::ToggleStoredBoxes),
+    Some(Action::ToggleOutlines),
+    Some(Action::ResetLook),
 ];
 
 /// Submenus of the View menu, which would otherwise be higher than a small screen.

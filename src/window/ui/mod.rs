@@ -101,7 +101,7 @@ impl Window {
             ui.ctx().request_repaint();
         }
         field::note_tab(ui.ctx());
-        self.textures.begin_frame();
+        self.textures.begin_frame(state.settings.look());
         canvas::ui::presentation::follow_fullscreen(ui.ctx(), state, &mut self.presentation);
         if state.presenting.is_some() {
             // Neither panels nor messages, which may contain paths.

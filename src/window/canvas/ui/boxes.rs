@@ -57,7 +57,8 @@ pub(crate) fn boxes_ui(
         };
         let line = line_of(verdict(index));
         frame(painter, place(index), color, strength, is_raised(index), line);
-        if state.outcome_of_box(sample, index).is_some_and(|outcome| outcome.kind.is_wrong()) {
+        let is_wrong = state.outcome_of_box(sample, index).is_some_and(|outcome| outcome.kind.is_wrong());
+        if is_wrong && !state.settings.outlines_only {
             wrong(painter, place(index), strength);
         }
     }
@@ -66,7 +67,8 @@ pub(crate) fn boxes_ui(
 }
 
 /// Labels of the highest scores are placed first, whatever the pointer is over: moving labels cannot be read. Hovered
-/// and selected boxes are labeled even without room; while a box is selected, the others have no labels.
+/// and selected boxes are labeled even without room; while a box is selected, or with outlines only, the others have no
+/// labels.
 fn labels_ui(
     state: &State,
     labels: &mut Labels<'_>,
@@ -80,7 +82,7 @@ fn labels_ui(
     let is_raised = |index: usize| [selected, hovered].contains(&Some(index));
     let mut without_room = Vec::new();
     for &index in visible {
-        if selected.is_some() && !is_raised(index) {
+        if (selected.is_some() || state.settings.outlines_only) && !is_raised(index) {
             continue;
         }
         let detection = &prediction.detections()[index];
@@ -112,7 +114,7 @@ pub(crate) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
         let class = comparing.classes.left_of(detection.class_id);
         let color = theme::class_color(&detection.label);
         frame(&painter, place, color, 1.0, false, DASHED);
-        if !is_matched(state, detection, class) {
+        if !is_matched(state, detection, class) && !state.settings.outlines_only {
             tag(labels, place, &tag_texts(detection, None, None), color);
         }
     }

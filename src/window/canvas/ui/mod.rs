@@ -7,19 +7,20 @@ pub(crate) mod magnifier;
 pub(crate) mod placement;
 pub(crate) mod presentation;
 
+use eframe::egui::containers::menu::{MenuButton, MenuConfig};
 use eframe::egui::{
-    Align, Button, CentralPanel, Color32, FontId, Frame, Id, Key, Label, Layout, Margin, Painter, Panel, Rect,
-    RichText, Role, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align, Button, CentralPanel, Color32, FontId, Frame, Id, Key, Label, Layout, Margin, Painter, Panel,
+    PopupCloseBehavior, Rect, RichText, Role, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
-use crate::domain::{SampleId, problem_of};
+use crate::domain::{Look, SampleId, problem_of};
 use crate::window::explain::ui::heat_ui;
-use crate::window::state::{Action, Commands, Display, Listing, Overlay, ReviewCommand, State};
+use crate::window::state::{Action, Commands, Display, Listing, Overlay, ReviewCommand, State, ViewNumber};
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    action_button_ui, action_icon_ui, button_of_action_ui, elided_in_middle, ends_ui, fitting, grouped, image_count,
-    primary_action_button_ui, strong, truncated,
+    action_button_ui, action_icon_ui, action_menu_ui, button_of_action_ui, elided_in_middle, ends_ui, fitting, grouped,
+    image_count, primary_action_button_ui, strong, truncated, view_slider_ui,
 };
 use crate::window::{browse, comparison};
 
@@ -196,6 +197,10 @@ fn image_bar_ui(ui: &mut Ui, state: &State, textures: &Textures, commands: &mut 
                 }
                 ui.add_space(6.0);
             }
+            if width > DRAW_BAR_WIDTH || state.settings.look() != Look::default() {
+                look_ui(ui, state, commands);
+                ui.add_space(6.0);
+            }
             action_icon_ui(ui, state, Action::ZoomOut, "−", commands);
             if width > ZOOM_BAR_WIDTH {
                 let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));
@@ -208,6 +213,30 @@ fn image_bar_ui(ui: &mut Ui, state: &State, textures: &Textures, commands: &mut 
         });
     });
     under_pointer
+}
+
+/// Brightness, contrast and outlines in a menu, which shows their values if the image is not drawn as it is.
+fn look_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let look = state.settings.look();
+    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    let Look { brightness, contrast } = look;
+    let text = if look == Look::default() {
+        RichText::new("Display")
+    } else {
+        let values = format!("Display {:+.0}%, {contrast:.1} ×", brightness * 100.0);
+        RichText::new(values).color(ui.visuals().warn_fg_color)
+    };
+    let (response, _) = MenuButton::new(text).config(config).ui(ui, |ui| {
+        for (name, number, value) in
+            [("Brightness", ViewNumber::Brightness, brightness), ("Contrast", ViewNumber::Contrast, contrast)]
+        {
+            ui.label(name);
+            view_slider_ui(ui, number, value, name, commands);
+        }
+        ui.add_space(4.0);
+        action_menu_ui(ui, state, &[Some(Action::ResetLook), Some(Action::ToggleOutlines)], commands);
+    });
+    response.on_hover_text("Brightness and contrast on screen. Models receive the image as it is");
 }
 
 fn pointer_id() -> Id {
@@ -308,7 +337,9 @@ fn image_ui(
         }
         boxes::truth_ui(ui, &objects, &placement, state.shown.selected_object);
         let hovered = boxes::boxes_ui(&painter, state, &placement, pointer, editing.moved, &mut labels);
-        boxes::truth_labels_ui(&objects, &placement, &mut labels);
+        if !state.settings.outlines_only {
+            boxes::truth_labels_ui(&objects, &placement, &mut labels);
+        }
         if state.side_by_side().is_none() {
             boxes::compared_ui(ui, state, &placement, &mut labels);
         }

@@ -60,7 +60,7 @@ pub(crate) fn image_ui(
         for &index in visible.iter().rev() {
             let (_, place, color) = drawn(index);
             canvas::ui::boxes::frame(&painter, place, color, 1.0, false, canvas::ui::boxes::Line::Solid);
-            if outcome(index).is_some_and(|outcome| outcome.kind.is_wrong()) {
+            if !state.settings.outlines_only && outcome(index).is_some_and(|outcome| outcome.kind.is_wrong()) {
                 canvas::ui::boxes::wrong(&painter, place, 1.0);
             }
         }
@@ -70,7 +70,9 @@ pub(crate) fn image_ui(
             canvas::ui::boxes::tag(&mut labels, place, &texts, color);
         }
         canvas::ui::boxes::truth_labels_ui(&objects, &placement, &mut labels);
-        labels.paint();
+        if !state.settings.outlines_only {
+            labels.paint();
+        }
     }
     caption.ui(ui, half);
     if let Some(view) = placement.navigated(ui, &response, state, true) {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use eframe::egui::{ColorImage, Context, TextureFilter, TextureHandle, TextureOptions, TextureWrapMode};
 
-use crate::domain::{DisplayImage, RgbImage, RunId, SampleId, Tile, TileKey};
+use crate::domain::{DisplayImage, Look, RgbImage, RunId, SampleId, Tile, TileKey};
 use crate::review::{FilmBox, FilmFrame};
 use crate::window::state::{SourceId, TaskId};
 
@@ -93,9 +93,9 @@ impl Textures {
     }
 
     /// Called before anything paints the image.
-    pub(crate) fn begin_frame(&mut self) {
+    pub(crate) fn begin_frame(&mut self, look: Look) {
         if let Some(shown) = &mut self.image {
-            shown.begin_frame();
+            shown.begin_frame(look);
         }
     }
 
@@ -106,13 +106,16 @@ impl Textures {
 }
 
 fn upload(ctx: &Context, name: &str, image: ColorImage, crisp: bool) -> TextureHandle {
-    let options = TextureOptions {
+    ctx.load_texture(name, image, options(crisp))
+}
+
+fn options(crisp: bool) -> TextureOptions {
+    TextureOptions {
         magnification: if crisp { TextureFilter::Nearest } else { TextureFilter::Linear },
         minification: TextureFilter::Linear,
         wrap_mode: TextureWrapMode::ClampToEdge,
         mipmap_mode: None,
-    };
-    ctx.load_texture(name, image, options)
+    }
 }
 
 /// For the clipboard.

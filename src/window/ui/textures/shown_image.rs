@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use eframe::egui::{Color32, ColorImage, Context, Painter, Pos2, Rect, TextureHandle, pos2, vec2};
 
-use crate::domain::{DisplayImage, SampleId, TILE_SIDE, Tile, TileKey};
+use crate::domain::{DisplayImage, Look, SampleId, TILE_SIDE, Tile, TileKey};
 use crate::window::state::SourceId;
-use crate::window::ui::textures::upload;
+use crate::window::ui::textures::{options, upload};
 
 /// About 256 MiB of GPU memory; a large screen shows about forty tiles, and twice as many per side between two levels.
 /// between two levels.
@@ -20,6 +20,7 @@ pub(crate) struct ShownImage {
     pub(crate) sample: SampleId,
     image: DisplayImage,
     tiles: HashMap<TileKey, Entry>,
+    look: Look,
     frame: u64,
     /// The tiles that this frame shows too coarsely, most wanted first; then those around them.
     missing: Vec<TileKey>,
@@ -34,6 +35,10 @@ pub(crate) struct ShownImage {
 
 struct Entry {
     texture: TextureHandle,
+    /// How it is drawn.
+    look: Look,
+    /// The tile as it is, if it is drawn differently: then the next change needs no request.
+    original: Option<ColorImage>,
     seen: u64,
 }
 
@@ -44,6 +49,7 @@ impl ShownImage {
             sample,
             image,
             tiles: HashMap::new(),
+            look: Look::default(),
             frame: 0,
             missing: Vec::new(),
             around: Vec::new(),
@@ -79,7 +85,12 @@ impl ShownImage {
         }
     }
 
-    pub(crate) fn begin_frame(&mut self) {
+    /// Tiles that were drawn with another look stay until they are drawn anew.
+    pub(crate) fn begin_frame(&mut self, look: Look) {
+        if self.look != look {
+            self.look = look;
+            self.asked.clear();
+        }
         self.frame += 1;
         self.missing.clear();
         self.around.clear();
@@ -91,9 +102,10 @@ impl ShownImage {
         // Its pixels can be dropped from memory before the first color is needed.
         self.has_known_pixels |= key.level == 0;
         // Beyond 1:1, a pixel is a square; a coarse tile in place of finer ones is smoothed.
-        let texture = upload(ctx, "picture", image, key.level == 0);
-        let seen = self.frame;
-        self.tiles.insert(key, Entry { texture, seen });
+        let (look, seen) = (self.look, self.frame);
+        let original = (look != Look::default()).then(|| image.clone());
+        let texture = upload(ctx, "picture", drawn(image, look), key.level == 0);
+        self.tiles.insert(key, Entry { texture, look, original, seen });
         if self.tiles.len() > MAX_TILES {
             self.drop_oldest();
         }
@@ -157,7 +169,7 @@ impl ShownImage {
 
     fn paint_tile(&mut self, painter: &Painter, on_screen: Rect, key: TileKey) {
         let layout = self.image.layout;
-        if !self.tiles.contains_key(&key) {
+        if !self.tiles.get_mut(&key).is_some_and(|entry| entry.follow(self.look, key)) {
             self.missing.push(key);
         }
         let place = self.screen_rect(on_screen, key);
@@ -174,6 +186,7 @@ impl ShownImage {
         let Some(entry) = self.tiles.get_mut(&from) else {
             return;
         };
+        entry.follow(self.look, from);
         entry.seen = self.frame;
         let [outer_columns, outer_rows] = layout.outer(from);
         let [width, height] = entry.texture.size();
@@ -242,6 +255,32 @@ impl ShownImage {
     }
 }
 
+impl Entry {
+    /// Draws it with this look; false if its pixels are needed for that.
+    fn follow(&mut self, look: Look, key: TileKey) -> bool {
+        if self.look == look {
+            return true;
+        }
+        let Some(original) = &self.original else {
+            return false;
+        };
+        self.texture.set(drawn(original.clone(), look), options(key.level == 0));
+        self.look = look;
+        true
+    }
+}
+
+fn drawn(mut image: ColorImage, look: Look) -> ColorImage {
+    if look != Look::default() {
+        let table = look.table();
+        for pixel in &mut image.pixels {
+            let [red, green, blue, _] = pixel.to_array();
+            *pixel = Color32::from_rgb(table[red as usize], table[green as usize], table[blue as usize]);
+        }
+    }
+    image
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -276,7 +315,7 @@ mod tests {
         let mut request = None;
         let mut output = ctx.run_ui(egui::RawInput::default(), |ui| {
             let canvas = Rect::from_min_size(Pos2::ZERO, vec2(1000.0, 800.0));
-            shown.begin_frame();
+            shown.begin_frame(Look::default());
             shown.paint(&ui.painter().with_clip_rect(canvas), on_screen);
             request = shown.changed_request();
         });
@@ -311,7 +350,7 @@ mod tests {
         for column in 0..MAX_TILES as u32 {
             let (key, pixels) = tile(0, column, 0);
             shown.add(&ctx, key, &pixels);
-            shown.begin_frame();
+            shown.begin_frame(Look::default());
         }
         assert!(shown.tiles.len() <= MAX_TILES / 4 * 3 + 1, "{}", shown.tiles.len());
         assert!(shown.tiles.contains_key(&key));
@@ -337,7 +376,7 @@ mod tests {
         let place = at(0.0, 0.0, 600.0, 400.0);
         let hover = |shown: &mut ShownImage, is_there| {
             lent.0.store(is_there, Ordering::Relaxed);
-            shown.begin_frame();
+            shown.begin_frame(Look::default());
             shown.request_pixel(550, 10);
             shown.changed_request()
         };
@@ -367,5 +406,31 @@ mod tests {
         }
         frame(&ctx, &mut shown, place);
         assert!(shown.is_complete() && shown.covers_all());
+    }
+
+    #[test]
+    fn look_needs_the_pixels_of_a_tile_once() {
+        let ctx = egui::Context::default();
+        let mut shown = shown([500, 400]);
+        let (key, pixels) = tile(0, 0, 0);
+        let place = at(0.0, 0.0, 500.0, 400.0);
+        let requests = |shown: &mut ShownImage, contrast| {
+            let mut request = None;
+            let mut output = ctx.run_ui(egui::RawInput::default(), |ui| {
+                shown.begin_frame(Look { contrast, ..Look::default() });
+                shown.paint(ui.painter(), place);
+                request = shown.changed_request();
+            });
+            output.textures_delta.clear();
+            request
+        };
+        shown.add(&ctx, key, &pixels);
+        assert_eq!(requests(&mut shown, 1.0), None);
+        assert_eq!(requests(&mut shown, 1.5), Some(vec![key]));
+        assert!(shown.covers_all(), "the tile stays meanwhile");
+        shown.add(&ctx, key, &pixels);
+        for contrast in [1.5, 2.0, 1.0] {
+            assert_eq!(requests(&mut shown, contrast), None, "{contrast}");
+        }
     }
 }

@@ -1,0 +1,70 @@
+//! How the image is drawn.
+
+use egui::accesskit::Role;
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+use spotcheck::domain::{Look, Prediction};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, ReviewCommand, ViewNumber};
+
+use crate::layout::shapes;
+use crate::window::{click, folder_of, open, sees, wait_for, wait_until, wait_until_idle};
+
+const DETECTOR: &str = "ssd-mobilenet-coco";
+
+fn open_cups(count: usize) -> (tempfile::TempDir, Harness<'static, App>) {
+    let folder = folder_of(count, "coffee.png");
+    let mut window = open(Some(folder.path()), DETECTOR);
+    wait_for(&mut window, "cup ");
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
+    wait_until(&mut window, "the whole image", |window| window.state().image_is_complete());
+    (folder, window)
+}
+
+fn prediction(window: &Harness<'static, App>) -> Prediction {
+    window.state().state().shown.prediction.as_deref().unwrap().clone()
+}
+
+/// The texts on the image, such as the labels of boxes.
+fn texts(window: &Harness<'static, App>) -> Vec<String> {
+    let canvas = window.get_by_role_and_label(Role::Image, "Image 0-coffee.png").rect();
+    let texts = shapes(window).into_iter().filter_map(|shape| match shape {
+        egui::Shape::Text(text) if canvas.contains(text.pos) => Some(text.galley.text().to_owned()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+#[test]
+fn brightness_changes_the_screen_and_no_prediction() {
+    let (_folder, mut window) = open_cups(1);
+    let before = prediction(&window);
+    assert!(!sees(&window, "Display +"));
+    click(&mut window, "Display");
+    wait_for(&mut window, "Brightness");
+    window.state_mut().command(ReviewCommand::SetNumber(ViewNumber::Brightness, 0.3));
+    window.state_mut().command(ReviewCommand::SetNumber(ViewNumber::Contrast, 9.0));
+    wait_for(&mut window, "Display +30%, 4.0 ×");
+    wait_until(&mut window, "the bright image", |window| window.state().image_is_complete());
+    window.state_mut().command(Action::PredictShown);
+    wait_until_idle(&mut window);
+    assert_eq!(prediction(&window), before);
+    click(&mut window, "Reset brightness and contrast");
+    window.run_steps(3);
+    assert_eq!(window.state().state().settings.look(), Look::default());
+    assert!(!sees(&window, "Display +"));
+}
+
+#[test]
+fn outlines_have_no_labels_until_selected() {
+    let (_folder, mut window) = open_cups(1);
+    let has_label = |window: &Harness<'static, App>| texts(window).iter().any(|text| text.starts_with("cup 9"));
+    window.run_steps(3);
+    assert!(has_label(&window), "{:?}", texts(&window));
+    window.state_mut().command(Action::ToggleOutlines);
+    window.run_steps(3);
+    assert!(!has_label(&window), "{:?}", texts(&window));
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
+    window.run_steps(3);
+    assert!(has_label(&window), "{:?}", texts(&window));
+}
