@@ -1,9 +1,10 @@
-//! How the image is drawn.
+//! How the image is drawn, and the context menus.
 
 use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use spotcheck::domain::{Look, Prediction};
+use spotcheck::domain::{Look, Prediction, SampleId};
+use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, ReviewCommand, ViewNumber};
 
@@ -67,4 +68,39 @@ fn outlines_have_no_labels_until_selected() {
     window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
     window.run_steps(3);
     assert!(has_label(&window), "{:?}", texts(&window));
+}
+
+#[test]
+fn context_menus_act_on_what_is_under_the_pointer() {
+    let (_folder, mut window) = open_cups(2);
+    window.state_mut().command(Action::GoOnAfterVerdict);
+    // A row of the list.
+    window.get_by_label_contains("cup 9").click_secondary();
+    wait_for(&mut window, "Duplicate box");
+    assert_eq!(window.state().state().shown.selected_box, Some(0));
+    let entry = |label: &'static str| {
+        move |window: &mut Harness<'static, App>| {
+            let entries: Vec<_> = window.query_all_by_role_and_label(Role::Button, label).collect();
+            entries.last().unwrap().click();
+        }
+    };
+    entry("Reject")(&mut window);
+    window.run_steps(3);
+    let shown = window.state().state().shown_sample().unwrap();
+    assert_eq!(
+        window.state().state().judgments.box_verdict(shown, 0).map(VerdictKind::from),
+        Some(VerdictKind::Reject)
+    );
+    assert!(!sees(&window, "Duplicate box"), "the menu is closed");
+    // Another thumbnail.
+    window.get_by_label_contains("1-coffee.png").click_secondary();
+    wait_for(&mut window, "Predict selection");
+    wait_until(&mut window, "the other image", |window| {
+        let state = window.state().state();
+        state.shown_sample().and_then(|sample| state.samples.get(sample)).is_some_and(|it| it.name == "1-coffee.png")
+    });
+    assert!(sees(&window, "Save image as…"));
+    entry("Accept")(&mut window);
+    window.run_steps(3);
+    assert_eq!(window.state().state().verdict_of(SampleId(1)), Some(VerdictKind::Accept));
 }

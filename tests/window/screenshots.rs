@@ -238,6 +238,28 @@ fn evaluation_errors() {
 }
 
 #[test]
+fn judged_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = window(DETECTOR, Theme::Dark);
+    predict_all(&mut window);
+    open_truth(&mut window, truth_of_samples(folder.path()));
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
+    window.state_mut().command(Action::GoOnAfterVerdict);
+    window.state_mut().command(SearchCommand::SetQuery("fn".to_owned()));
+    window.state_mut().command(Action::Filmstrip);
+    window.state_mut().command(ReviewCommand::SetFilmClass(None));
+    show(&mut window, "grace_hopper.jpg", "tie · FN");
+    window.state_mut().command(ReviewCommand::SelectObject(1));
+    window.state_mut().command(Action::Reject);
+    wait_for(&mut window, "label is wrong");
+    wait_until(&mut window, "the objects", |window| {
+        let state = window.state().state();
+        state.judgments.saving() == 0 && window.state().filmstrip_is_complete()
+    });
+    take(&mut window, "labels-dark");
+}
+
+#[test]
 fn comparison_of_two_runs() {
     let home = tempfile::tempdir().unwrap();
     let mut window = open_at(home_with_another_detector(home.path()), |builder| drawn(builder, Theme::Dark));

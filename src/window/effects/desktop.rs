@@ -14,7 +14,7 @@ use crate::dirs::shipped;
 use crate::domain::{Prediction, RgbImage, SampleUri, ViewSettings};
 use crate::image::decode;
 use crate::model::diagnostics::diagnostics;
-use crate::project::export::{DrawnObjects, TruthMarks, annotate};
+use crate::project::export::{DrawnObjects, TruthMarks, annotate, write_image};
 use crate::window::state::{AnnotationsPick, DrawnTruth, Event, FilePick, FileRequest, SourceId};
 
 /// A dialog that ends without a result faster than a person can click was never shown.
@@ -103,7 +103,9 @@ async fn ask(request: &FileRequest, folder: Option<PathBuf>) -> Option<Vec<PathB
         FileRequest::Folder | FileRequest::MovedFolder | FileRequest::Annotations(AnnotationsPick::Folder) => {
             vec![dialog.pick_folder().await?]
         }
-        FileRequest::ProjectTarget { name } | FileRequest::ExportTarget { name } => {
+        FileRequest::ProjectTarget { name }
+        | FileRequest::ExportTarget { name }
+        | FileRequest::ImageTarget { name } => {
             vec![dialog.set_file_name(name).save_file().await?]
         }
         _ => vec![dialog.pick_file().await?],
@@ -120,6 +122,7 @@ fn file_kind(request: &FileRequest) -> Option<FileKind> {
         FileRequest::Labels => ("Label files", &LABEL_EXTENSIONS),
         FileRequest::Mapping => ("Output mappings", &["toml"]),
         FileRequest::Project | FileRequest::ProjectTarget { .. } => ("Spotcheck projects", &[PROJECT_EXTENSION]),
+        FileRequest::ImageTarget { .. } => ("PNG or JPEG", &["png", "jpg", "jpeg"]),
         FileRequest::Folder
         | FileRequest::MovedFolder
         | FileRequest::ExportTarget { .. }
@@ -208,8 +211,14 @@ impl Drawn {
     }
 }
 
-/// Copies the image at full size with what is drawn over it.
-pub(crate) fn copy_image(shared: &Arc<Shared>, source: SourceId, uri: SampleUri, drawn: Option<Drawn>) {
+/// Copies the image at full size with what is drawn over it: to the clipboard, or to a new file.
+pub(crate) fn copy_image(
+    shared: &Arc<Shared>,
+    source: SourceId,
+    uri: SampleUri,
+    drawn: Option<Drawn>,
+    to: Option<PathBuf>,
+) {
     shared.spawn("copy the image", move |shared| {
         let Some(source) = shared.source(source) else {
             return;
@@ -224,12 +233,28 @@ pub(crate) fn copy_image(shared: &Arc<Shared>, source: SourceId, uri: SampleUri,
                     Some(drawn) => drawn.over(&displayed.image),
                     None => displayed.image,
                 };
-                shared.deliver(Delivery::CopyImage(image));
-                shared.report(Event::Notice("Copied the image".to_owned()));
+                if let Some(path) = to {
+                    save_image(shared, &image, &path);
+                } else {
+                    shared.deliver(Delivery::CopyImage(image));
+                    shared.report(Event::Notice("Copied the image".to_owned()));
+                }
             }
             Err(reason) => shared.report_problem(format!("Could not copy the image: {reason}")),
         }
     });
+}
+
+fn save_image(shared: &Shared, image: &RgbImage, path: &Path) {
+    let saved = if path.exists() {
+        Err("a file with this name exists, and images are never replaced. Choose another name".to_owned())
+    } else {
+        write_image(image, path).map_err(|error| error.to_string())
+    };
+    match saved {
+        Ok(()) => drop(shared.report(Event::Notice(format!("Saved {}", path.display())))),
+        Err(reason) => shared.report_problem(format!("Could not save the image: {reason}: {}", path.display())),
+    }
 }
 
 /// Restarts the program with the same arguments and closes this window.

@@ -9,10 +9,12 @@ use crate::domain::{ModelTask, SampleId};
 use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind};
 use crate::window::state::{Action, Commands, Filmstrip, ReviewCommand, State};
 use crate::window::ui::field::Field;
+use crate::window::ui::menu_bar::BOX_MENU;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    command_button_ui, elided_in_middle, ends_ui, fitting, grouped, paint_missed, paint_verdict, paint_wrong, strong,
+    command_button_ui, context_menu_ui, elided_in_middle, ends_ui, fitting, grouped, paint_missed, paint_verdict,
+    paint_wrong, strong,
 };
 
 const GAP: f32 = 6.0;
@@ -253,6 +255,11 @@ fn frame_ui(
             ReviewCommand::ShowBox(sample, shows)
         });
     }
+    let is_one_of_several = selected.is_some_and(|selected| selected.contains(&(frame.sample, frame.shows)));
+    if response.secondary_clicked() && !is_one_of_several {
+        commands.push(ReviewCommand::ShowBox(frame.sample, frame.shows));
+    }
+    context_menu_ui(&response, state, BOX_MENU, commands);
     response.on_hover_text(format!("{}\nCtrl or Shift and click: select several", entry.uri.as_str()));
     is_settled
 }

@@ -166,6 +166,11 @@ pub enum Action {
         props(keys = "Ctrl+Shift+C")
     )]
     CopyImage,
+    #[strum(
+        message = "Save image as…",
+        detailed_message = "Saves the image with its overlays as a PNG or JPEG file; existing files are kept"
+    )]
+    SaveImage,
     #[strum(message = "Copy path", detailed_message = "Copies the path of the image", props(keys = "Ctrl+Alt+C"))]
     CopyPath,
     #[strum(
@@ -528,9 +533,13 @@ impl Action {
     /// The reason why it is not.
     pub fn check(self, state: &State) -> Result<(), &'static str> {
         match self {
-            Self::CopyImage | Self::CopyPath | Self::FitImage | Self::ActualSize | Self::ZoomIn | Self::ZoomOut => {
-                has_shown(state)
-            }
+            Self::CopyImage
+            | Self::SaveImage
+            | Self::CopyPath
+            | Self::FitImage
+            | Self::ActualSize
+            | Self::ZoomIn
+            | Self::ZoomOut => has_shown(state),
             Self::Reveal => can_reveal(state),
             Self::Export => need(state.run().is_some(), "Predict images first"),
             Self::Upload => {

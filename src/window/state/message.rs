@@ -170,6 +170,10 @@ pub enum FileRequest {
     ExportTarget {
         name: String,
     },
+    /// The file for a copy of the shown image, with a suggested name.
+    ImageTarget {
+        name: String,
+    },
     /// The new folder of the project's images.
     MovedFolder,
 }
@@ -189,6 +193,7 @@ impl FileRequest {
             Self::Project => "Open project",
             Self::ProjectTarget { .. } => "Save project as",
             Self::ExportTarget { .. } => "Export to",
+            Self::ImageTarget { .. } => "Save image as",
             Self::MovedFolder => "Locate images",
         }
     }

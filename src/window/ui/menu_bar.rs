@@ -67,6 +67,7 @@ const FILE: &Menu = &[
     Some(Action::MoveProject),
     None,
     Some(Action::CopyImage),
+    Some(Action::SaveImage),
     Some(Action::CopyPath),
     Some(Action::Reveal),
     None,
@@ -198,6 +199,68 @@ const HELP: &Menu = &[
     Some(Action::WhatsNew),
     Some(Action::OpenLog),
     Some(Action::ClearProblems),
+];
+
+/// The context menu of the image.
+pub(crate) const IMAGE_MENU: &Menu = &[
+    Some(Action::PredictShown),
+    Some(Action::Explain),
+    None,
+    Some(Action::Accept),
+    Some(Action::Reject),
+    Some(Action::Unsure),
+    Some(Action::WrongClass),
+    Some(Action::ClearVerdict),
+    Some(Action::MarkComplete),
+    None,
+    Some(Action::DrawBox),
+    Some(Action::DuplicateBox),
+    Some(Action::ZoomToBox),
+    None,
+    Some(Action::CopyImage),
+    Some(Action::SaveImage),
+    Some(Action::CopyPath),
+    Some(Action::Reveal),
+    None,
+    Some(Action::Export),
+];
+
+/// The context menu of a thumbnail.
+pub(crate) const THUMBNAIL_MENU: &Menu = &[
+    Some(Action::PredictShown),
+    Some(Action::PredictSelection),
+    None,
+    Some(Action::Accept),
+    Some(Action::Reject),
+    Some(Action::Unsure),
+    Some(Action::ClearVerdict),
+    Some(Action::MarkComplete),
+    Some(Action::WriteNote),
+    Some(Action::AddTag),
+    None,
+    Some(Action::CopyImage),
+    Some(Action::SaveImage),
+    Some(Action::CopyPath),
+    Some(Action::Reveal),
+    None,
+    Some(Action::Export),
+];
+
+/// The context menu of a box in the list or the filmstrip.
+pub(crate) const BOX_MENU: &Menu = &[
+    Some(Action::Accept),
+    Some(Action::Reject),
+    Some(Action::Unsure),
+    Some(Action::WrongClass),
+    Some(Action::ClearVerdict),
+    None,
+    Some(Action::DuplicateBox),
+    Some(Action::ZoomToBox),
+    Some(Action::Explain),
+    None,
+    Some(Action::CopyImage),
+    Some(Action::CopyPath),
+    Some(Action::Reveal),
 ];
 
 fn menu_ui(ui: &mut Ui, state: &State, title: &str, menu: &Menu, commands: &mut Commands) {

@@ -117,7 +117,8 @@ fn on_action(state: &mut State, action: Action) {
         }
         Action::MoveProject => state.effects.push(Effect::PickFile(FileRequest::MovedFolder)),
         Action::AddModel => state.effects.push(Effect::PickFile(FileRequest::Model)),
-        Action::CopyImage => browse::update::copy_image(state),
+        Action::CopyImage => browse::update::copy_image(state, None),
+        Action::SaveImage => browse::update::save_image(state),
         Action::CopyPath => browse::update::copy_path(state),
         Action::Reveal => browse::update::reveal(state),
         Action::Quit => state.effects.push(Effect::Quit),

@@ -459,6 +459,24 @@ fn missing_file_dialog_asks_for_a_path() {
 }
 
 #[test]
+fn shown_image_is_saved_under_the_chosen_name() {
+    let (mut state, source, run) = ready();
+    prediction(&mut state, source, run, 0);
+    let effects = command(&mut state, Action::SaveImage);
+    let request = FileRequest::ImageTarget { name: "a-annotated.png".to_owned() };
+    assert!(has!(effects, Effect::PickFile(asked) if *asked == request), "{effects:?}");
+    let file = PathBuf::from("/pictures/a.png");
+    let effects = event(&mut state, BrowseEvent::FilesPicked(FilePick::Picked(request, vec![file.clone()])));
+    let is_saved = |effect: &Effect| match effect {
+        Effect::Browse(BrowseEffect::CopyImage { prediction, to, .. }) => {
+            prediction.is_some() && *to == Some(file.clone())
+        }
+        _ => false,
+    };
+    assert!(effects.iter().any(is_saved), "{effects:?}");
+}
+
+#[test]
 fn card_decides_nms_until_changed() {
     let (mut state, ..) = opened();
     let Event::Models(ModelsEvent::Listed { mut entries, defaults, problems }) = models(&["small", "yolo"]) else {

@@ -48,12 +48,13 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
             outputs::effects::import::look(shared, source, paths, ticket);
         }
         BrowseEffect::Reveal(uri) => desktop::reveal(shared, uri),
-        BrowseEffect::CopyImage { source, uri, prediction, view, confirmed, truth } => {
+        BrowseEffect::CopyImage { source, uri, prediction, view, confirmed, truth, to } => {
             desktop::copy_image(
                 shared,
                 source,
                 uri,
                 prediction.map(|prediction| Drawn { prediction, view, confirmed, truth }),
+                to,
             );
         }
     }

@@ -120,6 +120,8 @@ pub enum BrowseEffect {
         confirmed: Vec<u32>,
         /// The comparison of the boxes with ground truth.
         truth: Option<DrawnTruth>,
+        /// The file to save it to; `None` for the clipboard.
+        to: Option<PathBuf>,
     },
 }
 

@@ -11,11 +11,13 @@ use eframe::egui::{
 use crate::domain::SampleId;
 use crate::review::{PredictionStatus, SortBy};
 use crate::window::state::{
-    Action, BrowseCommand, Command, Commands, ProjectCommand, ScrollRequest, ScrollTarget, SourceId, State,
+    Action, BrowseCommand, Command, Commands, ProjectCommand, ReviewCommand, ScrollRequest, ScrollTarget, SourceId,
+    State,
 };
+use crate::window::ui::menu_bar::THUMBNAIL_MENU;
 use crate::window::ui::textures::{Textures, Thumbnail, Thumbnails};
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{elided_in_middle, paint_verdict, truncated};
+use crate::window::ui::widgets::{context_menu_ui, elided_in_middle, paint_verdict, truncated};
 
 const GAP: f32 = 6.0;
 const PADDING: f32 = 6.0;
@@ -348,6 +350,14 @@ fn cell_ui<'state>(
         WidgetInfo::selected(Role::ListBoxOption, true, is_selected, label)
     });
     take_clicks(ui, &response, sample, commands);
+    if response.secondary_clicked() {
+        // The menu is about images, even after verdicts on boxes.
+        commands.push(ReviewCommand::SelectBox(None));
+        if !state.selection.contains(sample) {
+            commands.push(BrowseCommand::Show(sample));
+        }
+    }
+    context_menu_ui(&response, state, THUMBNAIL_MENU, commands);
     let is_hovered = response.hovered();
     // An open tooltip would stay above a dialog.
     if !state.has_dialog() {

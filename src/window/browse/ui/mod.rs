@@ -333,7 +333,9 @@ pub(crate) fn type_path_ui(ctx: &Context, state: &State, memory: &mut TypePathMe
     };
     if is_new {
         memory.path = match request {
-            FileRequest::ProjectTarget { name } | FileRequest::ExportTarget { name } => name.clone(),
+            FileRequest::ProjectTarget { name }
+            | FileRequest::ExportTarget { name }
+            | FileRequest::ImageTarget { name } => name.clone(),
             _ => String::new(),
         };
     }

@@ -225,6 +225,7 @@ fn path_picked(state: &mut State, request: FileRequest, path: PathBuf) {
         FileRequest::ProjectTarget { .. } => project::update::save_as(state, path),
         FileRequest::MovedFolder => project::update::move_to(state, path),
         FileRequest::ExportTarget { .. } => state.export.picked = Some(path),
+        FileRequest::ImageTarget { .. } => copy_image(state, Some(path)),
     }
 }
 
@@ -470,7 +471,8 @@ fn request_tiles(state: &mut State, requested: Vec<TileKey>) {
     }
 }
 
-pub(crate) fn copy_image(state: &mut State) {
+/// To the clipboard, or to a file.
+pub(crate) fn copy_image(state: &mut State, to: Option<PathBuf>) {
     if let (Some(entry), Some(source)) = (shown_entry(state), &state.source) {
         state.effects.push(BrowseEffect::CopyImage {
             source: source.id,
@@ -483,7 +485,17 @@ pub(crate) fn copy_image(state: &mut State) {
                 sample,
                 shows_objects: state.settings.show_stored_boxes,
             }),
+            to,
         });
+    }
+}
+
+/// Asks for the file to save the shown image to.
+pub(crate) fn save_image(state: &mut State) {
+    if let Some(entry) = shown_entry(state) {
+        let stem = Path::new(entry.uri.file_name()).file_stem().unwrap_or_default().to_string_lossy();
+        let name = format!("{stem}-annotated.png");
+        state.effects.push(Effect::PickFile(FileRequest::ImageTarget { name }));
     }
 }
 

@@ -16,11 +16,12 @@ use eframe::egui::{
 use crate::domain::{Look, SampleId, problem_of};
 use crate::window::explain::ui::heat_ui;
 use crate::window::state::{Action, Commands, Display, Listing, Overlay, ReviewCommand, State, ViewNumber};
+use crate::window::ui::menu_bar::IMAGE_MENU;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    action_button_ui, action_icon_ui, action_menu_ui, button_of_action_ui, elided_in_middle, ends_ui, fitting, grouped,
-    image_count, primary_action_button_ui, strong, truncated, view_slider_ui,
+    action_button_ui, action_icon_ui, action_menu_ui, button_of_action_ui, context_menu_ui, elided_in_middle, ends_ui,
+    fitting, grouped, image_count, primary_action_button_ui, strong, truncated, view_slider_ui,
 };
 use crate::window::{browse, comparison};
 
@@ -355,6 +356,12 @@ fn image_ui(
         let new_box = hovered.filter(|index| object.is_none() && state.shown.selected_box != Some(*index));
         commands.push(new_object.map_or(ReviewCommand::SelectBox(new_box), ReviewCommand::SelectObject));
     }
+    // The menu is about the box under the pointer, or else about what is selected.
+    if response.secondary_clicked() {
+        commands.extend(object.map(|index| ReviewCommand::SelectObject(index).into()));
+        commands.extend(hovered.filter(|_| object.is_none()).map(|index| ReviewCommand::SelectBox(Some(index)).into()));
+    }
+    context_menu_ui(&response, state, IMAGE_MENU, commands);
     if let Some(view) = placement.navigated(ui, &response, state, !editing.is_dragging) {
         commands.push(ReviewCommand::SetCanvas(view));
     }

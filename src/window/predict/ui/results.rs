@@ -11,10 +11,11 @@ use crate::window::remote_inference::ui::panel::latency_ui;
 use crate::window::state::{
     Action, Command, Commands, ReviewCommand, ShownObject, State, TaskEntry, TaskKind, TaskSignal,
 };
+use crate::window::ui::menu_bar::BOX_MENU;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    SCORE_ROW_HEIGHT, Tone, action_button_ui, banner_ui, box_count, class_text, command_button_ui, grouped,
-    label_verdict_text, note_ui, primary_action_button_ui, score_row_ui, verdict_text,
+    SCORE_ROW_HEIGHT, Tone, action_button_ui, banner_ui, box_count, class_text, command_button_ui, context_menu_ui,
+    grouped, label_verdict_text, note_ui, primary_action_button_ui, score_row_ui, verdict_text,
 };
 
 /// Further rows are shown on request.
@@ -164,6 +165,10 @@ fn missed_ui(ui: &mut Ui, state: &State, object: &ShownObject, commands: &mut Co
             ReviewCommand::SelectObject(object.index)
         });
     }
+    if row.secondary_clicked() {
+        commands.push(ReviewCommand::SelectObject(object.index));
+    }
+    context_menu_ui(&row, state, BOX_MENU, commands);
     let judged = label_verdict_text(object.verdict).map_or_else(String::new, |text| format!("\n{text}"));
     row.on_hover_text(format!(
         "Not detected\nleft {left:.0}, top {top:.0}, {:.0} × {:.0} pixels{judged}",
@@ -238,7 +243,10 @@ fn detection_ui(ui: &mut Ui, state: &State, prediction: &Prediction, index: usiz
     if response.clicked() {
         let selected = (!is_selected).then_some(index);
         commands.push(ReviewCommand::SelectBox(selected));
+    } else if response.secondary_clicked() {
+        commands.push(ReviewCommand::SelectBox(Some(index)));
     }
+    context_menu_ui(&response, state, BOX_MENU, commands);
     let bounds = detection.bounds;
     let class = match detection.class_id {
         NEW_CLASS => "which is not a class of the model".to_owned(),

@@ -194,6 +194,11 @@ pub(crate) fn action_menu_ui(ui: &mut Ui, state: &State, entries: &[Option<Actio
     }
 }
 
+/// Opens a menu on a click with the secondary button.
+pub(crate) fn context_menu_ui(response: &Response, state: &State, entries: &[Option<Action>], commands: &mut Commands) {
+    response.context_menu(|ui| action_menu_ui(ui, state, entries, commands));
+}
+
 fn menu_item_ui(ui: &mut Ui, state: &State, action: Action, room: &str, commands: &mut Commands) {
     let is_on = action.is_on(state);
     let label = action.label_now(state);

@@ -20,8 +20,8 @@ pub(crate) use bars::{SCORE_ROW_HEIGHT, progress_text, progress_ui, score_row_ui
 pub(crate) use class_table::{ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, table_number_ui};
 pub(crate) use controls::{
     RecentLine, action_button_ui, action_icon_ui, action_menu_ui, button_of_action_ui, checkbox_ui, command_button_ui,
-    enter_pressed, number_field, primary_action_button_ui, primary_button, primary_button_ui, radio_ui, recent_line_ui,
-    slider, view_slider_ui,
+    context_menu_ui, enter_pressed, number_field, primary_action_button_ui, primary_button, primary_button_ui,
+    radio_ui, recent_line_ui, slider, view_slider_ui,
 };
 pub(crate) use marks::{
     MARK_SIZE, class_text, label_verdict_text, paint_detections, paint_missed, paint_verdict, paint_wrong,
