@@ -27,15 +27,7 @@ pub(super) fn refused(response: &Response<'_>, operation: &Operation<'_>, caller
         ("ResourceInUse" | "ConflictException" | "ResourceConflictException", _) => in_use(&said, operation),
         ("ValidationException", _) if message.contains("already exist") => in_use(&said, operation),
         ("ResourceLimitExceeded" | "LimitExceededException" | "ServiceQuotaExceededException", _) => {
-            let region = &caller.region;
-            error(
-                Kind::Limit,
-                format!(
-                    "a quota of the account does not allow it{said}; choose another instance type or fewer instances, \
-                    wait until others have ended, or request a higher quota: \
-                    https://{region}.console.aws.amazon.com/servicequotas/home/services/sagemaker/quotas"
-                ),
-            )
+            error(Kind::Limit, quota_text(&said, caller))
         }
         (
             "ThrottlingException"
@@ -67,6 +59,15 @@ pub(super) fn refused(response: &Response<'_>, operation: &Operation<'_>, caller
         (_, 500..) => error(Kind::Server, format!("{server} failed{said}; wait, then try again")),
         _ => error(Kind::Other, format!("{server} rejected the request{said}")),
     }
+}
+
+fn quota_text(said: &str, caller: &Caller) -> String {
+    format!(
+        "a quota of the account does not allow it{said}; choose another instance type or fewer instances, wait until \
+         others have ended, or request a higher quota: \
+         https://{}.console.aws.amazon.com/servicequotas/home/services/sagemaker/quotas",
+        caller.region
+    )
 }
 
 /// SageMaker reports missing resources with the code of an invalid request: “Could not find model "…"”, “Endpoint … not

@@ -203,19 +203,7 @@ impl FoundOutputs {
             room: &room,
             unreachable: OnceLock::new(),
         };
-        // Taken before a reader adds labels.
-        let labels = reader.labels().len();
-        let mut outcome = std::thread::scope(|scope| {
-            let (sender, results) = bounded(WAITING);
-            for _ in 0..readers {
-                let (shared, sender) = (&shared, sender.clone());
-                scope.spawn(move || shared.read(&sender));
-            }
-            drop(sender);
-            let mut delivery = Delivery::new(&shared, &places, labels, sink);
-            results.into_iter().for_each(|chunk| delivery.take(chunk));
-            delivery.finish()
-        });
+        let mut outcome = shared.deliver(readers, &places, sink);
         outcome.unreachable = shared.outage();
         outcome.sizes_unchecked = shared.sizes_unchecked.into_inner();
         outcome.problems.extend(self.problems());
@@ -343,6 +331,23 @@ impl<'d> Delivery<'d> {
 }
 
 impl Shared<'_> {
+    /// Reads with several threads and passes on the results for `places`, which are in image order.
+    fn deliver(&self, readers: usize, places: &[usize], sink: &mut dyn OutputSink) -> ReadOutcome {
+        // Taken before a reader adds labels.
+        let labels = self.reader.labels().len();
+        std::thread::scope(|scope| {
+            let (sender, results) = bounded(WAITING);
+            for _ in 0..readers {
+                let sender = sender.clone();
+                scope.spawn(move || self.read(&sender));
+            }
+            drop(sender);
+            let mut delivery = Delivery::new(self, places, labels, sink);
+            results.into_iter().for_each(|chunk| delivery.take(chunk));
+            delivery.finish()
+        })
+    }
+
     fn read(&self, sender: &Sender<Chunk>) {
         while let Some(number) = self.gate.take() {
             if self.control.checkpoint().is_err() {

@@ -1,7 +1,7 @@
 //! The look of verdicts, of wrong and missed boxes, and of boxes on small images: words and shapes identify them, never
 //! color alone.
 
-use eframe::egui::{Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Vec2, pos2, vec2};
+use eframe::egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Vec2, pos2, vec2};
 
 use crate::domain::{Detection, Prediction, Verdict};
 use crate::review::{NamedOutcome, VerdictKind};
@@ -87,43 +87,32 @@ pub(crate) fn paint_verdict(painter: &Painter, center: Pos2, radius: f32, kind: 
     let is_dark = matches!(kind, VerdictKind::Reject | VerdictKind::WrongClass);
     let ink = if is_dark { Color32::WHITE } else { Color32::BLACK };
     let pen = Stroke::new((radius * 0.22).max(1.2), ink);
-    let line = |from: Pos2, to: Pos2| painter.line_segment([from, to], pen);
+    for &[x1, y1, x2, y2] in strokes(kind) {
+        painter.line_segment([at(x1, y1), at(x2, y2)], pen);
+    }
+    if kind == VerdictKind::Unsure {
+        painter.text(center, Align2::CENTER_CENTER, "?", FontId::proportional(radius * 1.5), ink);
+    }
+}
+
+/// The lines of a sign, from and to, in units of its radius.
+fn strokes(kind: VerdictKind) -> &'static [[f32; 4]] {
     match kind {
-        VerdictKind::Accept => {
-            line(at(-0.45, 0.05), at(-0.1, 0.4));
-            line(at(-0.1, 0.4), at(0.5, -0.4));
-        }
+        VerdictKind::Accept => &[[-0.45, 0.05, -0.1, 0.4], [-0.1, 0.4, 0.5, -0.4]],
         VerdictKind::Complete => {
-            for x in [-0.2, 0.2] {
-                line(at(x - 0.45, 0.05), at(x - 0.15, 0.4));
-                line(at(x - 0.15, 0.4), at(x + 0.4, -0.4));
-            }
+            &[[-0.65, 0.05, -0.35, 0.4], [-0.35, 0.4, 0.2, -0.4], [-0.25, 0.05, 0.05, 0.4], [0.05, 0.4, 0.6, -0.4]]
         }
-        VerdictKind::Reject => {
-            line(at(-0.4, -0.4), at(0.4, 0.4));
-            line(at(-0.4, 0.4), at(0.4, -0.4));
-        }
-        VerdictKind::Unsure => {
-            let font = eframe::egui::FontId::proportional(radius * 1.5);
-            let align = eframe::egui::Align2::CENTER_CENTER;
-            painter.text(pos2(center.x, center.y), align, "?", font, ink);
-        }
-        VerdictKind::WrongClass => {
-            line(at(-0.45, 0.2), at(0.45, 0.2));
-            line(at(-0.5, 0.6), at(0.5, 0.6));
-            line(at(-0.25, 0.85), at(0.25, -0.1));
-        }
-        VerdictKind::Moved => {
-            line(at(-0.75, 0.0), at(0.75, 0.0));
-            for end in [-1.0, 1.0] {
-                line(at(0.75 * end, 0.0), at(0.4 * end, -0.35));
-                line(at(0.75 * end, 0.0), at(0.4 * end, 0.35));
-            }
-        }
-        VerdictKind::Added => {
-            line(at(-0.5, 0.0), at(0.5, 0.0));
-            line(at(0.0, -0.5), at(0.0, 0.5));
-        }
+        VerdictKind::Reject => &[[-0.4, -0.4, 0.4, 0.4], [-0.4, 0.4, 0.4, -0.4]],
+        VerdictKind::Unsure => &[],
+        VerdictKind::WrongClass => &[[-0.45, 0.2, 0.45, 0.2], [-0.5, 0.6, 0.5, 0.6], [-0.25, 0.85, 0.25, -0.1]],
+        VerdictKind::Moved => &[
+            [-0.75, 0.0, 0.75, 0.0],
+            [-0.75, 0.0, -0.4, 0.35],
+            [-0.75, 0.0, -0.4, -0.35],
+            [0.75, 0.0, 0.4, -0.35],
+            [0.75, 0.0, 0.4, 0.35],
+        ],
+        VerdictKind::Added => &[[-0.5, 0.0, 0.5, 0.0], [0.0, -0.5, 0.0, 0.5]],
     }
 }
 
