@@ -14,7 +14,6 @@ pub(crate) mod menu_bar;
 pub(crate) mod palette;
 pub(crate) mod textures;
 pub(crate) mod theme;
-pub(crate) mod toast;
 pub(crate) mod widgets;
 
 use eframe::egui::{self, Context, Layout, Panel, Rangef, Ui, UiBuilder, Vec2, vec2};
@@ -58,7 +57,7 @@ pub struct Window {
     open_predictions: evaluation::ui::open_annotations::OpenAnnotationsMemory,
     open_truth: evaluation::ui::open_annotations::OpenAnnotationsMemory,
     remote_inference: remote_inference::ui::RemoteModelMemory,
-    toast: toast::ToastMemory,
+    toast: dialog::ToastMemory,
     mass_verdict: judge::ui::dialogs::MassVerdictMemory,
     type_path: browse::ui::TypePathMemory,
     applied: theme::Applied,
@@ -125,7 +124,7 @@ impl Window {
             commands.push(BrowseCommand::LoadTiles(tiles));
         }
         self.dialogs_ui(ui.ctx(), state, &mut commands);
-        toast::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
+        dialog::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         browse::ui::drop_target_ui(ui.ctx(), &mut commands);
         self.was_typing = ui.ctx().text_edit_focused();
         commands.into_vec()
