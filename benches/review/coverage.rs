@@ -53,7 +53,8 @@ fn main() {
         let statement = Statement::new(basis, &strata, judged);
         let mut print = |name: &str, inside: &dyn Fn(&JudgedUnit) -> bool| {
             let is_correct = |unit: &JudgedUnit| unit.judgment != Judgment::Wrong;
-            if let Some(found) = statement.proportion(inside, is_correct) {
+            let units = statement.units().iter().filter(|unit| inside(unit));
+            if let Some(found) = statement.proportion(units, is_correct) {
                 writeln!(out, "{name},{},{},{}", found.share, found.low, found.high).unwrap();
             }
         };

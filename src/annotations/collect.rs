@@ -47,6 +47,16 @@ impl Tally {
         (self.count > 0).then(|| format!("{} {text} (first: {})", self.count, self.first))
     }
 
+    /// For boxes with verdicts, in the exports that hold them next to the model's boxes.
+    pub(super) fn unread_verdicts(&self) -> Option<String> {
+        self.note(
+            "box has a verdict, which is not read: the box and class are the model's, or added by a person. For \
+             corrected boxes, export as COCO, YOLO or Pascal VOC",
+            "boxes have verdicts, which are not read: boxes and classes are the model's, or added by a person. For \
+             corrected boxes, export as COCO, YOLO or Pascal VOC",
+        )
+    }
+
     pub(super) fn without_area(&self) -> Option<String> {
         self.note("box has zero area and matches nothing", "boxes have zero area and match nothing")
     }

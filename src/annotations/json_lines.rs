@@ -55,9 +55,7 @@ pub(super) fn read(reader: impl Read) -> io::Result<Found> {
     })?;
     let Lines { mut collector, judged } = lines;
     collector.files = 1;
-    collector
-        .notes
-        .extend(judged.note("box has a verdict, which is ignored", "boxes have a verdict, which is ignored"));
+    collector.notes.extend(judged.unread_verdicts());
     Ok(collector.finish(AnnotationFormat::JsonLines))
 }
 

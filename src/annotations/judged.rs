@@ -33,10 +33,8 @@ pub fn from_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: 
                 let best = classes.first().map(|best| (Some(best.index), best.label.as_str()));
                 let class = match image.verdict {
                     Some(Verdict::Accept) => best,
-                    Some(Verdict::WrongClass(right)) => Some((number_of(labels, right), right.as_str())),
-                    Some(Verdict::Moved(drawn) | Verdict::Added(drawn)) => {
-                        Some((number_of(labels, drawn.class()), drawn.class()))
-                    }
+                    Some(Verdict::WrongClass(right)) => Some(class_of(labels, right)),
+                    Some(Verdict::Moved(drawn) | Verdict::Added(drawn)) => Some(class_of(labels, drawn.class())),
                     Some(Verdict::Reject | Verdict::Unsure | Verdict::Complete | Verdict::Spurious(_)) | None => None,
                 };
                 let Some((number, name)) = class else {
@@ -88,25 +86,24 @@ fn add_boxes(collector: &mut Collector, image: &JudgedImage, detections: &[Detec
     for (index, detection) in (0_u32..).zip(detections) {
         let own = image.boxes.iter().find(|(at, _)| *at == index).map(|(_, verdict)| verdict);
         let of_image = image.verdict.filter(|verdict| **verdict == Verdict::Accept && image.shown.contains(&index));
-        let label = Some(detection.label.as_str());
-        let (number, name, role) = match own.or(of_image) {
-            Some(Verdict::Accept) => (Some(detection.class_id), label, BoxRole::Object),
-            Some(Verdict::WrongClass(right)) => (number_of(labels, right), Some(right.as_str()), BoxRole::Object),
-            Some(Verdict::Moved(drawn) | Verdict::Added(drawn)) => {
-                (number_of(labels, drawn.class()), Some(drawn.class()), BoxRole::Object)
-            }
-            Some(Verdict::Unsure) => (Some(detection.class_id), label, BoxRole::Ignored),
+        let model = (Some(detection.class_id), detection.label.as_str());
+        let ((number, name), role) = match own.or(of_image) {
+            Some(Verdict::Accept) => (model, BoxRole::Object),
+            Some(Verdict::WrongClass(right)) => (class_of(labels, right), BoxRole::Object),
+            Some(Verdict::Moved(drawn) | Verdict::Added(drawn)) => (class_of(labels, drawn.class()), BoxRole::Object),
+            Some(Verdict::Unsure) => (model, BoxRole::Ignored),
             Some(Verdict::Reject | Verdict::Complete | Verdict::Spurious(_)) | None => continue,
         };
-        let class = collector.class(number.map(i64::from), name);
+        let class = collector.class(number.map(i64::from), Some(name));
         let bounds = detection.bounds.into();
         let found = AnnotatedBox { bounds, unit: BoxUnit::Pixels, class, score: None, area: None, role };
         collector.add_box(image.name, found, || format!("{}, box {index}", image.name));
     }
 }
 
-fn number_of(labels: &LabelSet, name: &str) -> Option<u32> {
-    labels.iter().find(|(_, known)| *known == name).map(|(number, _)| number)
+/// The id and name of a class that a person gave.
+fn class_of<'l>(labels: &'l LabelSet, name: &'l str) -> (Option<u32>, &'l str) {
+    labels.find(name).map_or((None, name), |(id, name)| (Some(id), name))
 }
 
 #[cfg(test)]

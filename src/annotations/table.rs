@@ -11,7 +11,9 @@ use super::flag::flag;
 use super::json::{Scalar, shortened};
 use super::rows::{each_row, fields};
 use super::{AnnotationFormat, Found};
-use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, ExactBox};
+use crate::domain::{
+    AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, ExactBox, column_delimiter,
+};
 
 /// Column names, in lowercase with only letters and digits.
 const IMAGE: &[&str] = &["image", "filename", "imagepath", "path", "imageid", "imagename", "file"];
@@ -47,6 +49,7 @@ struct Columns {
     ignored: Option<usize>,
     status: Option<usize>,
     error: Option<usize>,
+    verdict: Option<usize>,
     /// Set for Open Images, whose boxes are fractions.
     unit: Option<BoxUnit>,
 }
@@ -85,6 +88,7 @@ impl Columns {
             ignored: first(&["difficult", "ignore"]),
             status: find("status"),
             error: find("error"),
+            verdict: find("verdict"),
             unit: is_open_images.then_some(BoxUnit::Fractions),
         };
         if columns.name.is_none() && columns.number.is_none() {
@@ -183,13 +187,8 @@ fn is_of_box(name: &str) -> bool {
 /// # Errors
 /// What is missing.
 pub(super) fn check_header(line: &str) -> Result<(), String> {
-    let header = fields(line, delimiter(line)).map_err(|_| "the quotes of its header are not closed")?;
+    let header = fields(line, column_delimiter(line)).map_err(|_| "the quotes of its header are not closed")?;
     Columns::parse(&header).map(drop)
-}
-
-fn delimiter(header: &str) -> char {
-    let count = |delimiter: &char| header.matches(*delimiter).count();
-    [',', ';', '\t'].into_iter().rev().max_by_key(count).unwrap_or(',')
 }
 
 /// `header` is the first line.
@@ -199,7 +198,7 @@ fn delimiter(header: &str) -> char {
 pub(super) fn read(reader: impl Read, header: &str) -> io::Result<Result<Found, String>> {
     let mut rows = Rows::default();
     let mut columns: Option<Result<Columns, String>> = None;
-    each_row(reader, delimiter(header), |line, row| {
+    each_row(reader, column_delimiter(header), |line, row| {
         let Some(columns) = &columns else {
             columns = Some(row.map_err(str::to_owned).and_then(Columns::parse));
             return;
@@ -222,6 +221,7 @@ struct Rows {
     /// Boxes that may be fractions, and boxes that cannot be.
     parts: Tally,
     beyond: Tally,
+    judged: Tally,
     /// Whether any number in `parts` is not an integer.
     has_fractions: bool,
 }
@@ -280,6 +280,9 @@ impl Rows {
                 tally.add(&place);
                 self.has_fractions |=
                     is_part(bounds) && <[f64; 4]>::from(bounds).iter().any(|number| number.fract() != 0.0);
+                if !text(columns.verdict).is_empty() {
+                    self.judged.add(&place);
+                }
                 self.collector.add_box(image, found, place);
             }
             (_, true) => return Err((Kind::BrokenBox, "has a box without four numbers".to_owned())),
@@ -293,6 +296,7 @@ impl Rows {
     fn finish(mut self, &Columns { unit, bounds, .. }: &Columns) -> Found {
         let collector = &mut self.collector;
         collector.files = 1;
+        collector.notes.extend(self.judged.unread_verdicts());
         if matches!(bounds, Some(Bounds::Whole(_))) {
             collector.notes.push("boxes are read as left, top, width and height, as in COCO".to_owned());
         }

@@ -100,6 +100,13 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if args.out.as_os_str() == "-" {
         bail!("cannot export to stdout; give a file or folder to --out");
     }
+    if args.model_classes && !args.format.is_dataset() {
+        bail!(
+            "--model-classes is for coco, yolo and voc; {} contains the model's boxes and classes next to their \
+             corrections",
+            args.format.name()
+        );
+    }
     let query = parse_query(args.filter.as_deref().unwrap_or_default())?;
     let dirs = AppDirs::find()?;
     let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
@@ -135,6 +142,8 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
             limits: DecodeLimits::default(),
             evaluation: None,
             truth: None,
+            review: None,
+            new_classes: Vec::new(),
         };
         let exported = export_run(project, samples, &context, args.options(), &args.target(), &control);
         exported.with_context(|| format!("Could not export as {}", args.format.name()))

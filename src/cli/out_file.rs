@@ -7,7 +7,7 @@ use anyhow::bail;
 use serde::Deserialize;
 
 use crate::domain::Sample;
-use crate::project::export::partial_file;
+use crate::project::partial_file;
 
 /// A longer first line is not from Spotcheck.
 const LONGEST_LINE: u64 = 64 << 20;

@@ -110,12 +110,17 @@ impl LabelSet {
         both.map(|(id, name)| (id, name.to_owned())).collect()
     }
 
-    /// The id of a class that a person named: people type `Dog` for the class `dog`. The exact name wins.
-    pub fn id_of(&self, name: &str) -> Option<u32> {
+    /// The class that a person named: people type `Dog` for the class `dog`. The exact name wins.
+    pub fn find(&self, name: &str) -> Option<(u32, &str)> {
         let name = name.trim();
         let exact = self.iter().find(|(_, label)| *label == name);
         let similar = || self.iter().find(|(_, label)| label.to_lowercase() == name.to_lowercase());
-        exact.or_else(similar).map(|(class_id, _)| class_id)
+        exact.or_else(similar)
+    }
+
+    /// The id of [`Self::find`].
+    pub fn id_of(&self, name: &str) -> Option<u32> {
+        self.find(name).map(|(class_id, _)| class_id)
     }
 
     /// The highest class id; `None` for an empty set.

@@ -58,6 +58,16 @@ pub enum ModelTask {
     Detection,
 }
 
+impl ModelTask {
+    /// What one verdict judges, in singular and plural.
+    pub fn judged_words(self) -> [&'static str; 2] {
+        match self {
+            Self::Detection => ["box", "boxes"],
+            Self::Classification => ["image", "images"],
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelFile {

@@ -15,6 +15,12 @@ pub fn counted<T: Display + PartialEq + From<u8>>(count: T, one: &str, several: 
     format!("{} {noun}", grouped(count))
 }
 
+/// The character between the columns of a CSV file with this first line: a comma, semicolon or tab.
+pub fn column_delimiter(header: &str) -> char {
+    let count = |delimiter: &char| header.matches(*delimiter).count();
+    [',', ';', '\t'].into_iter().rev().max_by_key(count).unwrap_or(',')
+}
+
 /// A whole number with digit separators: `100,000`.
 pub fn grouped(number: impl Display) -> String {
     let digits = number.to_string();

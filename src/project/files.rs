@@ -1,5 +1,7 @@
 //! The file of an open project, SQLite's companion files, and copies.
 
+use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use parking_lot::RwLock;
@@ -51,6 +53,25 @@ pub(super) fn vacuum_into(connection: &Connection, copy: &Path) -> rusqlite::Res
     let copied = connection.execute("VACUUM INTO ?1", [name]);
     connection.pragma_update(None, "query_only", query_only)?;
     copied.map(drop)
+}
+
+/// An unfinished file, in the folder of the final one. It has the permissions of any new file, according to the umask.
+/// Errors do not name it, because the user did not choose it.
+pub fn partial_file(folder: &Path, prefix: &OsStr) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let file = builder.tempfile_in(folder);
+    file.map_err(|error| nameless(&error))
+}
+
+/// The error without the name of the unfinished file.
+pub(crate) fn nameless(error: &io::Error) -> io::Error {
+    error.kind().into()
 }
 
 /// The path of the project, and the identity of its file. Both change if the project continues in a copy.

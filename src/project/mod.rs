@@ -31,6 +31,7 @@ use rusqlite::Connection;
 
 pub use columns::{SampleSummary, Summary};
 pub use error::StoreError;
+pub use files::partial_file;
 pub use merge::{Merge, MergeError, Pair, Prefer, merge_verdicts};
 pub use names::{default_path, default_path_of_place};
 pub use open::{OpenMode, OpenRequest, Opened};

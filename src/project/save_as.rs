@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::StoreError;
-use super::files::{fold_journal, resolve, vacuum_into};
+use super::files::{fold_journal, partial_file, resolve, vacuum_into};
 use super::lock::{FileLock, Locking};
 use super::names::{StoredName, from_stored, to_stored};
 use super::queue::Queued;
@@ -84,12 +84,7 @@ impl Project {
         let what = "write the copy of the project";
         let failed = |what| StoreError::io(what, target);
         let folder = target.parent().unwrap_or(Path::new("."));
-        let copy = tempfile::Builder::new()
-            .prefix(".spotcheck-")
-            .suffix(".part")
-            .tempfile_in(folder)
-            .map_err(failed("write here"))?
-            .into_temp_path();
+        let copy = partial_file(folder, ".spotcheck-".as_ref()).map_err(failed("write here"))?.into_temp_path();
         let root = self.root();
         let fill = || {
             vacuum_into(connection, &copy)?;

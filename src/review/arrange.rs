@@ -26,6 +26,8 @@ pub struct ArrangeRequest {
     pub predictions: Option<Predictions>,
     /// Samples whose file changed after prediction.
     pub outdated: SampleSet,
+    /// Samples in the random sample to judge.
+    pub sampled: SampleSet,
     pub labels: LabelSet,
     pub view: ViewSettings,
     /// Boxes suppressed by better ones, as far as known.
@@ -194,6 +196,7 @@ impl ArrangeRequest {
             has_problem: failed || self.unreadable.contains(id),
             is_damaged: predictions.is_some_and(|predictions| !predictions.warnings(id).is_empty()),
             is_outdated: self.outdated.contains(id),
+            is_sampled: self.sampled.contains(id),
             disagreement: self.disagreement.as_ref().and_then(|all| all.get(id.index()).copied()),
             counted: Counted::default(),
         }

@@ -19,6 +19,8 @@ pub struct Candidate<'a> {
     pub has_problem: bool,
     pub is_damaged: bool,
     pub is_outdated: bool,
+    /// Whether it is in the sample to judge, or one of its boxes.
+    pub is_sampled: bool,
     /// The outcomes of boxes against the ground truth; `None` if unknown.
     pub outcomes: Option<ShownOutcomes<'a>>,
     /// The same for the other of two runs.

@@ -37,15 +37,18 @@ pub use outcomes::{
     BoxOutcome, ClassOutcomes, ImageOutcomes, NO_OBJECT, NamedOutcome, ObjectOutcome, OutcomeClass, OutcomeKind,
     Outcomes, share,
 };
-pub use population::{Judged, Population};
+pub use population::{Judged, Population, judged};
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{
     BoxQuery, BoxTerm, ClassChanges, Completion, OutcomeWord, Query, QueryError, change_key, change_term, class_term,
     complete, has_term, with_term, without_changes, without_term,
 };
 pub use query::{ClassName, Span};
-pub use report::{Added, ClassPart, Correction, Part, ReportRequest, ReviewReport, ScorePart, Target, review_report};
-pub use sampling::{Drawn, ReviewSample, SampleBy, SampledUnit, Stratum, Unit, draw};
+pub use report::{
+    Added, ClassPart, Correction, Part, ReportRequest, ReviewReport, SampleProgress, ScorePart, Target, more_sentence,
+    review_report,
+};
+pub use sampling::{Drawn, LoadedSample, LoadedUnit, ReviewSample, SampleBy, SampledUnit, Stratum, Unit, draw};
 pub use sort::{Direction, Sort, SortBy};
 pub use statement::{Basis, JudgedUnit, Judgment, Proportion, Statement};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};

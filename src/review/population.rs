@@ -17,6 +17,8 @@ pub struct Population {
     pub units: Vec<Unit>,
     /// By index of the unit.
     pub judged: BTreeMap<usize, Judged>,
+    /// Whether the ground truth has a judged unit, by index of the unit, as far as known.
+    pub truth: BTreeMap<usize, bool>,
     /// Boxes that people added, by class.
     pub added: BTreeMap<String, usize>,
 }
@@ -30,8 +32,7 @@ pub struct Judged {
 }
 
 impl Population {
-    /// Adds an image with the verdicts on the image and on its boxes. As in exports, a box without a verdict inherits
-    /// that of its image, unless it names a class.
+    /// Adds an image with the verdicts on the image and on its boxes.
     pub fn record(
         &mut self,
         image: String,
@@ -41,7 +42,7 @@ impl Population {
     ) {
         let number = self.images.len() as u32;
         self.images.push(image);
-        let of_image = verdicts.get(&None).copied().filter(|verdict| **verdict != Verdict::Complete);
+        let of_image = verdicts.get(&None).copied();
         for verdict in verdicts.values() {
             if let Verdict::Added(drawn) = verdict {
                 *self.added.entry(drawn.class().to_owned()).or_default() += 1;
@@ -54,10 +55,9 @@ impl Population {
                 };
                 let margin = top.score - classes.get(1).map_or(0.0, |second| second.score);
                 let unit = Unit { image: number, box_index: None, class: top.index, score: top.score, margin };
-                self.add(unit, of_image.map(|verdict| judged(verdict, None)));
+                self.add(unit, judged(None, of_image, None));
             }
             PredictionContent::Detections(detections) => {
-                let inherited = of_image.filter(|verdict| !matches!(verdict, Verdict::WrongClass(_)));
                 let mut visible = view.visible_detections(prediction, &[]);
                 visible.sort_unstable();
                 for index in visible {
@@ -65,8 +65,7 @@ impl Population {
                     let box_index = Some(index as u32);
                     let margin = found.score - view.min_score_of(found.class_id);
                     let unit = Unit { image: number, box_index, class: found.class_id, score: found.score, margin };
-                    let verdict = verdicts.get(&box_index).copied().or(inherited);
-                    self.add(unit, verdict.map(|verdict| judged(verdict, Some(found))));
+                    self.add(unit, judged(verdicts.get(&box_index).copied(), of_image, Some(found)));
                 }
             }
         }
@@ -96,8 +95,15 @@ impl Population {
     }
 }
 
-/// `found`: the box, unless the verdict is on an image.
-fn judged(verdict: &Verdict, found: Option<&Detection>) -> Judged {
+/// The verdict on a box (`found`, as the model returned it), or on an image without one. As in exports, a box without a
+/// verdict of its `own` inherits that of its image, unless it names a class.
+pub fn judged(own: Option<&Verdict>, of_image: Option<&Verdict>, found: Option<&Detection>) -> Option<Judged> {
+    let inherited = of_image.filter(|verdict| match verdict {
+        Verdict::WrongClass(_) => found.is_none(),
+        Verdict::Complete => false,
+        _ => true,
+    });
+    let verdict = own.or(inherited)?;
     let (judgment, right_class) = match verdict {
         Verdict::Accept => (Judgment::Correct { is_accepted: true }, None),
         Verdict::Reject | Verdict::Added(_) => (Judgment::Wrong, None),
@@ -112,5 +118,5 @@ fn judged(verdict: &Verdict, found: Option<&Detection>) -> Judged {
             _ => (Judgment::Wrong, None),
         },
     };
-    Judged { judgment, right_class }
+    Some(Judged { judgment, right_class })
 }

@@ -116,6 +116,15 @@ impl Query {
         needs
     }
 
+    /// Whether the query is about the sample to judge.
+    pub fn needs_sample(&self) -> bool {
+        let mut needs = false;
+        if let Some(root) = &self.root {
+            root.each_term(&mut |term| needs |= term.key.word() == "sampled");
+        }
+        needs
+    }
+
     /// Whether the query is about outcomes, so that it finds nothing without ground truth.
     pub fn needs_truth(&self) -> bool {
         let mut needs = false;

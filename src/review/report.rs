@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::sampling::tenth;
+use super::sampling::{VERDICTS_PER_CLASS, tenth};
 use super::statement::without_design;
-use super::{Basis, JudgedUnit, Judgment, Population, Proportion, ReviewSample, SampleBy, Statement, Stratum};
-use crate::domain::{LabelSet, decimal};
+use super::{
+    Basis, JudgedUnit, Judgment, Population, Proportion, ReviewSample, SampleBy, Statement, Stratum, Unit, cohens_kappa,
+};
+use crate::domain::{LabelSet, ModelTask, counted, decimal, grouped};
 
 /// The margin of `more_for_one_percent`.
 const ONE_PERCENT: f64 = 0.01;
@@ -15,6 +17,7 @@ const ONE_PERCENT: f64 = 0.01;
 /// What to report.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportRequest<'r> {
+    pub task: ModelTask,
     pub population: &'r Population,
     pub labels: &'r LabelSet,
     pub sample: Option<&'r ReviewSample>,
@@ -27,6 +30,8 @@ pub struct ReportRequest<'r> {
 /// Serializes as `report.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReviewReport {
+    #[serde(skip)]
+    pub task: ModelTask,
     pub basis: Basis,
     /// Why the numbers may not apply to the whole population.
     pub notes: Vec<String>,
@@ -46,8 +51,57 @@ pub struct ReviewReport {
     /// Objects that the model missed, where reviewers added boxes: counted, never estimated.
     pub added: Vec<Added>,
     pub target: Option<Target>,
+    /// How far the ground truth agrees with the verdicts; `None` if it is not open or has none of the predictions.
+    pub truth: Option<TruthAgreement>,
     /// The number of additional verdicts after which the precision is known to ± 0.01; `None` without a sample.
     pub more_for_one_percent: Option<usize>,
+}
+
+impl ReviewReport {
+    /// The totals for people, one sentence per line.
+    pub fn sentences(&self) -> Vec<String> {
+        let total = &self.total;
+        let [one, many] = self.task.judged_words();
+        let mut lines = vec![match total.interval() {
+            Some(interval) => format!("Precision {interval} at score ≥ {:.2}", self.min_score),
+            None => format!("No verdicts at score ≥ {:.2} yet", self.min_score),
+        }];
+        let population = counted(total.population, one, many);
+        let basis = match self.basis {
+            Basis::Sample => format!("{} drawn from {population}", grouped(total.sampled)),
+            Basis::Complete => format!("all {population}"),
+            Basis::Judged => format!("a part of {population} that is not a random sample"),
+        };
+        lines.push(format!("{} on {basis}", total.verdicts()));
+        let Acceptance { rate, low, high } = self.acceptance;
+        lines.extend(interval(rate, low, high).map(|rate| format!("Accepted without correction: {rate}")));
+        lines.extend(self.more_for_one_percent.map(more_sentence));
+        lines.extend(self.truth.map(|truth| {
+            let kappa = truth.kappa.map_or_else(String::new, |kappa| format!(" (Cohen's kappa {kappa:.3})"));
+            let verdicts = counted(truth.compared, "verdict", "verdicts");
+            format!("The ground truth agrees with {} of {verdicts}{kappa}", grouped(truth.agreed))
+        }));
+        lines.extend(self.target.as_ref().map(|target| match (target.min_score, target.low, target.high) {
+            (Some(score), Some(low), Some(high)) => format!(
+                "Precision {} is reached at score ≥ {score:.2} (95% interval there: {low:.3} to {high:.3})",
+                target.precision
+            ),
+            _ => format!("No minimum score has precision {}", target.precision),
+        }));
+        lines
+    }
+}
+
+/// How many verdicts are missing until the precision is known to ± 0.01.
+pub fn more_sentence(more: usize) -> String {
+    match more {
+        0 => "The precision is known to ± 0.01".to_owned(),
+        more => format!("{} would make it ± 0.01", counted(more, "more verdict", "more verdicts")),
+    }
+}
+
+fn interval(share: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<String> {
+    Some(format!("{:.3} (95% interval {:.3} to {:.3})", share?, low?, high?))
 }
 
 /// The precision of a part of the population.
@@ -63,6 +117,27 @@ pub struct Part {
     pub precision: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
+}
+
+impl Part {
+    /// “0.940 (95% interval 0.902 to 0.962)”; `None` without a verdict.
+    pub fn interval(&self) -> Option<String> {
+        interval(self.precision, self.low, self.high)
+    }
+
+    /// “120 verdicts (3 unsure)”.
+    pub fn verdicts(&self) -> String {
+        let unsure = if self.unsure > 0 { format!(" ({} unsure)", grouped(self.unsure)) } else { String::new() };
+        counted(self.judged + self.unsure, "verdict", "verdicts") + &unsure
+    }
+}
+
+/// The verdicts other than unsure that were compared with ground truth: correct predictions should be true positives.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TruthAgreement {
+    pub compared: usize,
+    pub agreed: usize,
+    pub kappa: Option<f64>,
 }
 
 /// The fraction accepted without any correction.
@@ -132,6 +207,49 @@ struct Review<'r> {
     sampled: Vec<(usize, usize)>,
 }
 
+/// What the verdicts on a sample say so far.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SampleProgress {
+    pub total: Part,
+    pub more_for_one_percent: Option<usize>,
+}
+
+impl SampleProgress {
+    /// `units` are the sampled ones that still exist, with their strata and verdicts.
+    pub fn new(sample: &ReviewSample, units: impl Iterator<Item = (Unit, usize, Option<Judgment>)>) -> Self {
+        let judged = units.enumerate().filter_map(|(index, (unit, stratum, judgment))| {
+            let Unit { image, class, score, .. } = unit;
+            Some(JudgedUnit { index, image, class, score, stratum, judgment: judgment? })
+        });
+        let judged: Vec<JudgedUnit> = judged.collect();
+        let unsure = judged.iter().filter(|unit| unit.judgment == Judgment::Unsure).count();
+        let statement = Statement::new(Basis::Sample, &sample.strata, judged);
+        let group = Group {
+            population: sample.population(),
+            sampled: sample.units.len(),
+            unsure,
+            judged: statement.units().iter().collect(),
+        };
+        let more_for_one_percent = statement.more_for(ONE_PERCENT, statement.units().iter(), is_correct);
+        Self { total: part(&statement, &group), more_for_one_percent }
+    }
+
+    /// The verdicts that are missing.
+    pub fn missing(&self) -> usize {
+        self.total.sampled - self.total.judged - self.total.unsure
+    }
+}
+
+/// The predictions of a class or a range of scores.
+#[derive(Default)]
+struct Group<'s> {
+    population: usize,
+    sampled: usize,
+    unsure: usize,
+    /// The verdicts other than unsure.
+    judged: Vec<&'s JudgedUnit>,
+}
+
 /// Verdicts outside a sample do not count, unless the whole population was judged.
 pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
     let population = request.population;
@@ -171,27 +289,56 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
     let judged = sampled.iter().filter_map(|(unit, stratum)| population.judged_unit(*unit, *stratum));
     let statement = Statement::new(basis, strata, judged);
     let review = Review { request, statement, sampled };
+    let classes = review.classes();
+    let is_small = |row: &&ClassPart| row.part.sampled < VERDICTS_PER_CLASS.min(row.part.population);
+    let small = classes.iter().filter(is_small).count();
+    if basis == Basis::Sample && small > 0 {
+        notes.push(format!(
+            "the sample has fewer than {VERDICTS_PER_CLASS} predictions of {small} of {}: their precision is unknown or \
+             uncertain",
+            counted(classes.len(), "class", "classes")
+        ));
+    }
     let drawn = request.sample.filter(|_| basis == Basis::Sample);
-    let acceptance = review.proportion(|_| true, |unit| unit.judgment == Judgment::Correct { is_accepted: true });
+    let acceptance =
+        review.statement.proportion(review.covered(), |unit| unit.judgment == Judgment::Correct { is_accepted: true });
     ReviewReport {
+        task: request.task,
         basis,
         notes,
         by: drawn.map(|sample| sample.by),
         seed: drawn.map(|sample| sample.seed),
         min_score: decimal(request.min_score),
-        total: review.part(|_, _| true),
+        total: part(&review.statement, &review.groups(|_, _| ()).remove(&()).unwrap_or_default()),
         acceptance: Acceptance {
             rate: acceptance.map(|found| found.share),
             low: acceptance.map(|found| found.low),
             high: acceptance.map(|found| found.high),
         },
-        classes: review.classes(),
+        classes,
         scores: review.scores(),
         strata: review.strata(strata),
         corrections: review.corrections(),
         added: population.added.iter().map(|(class, count)| Added { class: class.clone(), count: *count }).collect(),
         target: request.target_precision.map(|precision| review.target(precision)),
-        more_for_one_percent: review.statement.more_for(ONE_PERCENT, |unit| review.covers(unit.score), is_correct),
+        truth: review.truth(),
+        more_for_one_percent: review.statement.more_for(ONE_PERCENT, review.covered(), is_correct),
+    }
+}
+
+fn part(statement: &Statement, group: &Group<'_>) -> Part {
+    let judged = group.judged.len();
+    let precision = statement.proportion(group.judged.iter().copied(), is_correct);
+    let is_certain = |found: &Proportion| found.low == found.high && judged + group.unsure < group.population;
+    let precision = precision.map(|found| if is_certain(&found) { without_design(found.share, judged) } else { found });
+    Part {
+        population: group.population,
+        sampled: group.sampled,
+        judged,
+        unsure: group.unsure,
+        precision: precision.map(|found| found.share),
+        low: precision.map(|found| found.low),
+        high: precision.map(|found| found.high),
     }
 }
 
@@ -204,60 +351,51 @@ impl Review<'_> {
         score >= self.request.min_score
     }
 
-    fn proportion(
-        &self,
-        inside: impl Fn(&JudgedUnit) -> bool,
-        is_hit: impl Fn(&JudgedUnit) -> bool,
-    ) -> Option<Proportion> {
-        self.statement.proportion(|unit| self.covers(unit.score) && inside(unit), is_hit)
+    /// The verdicts other than unsure.
+    fn covered(&self) -> impl Iterator<Item = &JudgedUnit> {
+        self.statement.units().iter().filter(|unit| self.covers(unit.score))
     }
 
-    /// The units that are `inside` by class and score.
-    fn part(&self, inside: impl Fn(u32, f32) -> bool) -> Part {
-        let population = self.request.population;
-        let is_inside = |class: u32, score: f32| self.covers(score) && inside(class, score);
-        let of_unit = |unit: usize| is_inside(population.units[unit].class, population.units[unit].score);
-        let sampled: Vec<usize> = self.sampled.iter().map(|(unit, _)| *unit).filter(|unit| of_unit(*unit)).collect();
-        let judged: Vec<&super::Judged> = sampled.iter().filter_map(|unit| population.judged.get(unit)).collect();
-        let unsure = judged.iter().filter(|judged| judged.judgment == Judgment::Unsure).count();
-        let size = (0..population.units.len()).filter(|unit| of_unit(*unit)).count();
-        let precision = self.proportion(|unit| inside(unit.class, unit.score), is_correct);
-        let is_certain = |found: &Proportion| found.low == found.high && judged.len() < size;
-        let precision = precision
-            .map(|found| if is_certain(&found) { without_design(found.share, judged.len() - unsure) } else { found });
-        Part {
-            population: size,
-            sampled: sampled.len(),
-            judged: judged.len() - unsure,
-            unsure,
-            precision: precision.map(|found| found.share),
-            low: precision.map(|found| found.low),
-            high: precision.map(|found| found.high),
+    /// The predictions that the report covers, by class, score or both.
+    fn groups<K: Ord>(&self, key: impl Fn(u32, f32) -> K) -> BTreeMap<K, Group<'_>> {
+        let Population { units, judged, .. } = self.request.population;
+        let mut groups = BTreeMap::<K, Group<'_>>::new();
+        for unit in units.iter().filter(|unit| self.covers(unit.score)) {
+            groups.entry(key(unit.class, unit.score)).or_default().population += 1;
         }
+        for (index, _) in &self.sampled {
+            let unit = &units[*index];
+            if let Some(group) = groups.get_mut(&key(unit.class, unit.score)).filter(|_| self.covers(unit.score)) {
+                group.sampled += 1;
+                let is_unsure = judged.get(index).is_some_and(|judged| judged.judgment == Judgment::Unsure);
+                group.unsure += usize::from(is_unsure);
+            }
+        }
+        for unit in self.covered() {
+            if let Some(group) = groups.get_mut(&key(unit.class, unit.score)) {
+                group.judged.push(unit);
+            }
+        }
+        groups
     }
 
     /// The classes in the population, most frequent first.
     fn classes(&self) -> Vec<ClassPart> {
-        let mut classes: Vec<u32> = self.request.population.units.iter().map(|unit| unit.class).collect();
-        classes.sort_unstable();
-        classes.dedup();
-        let part = |class: u32| ClassPart {
-            class: self.request.labels.name(class),
-            part: self.part(|of_unit, _| of_unit == class),
-        };
-        let mut parts: Vec<ClassPart> = classes.into_iter().map(part).filter(|row| row.part.population > 0).collect();
+        let part =
+            |(class, group)| ClassPart { class: self.request.labels.name(class), part: part(&self.statement, &group) };
+        let mut parts: Vec<ClassPart> = self.groups(|class, _| class).into_iter().map(part).collect();
         parts.sort_by_key(|row| std::cmp::Reverse(row.part.population));
         parts
     }
 
     /// The tenths of the score with at least one unit.
     fn scores(&self) -> Vec<ScorePart> {
-        let part = |at: usize| ScorePart {
+        let part = |(at, group): (usize, Group<'_>)| ScorePart {
             from: at as f64 / 10.0,
             to: (at + 1) as f64 / 10.0,
-            part: self.part(|_, score| tenth(score) == at),
+            part: part(&self.statement, &group),
         };
-        (0..10).map(part).filter(|row| row.part.population > 0).collect()
+        self.groups(|_, score| tenth(score)).into_iter().map(part).collect()
     }
 
     fn strata(&self, strata: &[Stratum]) -> Vec<StratumPart> {
@@ -281,9 +419,18 @@ impl Review<'_> {
         parts
     }
 
+    fn truth(&self) -> Option<TruthAgreement> {
+        let truth = &self.request.population.truth;
+        let pairs = self.covered().filter_map(|unit| Some((is_correct(unit), *truth.get(&unit.index)?)));
+        let pairs: Vec<(bool, bool)> = pairs.collect();
+        let agreed = pairs.iter().filter(|(judged, truth)| judged == truth).count();
+        let compared = pairs.len();
+        (compared > 0).then(|| TruthAgreement { compared, agreed, kappa: cohens_kappa(pairs) })
+    }
+
     fn corrections(&self) -> Vec<Correction> {
         let mut counts = BTreeMap::<(u32, &str), (usize, f64)>::new();
-        for unit in self.statement.units().iter().filter(|unit| self.covers(unit.score)) {
+        for unit in self.covered() {
             let judged = &self.request.population.judged[&unit.index];
             if let Some(right) = &judged.right_class {
                 let (count, estimated) = counts.entry((unit.class, right)).or_default();
@@ -305,7 +452,8 @@ impl Review<'_> {
     fn target(&self, precision: f64) -> Target {
         let at = |hundredth: u8| {
             let min_score = f64::from(hundredth) / 100.0;
-            let found = self.proportion(|unit| decimal(unit.score) >= min_score, is_correct)?;
+            let units = self.covered().filter(|unit| decimal(unit.score) >= min_score);
+            let found = self.statement.proportion(units, is_correct)?;
             (found.share >= precision).then_some((min_score, found))
         };
         let lowest = (decimal(self.request.min_score) * 100.0).ceil() as u8;

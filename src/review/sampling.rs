@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::domain::{LabelSet, ViewSettings, decimal};
+use crate::domain::{Detection, LabelSet, SampleUri, ViewSettings, decimal};
 
 /// What one verdict judges: a box of a detector, or the top class of an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,8 +95,25 @@ impl ReviewSample {
     }
 }
 
+/// A sample with what it judges.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadedSample {
+    pub sample: ReviewSample,
+    /// In the order of the sample; `None` for predictions that no longer exist.
+    pub units: Vec<Option<LoadedUnit>>,
+}
+
+/// A sampled box or image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadedUnit {
+    pub image: SampleUri,
+    pub unit: Unit,
+    /// The box as the model returned it; `None` for an image.
+    pub found: Option<Detection>,
+}
+
 /// Classes get strata of their own while each has about this many verdicts; rarer classes share one.
-const VERDICTS_PER_CLASS: usize = 5;
+pub(super) const VERDICTS_PER_CLASS: usize = 5;
 /// Fewer verdicts in a stratum show no variance.
 const LEAST_PER_STRATUM: usize = 2;
 

@@ -136,16 +136,16 @@ impl Statement {
         if self.basis == Basis::Judged { 1.0 } else { stratum.population / stratum.judged }
     }
 
-    /// The proportion of `is_hit` among the units that are `inside`; `None` without a verdict.
-    pub fn proportion(
+    /// The proportion of `is_hit` in a domain, given all of its [`units`](Self::units); `None` without any.
+    pub fn proportion<'u>(
         &self,
-        inside: impl Fn(&JudgedUnit) -> bool,
+        domain: impl Iterator<Item = &'u JudgedUnit>,
         is_hit: impl Fn(&JudgedUnit) -> bool,
     ) -> Option<Proportion> {
         if self.basis == Basis::Judged {
-            return self.clustered(inside, is_hit);
+            return clustered(domain, is_hit);
         }
-        let cells = self.cells(inside, is_hit);
+        let cells = self.cells(domain, is_hit);
         let spread = Spread::new(&cells)?;
         let variance: f64 = cells.iter().map(|cell| spread.variance(cell)).sum();
         Some(wilson(spread.share, spread.smoothed * (1.0 - spread.smoothed) / variance))
@@ -154,13 +154,13 @@ impl Statement {
     /// The verdicts that each stratum needs in addition, so that the interval is at most ± `margin`: Neyman allocation
     /// with finite population correction (Cochran 1977, sections 5.5 and 5.9), in strata that already have verdicts.
     /// `None` without a random sample.
-    pub fn more_for(
+    pub fn more_for<'u>(
         &self,
         margin: f64,
-        inside: impl Fn(&JudgedUnit) -> bool,
+        domain: impl Iterator<Item = &'u JudgedUnit>,
         is_hit: impl Fn(&JudgedUnit) -> bool,
     ) -> Option<usize> {
-        let cells = self.cells(inside, is_hit);
+        let cells = self.cells(domain, is_hit);
         let spread = Spread::new(&cells).filter(|_| self.basis != Basis::Judged)?;
         let target = (margin / NORMAL).powi(2);
         // Population, verdicts and standard deviation of each stratum.
@@ -191,44 +191,47 @@ impl Statement {
         Some(parts.iter().map(more).sum())
     }
 
-    fn cells(&self, inside: impl Fn(&JudgedUnit) -> bool, is_hit: impl Fn(&JudgedUnit) -> bool) -> Vec<Cell> {
+    fn cells<'u>(
+        &self,
+        domain: impl Iterator<Item = &'u JudgedUnit>,
+        is_hit: impl Fn(&JudgedUnit) -> bool,
+    ) -> Vec<Cell> {
         let mut cells: Vec<Cell> =
             self.strata.iter().map(|stratum| Cell { stratum: *stratum, ..Cell::default() }).collect();
-        for unit in self.units.iter().filter(|unit| inside(unit)) {
+        for unit in domain {
             let cell = &mut cells[self.merged[unit.stratum]];
             cell.inside += 1.0;
             cell.hits += f64::from(u8::from(is_hit(unit)));
         }
         cells
     }
+}
 
-    /// Images without an order: the variance is that of their ratios, and without any difference between them, each
-    /// image counts like one verdict.
-    fn clustered(
-        &self,
-        inside: impl Fn(&JudgedUnit) -> bool,
-        is_hit: impl Fn(&JudgedUnit) -> bool,
-    ) -> Option<Proportion> {
-        let mut images = BTreeMap::<u32, [f64; 2]>::new();
-        for unit in self.units.iter().filter(|unit| inside(unit)) {
-            let [units, hits] = images.entry(unit.image).or_default();
-            *units += 1.0;
-            *hits += f64::from(u8::from(is_hit(unit)));
-        }
-        let [units, hits] = images.values().fold([0.0, 0.0], |sum, image| [sum[0] + image[0], sum[1] + image[1]]);
-        if units == 0.0 {
-            return None;
-        }
-        let share = hits / units;
-        let count = images.len() as f64;
-        let squares: f64 = images.values().map(|[units, hits]| (hits - share * units).powi(2)).sum();
-        let variance = count / (count - 1.0) * squares / (units * units);
-        let effective = if variance > 0.0 { (share * (1.0 - share) / variance).min(units) } else { count };
-        // Fewer images, wider intervals: the ratio of the normal and the t quantile (Korn and Graubard 1998; Abramowitz
-        // and Stegun, 26.7.5, one term).
-        let widening = 1.0 + (NORMAL * NORMAL + 1.0) / (4.0 * (count - 1.0).max(1.0));
-        Some(wilson(share, effective / (widening * widening)))
+/// Images without an order: the variance is that of their ratios, and without any difference between them, each image
+/// counts like one verdict.
+fn clustered<'u>(
+    domain: impl Iterator<Item = &'u JudgedUnit>,
+    is_hit: impl Fn(&JudgedUnit) -> bool,
+) -> Option<Proportion> {
+    let mut images = BTreeMap::<u32, [f64; 2]>::new();
+    for unit in domain {
+        let [units, hits] = images.entry(unit.image).or_default();
+        *units += 1.0;
+        *hits += f64::from(u8::from(is_hit(unit)));
     }
+    let [units, hits] = images.values().fold([0.0, 0.0], |sum, image| [sum[0] + image[0], sum[1] + image[1]]);
+    if units == 0.0 {
+        return None;
+    }
+    let share = hits / units;
+    let count = images.len() as f64;
+    let squares: f64 = images.values().map(|[units, hits]| (hits - share * units).powi(2)).sum();
+    let variance = count / (count - 1.0) * squares / (units * units);
+    let effective = if variance > 0.0 { (share * (1.0 - share) / variance).min(units) } else { count };
+    // Fewer images, wider intervals: the ratio of the normal and the t quantile (Korn and Graubard 1998; Abramowitz and
+    // Stegun, 26.7.5, one term).
+    let widening = 1.0 + (NORMAL * NORMAL + 1.0) / (4.0 * (count - 1.0).max(1.0));
+    Some(wilson(share, effective / (widening * widening)))
 }
 
 impl Counted {
@@ -342,7 +345,8 @@ mod tests {
     }
 
     fn precision(strata: &[(usize, usize, usize)]) -> Option<Proportion> {
-        statement(strata).proportion(|_| true, |unit| unit.judgment != Judgment::Wrong)
+        let statement = statement(strata);
+        statement.proportion(statement.units().iter(), |unit| unit.judgment != Judgment::Wrong)
     }
 
     #[test]
@@ -357,7 +361,10 @@ mod tests {
     fn judged_population_is_known_exactly() {
         assert_eq!(precision(&[(50, 50, 40)]), Some(Proportion { share: 0.8, low: 0.8, high: 0.8 }));
         assert_eq!(precision(&[(50, 0, 0)]), None);
-        let more = |strata| statement(strata).more_for(0.01, |_| true, |unit| unit.judgment != Judgment::Wrong);
+        let more = |strata| {
+            let statement = statement(strata);
+            statement.more_for(0.01, statement.units().iter(), |unit| unit.judgment != Judgment::Wrong)
+        };
         assert_eq!(more(&[(50, 50, 40)]), Some(0));
         assert_eq!(more(&[(1000, 100, 50)]), Some(806));
     }

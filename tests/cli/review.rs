@@ -362,6 +362,128 @@ fn unusable_rows_are_rejected_by_line() {
 }
 
 #[test]
+fn added_boxes_are_edited_and_removed_by_index() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    let image = bench.boxes()[0]["image"].as_str().unwrap();
+    let count = bench.boxes().iter().filter(|found| found["image"] == image).count();
+    let header = "image,box,verdict,right_class,x1,y1,x2,y2,reviewer\n";
+    let import = |rows: &str, delimiter: &str| {
+        std::fs::write(bench.path("v.csv"), (header.to_owned() + rows).replace(',', delimiter)).unwrap();
+        bench.review("import", &["p.spotcheck", "v.csv", "--replace"])
+    };
+    let drawn = |name: &str| {
+        bench.reviewed("export", &["p.spotcheck", "--out", name, "--force"]);
+        bench.rows(name).into_iter().map(|row| (row[1].clone(), row[3].clone(), row[8].clone())).collect::<Vec<_>>()
+    };
+    let row = |index: usize, class: &str, reviewer: &str| {
+        ((count + index).to_string(), class.to_owned(), reviewer.to_owned())
+    };
+    let added = ["dog", "cat", "fox"].map(|class| format!("{image},,added,{class},1,2,30,40,{class}'s\n")).concat();
+    assert!(import(&added, ",").status.success());
+    assert_eq!(drawn("a.csv"), [row(0, "dog", "dog's"), row(1, "cat", "cat's"), row(2, "fox", "fox's")]);
+    // Excel separates by semicolons or tabs in some countries, and writes decimal commas.
+    let edited = format!("{image},{},added,bird,1,2,30,41.5,Bob\n", count + 1);
+    for delimiter in [";", "\t"] {
+        let output = import(&edited.replace("41.5", "41.25"), delimiter);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    assert_eq!(drawn("a.csv")[1], row(1, "bird", "Bob"));
+    let output = import(&format!("{image},{count},reject,,,,,,\n"), ",");
+    assert!(stderr(&output).contains("removed 1 added box,"), "{}", stderr(&output));
+    assert_eq!(drawn("a.csv"), [row(0, "bird", "Bob"), row(1, "fox", "fox's")]);
+    let output = import(&format!("{image},{count},accept,,,,,,\n"), ",");
+    assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
+fn sample_of_another_run_is_rejected() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    bench.reviewed("sample", &["p.spotcheck", "--count", "3", "--out", "s.csv"]);
+    let text = std::fs::read_to_string(bench.path("s.csv")).unwrap();
+    let judged = text.replace(",,,\r\n", ",accept,,\r\n");
+    let [_, row, ..] = &bench.rows("s.csv")[..] else { panic!("{text}") };
+    let class = CLASSES.iter().find(|class| **class != row[2]).unwrap();
+    for (old, new) in
+        [(format!(",{},{}", row[2], row[3]), format!(",{class},{}", row[3])), (row[3].clone(), "0.3".to_owned())]
+    {
+        std::fs::write(bench.path("s.csv"), judged.replacen(&old, &new, 1)).unwrap();
+        let output = bench.review("import", &["p.spotcheck", "s.csv", "--replace"]);
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        assert!(stderr(&output).contains("another run"), "{}", stderr(&output));
+    }
+    std::fs::write(bench.path("s.csv"), judged).unwrap();
+    bench.reviewed("import", &["p.spotcheck", "s.csv", "--replace"]);
+}
+
+/// An export of `p.spotcheck`, and its text.
+fn export(bench: &Bench, out: &str, arguments: &[&str]) -> (Output, String) {
+    let mut command = spotcheck(&["export", "p.spotcheck", "--force", "--out", out]);
+    let output = command.current_dir(bench.folder.path()).args(arguments).output().unwrap();
+    let text = std::fs::read_to_string(bench.path(out)).unwrap_or_default();
+    (output, text)
+}
+
+#[test]
+fn ids_of_new_classes_do_not_depend_on_the_filter() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    let [first, .., last] = &bench.boxes()[..] else { panic!() };
+    let wrong = |found, class: &str| bench.verdict(found, Verdict::WrongClass(class.to_owned()), "Ann");
+    bench.change("p.spotcheck", vec![wrong(first, "zebra"), wrong(last, "ape")]);
+    let name = format!("name:{}", last["image"].as_str().unwrap());
+    let other = format!("name:{}", first["image"].as_str().unwrap());
+    for filter in [&name, &other, "boxes>=0"] {
+        let (output, coco) = export(&bench, "c.json", &["--format", "coco", "--filter", filter]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let coco: Value = serde_json::from_str(&coco).unwrap();
+        let id = |name: &str| {
+            let categories = coco["categories"].as_array().unwrap();
+            categories.iter().find(|category| category["name"] == name).unwrap()["id"].clone()
+        };
+        assert_eq!([id("ape"), id("zebra")], [Value::from(3), Value::from(4)], "{filter}");
+    }
+    for format in ["csv", "jsonl"] {
+        let (refused, _) = export(&bench, "c.out", &["--format", format, "--model-classes"]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(stderr(&refused).contains("--model-classes"), "{}", stderr(&refused));
+    }
+}
+
+#[test]
+fn judged_images_with_changed_files_are_counted() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    let [first, .., last] = &bench.boxes()[..] else { panic!() };
+    bench.change("p.spotcheck", vec![bench.verdict(first, Verdict::Accept, "Ann")]);
+    std::fs::create_dir(bench.path("images")).unwrap();
+    for found in [first, last] {
+        std::fs::write(bench.path("images").join(found["image"].as_str().unwrap()), "another size").unwrap();
+    }
+    let (output, _) = export(&bench, "c.csv", &["--format", "csv"]);
+    let text = stderr(&output);
+    assert!(text.contains("2 predictions skipped") && text.contains("1 judged image skipped"), "{text}");
+}
+
+#[test]
+fn standard_output_takes_reports_only() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    let report = bench.reviewed("report", &["p.spotcheck", "--out", "-"]);
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(report["basis"], "judged");
+    for (command, arguments) in [
+        ("sample", &["p.spotcheck", "--count", "3", "--out", "-"][..]),
+        ("export", &["p.spotcheck", "--out", "-"]),
+        ("merge", &["p.spotcheck", "p.spotcheck", "--out", "-"]),
+    ] {
+        assert_eq!(bench.review(command, arguments).status.code(), Some(1), "{command}");
+        assert!(!bench.path("-").exists() && !bench.path("-.spotcheck").exists());
+    }
+}
+
+#[test]
 fn merged_project_has_the_verdicts_of_both() {
     let bench = Bench::new();
     bench.project("a.spotcheck");
@@ -390,6 +512,13 @@ fn merged_project_has_the_verdicts_of_both() {
             assert!(stderr(&output).contains(&line), "{line}: {}", stderr(&output));
         }
         assert_eq!(bench.rows("c.csv").len(), differ);
+        assert!(stderr(&output).contains(bench.path("c.spotcheck").to_str().unwrap()), "{}", stderr(&output));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |name: &str| bench.path(name).metadata().unwrap().permissions().mode();
+            assert_eq!(mode("c.spotcheck"), mode("a.spotcheck"));
+        }
         bench.reviewed("export", &["c.spotcheck", "--out", "v.csv", "--force"]);
         let rows = bench.rows("v.csv");
         assert_eq!(rows.len(), count, "{prefer}");

@@ -331,6 +331,21 @@ fn box_columns_have_aliases() {
 }
 
 #[test]
+fn unread_verdicts_of_exports_are_noted() {
+    let header = "image,label,score,x1,y1,x2,y2,verdict,right_class";
+    let table = format!("{header}\na.jpg,cat,0.5,1,2,30,40,wrong,dog\na.jpg,cat,0.4,1,2,30,40,,\n");
+    let line = r#"{"uri":"a.jpg","status":"ok","detections":[
+        {"label":"cat","score":0.5,"box":[1,2,30,40],"verdict":"wrong","right_class":"dog"},
+        {"label":"cat","score":0.4,"box":[1,2,30,40]}]}"#;
+    for (name, text) in [("p.csv", table), ("p.jsonl", line.replace('\n', "") + "\n")] {
+        let found = read_text(name, text.as_bytes()).unwrap();
+        assert_eq!(found.annotations.images[0].boxes.len(), 2);
+        let notes = found.notes.join("; ");
+        assert!(notes.contains("1 box has a verdict") && notes.contains("COCO"), "{name}: {notes}");
+    }
+}
+
+#[test]
 fn majority_of_boxes_decides_relative_coordinates() {
     let read = |rows: &[&str]| {
         let rows = rows.iter().map(|row| format!("a.jpg,cat,{row}\n"));

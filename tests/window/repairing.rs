@@ -200,6 +200,6 @@ fn report_summarizes_the_verdicts() {
     window.state_mut().command(ReviewCommand::ChooseClass("desk".to_owned()));
     window.state_mut().command(Action::ReviewReport);
     wait_for(&mut window, "Precision 0.50");
-    assert!(sees(&window, "2 verdicts, from all 2 boxes"));
+    assert!(sees(&window, "2 verdicts on all 2 boxes"));
     assert!(sees(&window, "dining table → desk: 1"));
 }

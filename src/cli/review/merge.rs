@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
+use super::check_is_file;
 use crate::cli::Outcome;
 use crate::cli::export::{choose_run, list_of_runs, open_project};
 use crate::cli::out_file::check_is_no_input;
@@ -45,6 +46,7 @@ pub(crate) struct MergeArgs {
 pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     let inputs = [("the first project", Some(&*args.first)), ("the second project", Some(&*args.second))];
     for out in [Some(&args.out), args.conflicts.as_ref()].into_iter().flatten() {
+        check_is_file(out)?;
         check_is_no_input(out, &inputs)?;
         if !args.force && out.symlink_metadata().is_ok() {
             bail!("the output exists and was not replaced; choose another name, or add --force: {}", out.display());
@@ -72,8 +74,9 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
         export_conflicts(&first, conflicts, &target).context("Could not write the conflicts")?;
     }
     let text = summary(&merge, &run);
-    write(&first, merge.changes, &args.out)?;
+    let path = write(&first, merge.changes, &args.out)?;
     eprint!("{text}");
+    eprintln!("written: {}", path.display());
     Ok(Outcome::AllWell)
 }
 
@@ -98,7 +101,7 @@ fn same_run(project: &Project, run: &RunInfo) -> anyhow::Result<RunInfo> {
 }
 
 /// Writes a copy of the project with the changes. It appears under its name once all of them are saved.
-fn write(project: &Project, changes: Vec<Change>, out: &Path) -> anyhow::Result<()> {
+fn write(project: &Project, changes: Vec<Change>, out: &Path) -> anyhow::Result<PathBuf> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let scratch = tempfile::Builder::new().prefix(".spotcheck-").tempdir_in(folder);
     let scratch = scratch.with_context(|| format!("Could not write into {}", folder.display()))?;
@@ -110,8 +113,7 @@ fn write(project: &Project, changes: Vec<Change>, out: &Path) -> anyhow::Result<
         merged.write(ticket, change)?;
     }
     merged.flush()?;
-    merged.save_as(out, program)?;
-    Ok(())
+    Ok(merged.save_as(out, program)?)
 }
 
 fn summary(merge: &Merge, run: &RunInfo) -> String {

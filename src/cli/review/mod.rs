@@ -5,16 +5,17 @@ mod report;
 mod sample;
 mod verdicts;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
 
 use super::Outcome;
 use super::export::{choose_run, open_project_as, stored_view};
+use super::out_file::is_stdout;
 use super::place::S3Args;
 use crate::dirs::AppDirs;
-use crate::domain::{ModelTask, RunInfo, ViewSettings};
+use crate::domain::{RunInfo, ViewSettings};
 use crate::project::{Access, OpenMode, Project};
 
 #[derive(Debug, Args)]
@@ -85,10 +86,11 @@ fn reviewed_view(project: &Project, run: &RunInfo, min_score: Option<f32>) -> an
     Ok(view)
 }
 
-/// “box” or “image”, in singular and plural.
-fn unit_words(run: &RunInfo) -> (&'static str, &'static str) {
-    match run.card.task {
-        ModelTask::Detection => ("box", "boxes"),
-        ModelTask::Classification => ("image", "images"),
+/// # Errors
+/// `out` is `-`, for output that is a file.
+fn check_is_file(out: &Path) -> anyhow::Result<()> {
+    if is_stdout(out) {
+        bail!("cannot write this to stdout; give a file to --out");
     }
+    Ok(())
 }

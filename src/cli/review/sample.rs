@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::{ReviewedRun, reviewed_view, unit_words};
+use super::{ReviewedRun, check_is_file, reviewed_view};
 use crate::cli::Outcome;
 use crate::cli::terminal::{interruptible, with_progress};
 use crate::cli::values::{parse_score, variant};
@@ -43,13 +43,14 @@ pub(crate) struct SampleArgs {
 }
 
 pub(crate) fn run(args: &SampleArgs) -> anyhow::Result<Outcome> {
+    check_is_file(&args.out)?;
     let target = ExportTarget { path: args.out.clone(), existing: Existing::from_force(args.force) };
     let table = SampleCsv::create(&target).context("Could not write the sample")?;
     let (project, run) = args.of.open(OpenMode::WriteExisting)?;
     let view = reviewed_view(&project, &run, args.min_score)?;
     let control = interruptible(ProgressUnit::Images)?;
     let population = with_progress("Reading", &control, || review_population(&project, &run, &view, &control))?;
-    let (one, many) = unit_words(&run);
+    let [one, many] = run.card.task.judged_words();
     let min_score = view.min_score_for(run.card.task);
     if population.units.is_empty() {
         bail!("the run has no {many} at score ≥ {min_score:.2}; choose a lower --min-score");

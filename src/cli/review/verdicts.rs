@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 
-use super::ReviewedRun;
+use super::{ReviewedRun, check_is_file};
 use crate::cli::Outcome;
 use crate::cli::terminal::interruptible;
 use crate::domain::counted;
@@ -50,7 +50,7 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let imported = import_verdicts(&project, &run, file, others, args.reviewer.as_deref()).with_context(failed)?;
     let control = interruptible(ProgressUnit::Images)?;
     let count = imported.changes.len();
-    for (ticket, change) in (1..).zip(imported.changes) {
+    for (ticket, change) in (1..).zip(imported.changes.into_iter().chain(imported.removals)) {
         project.write_when_there_is_room(ticket, change, &control)?;
     }
     project.flush()?;
@@ -58,8 +58,9 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Outcome> {
         eprintln!("{row}");
     }
     eprintln!(
-        "imported {}, {} unchanged, {} without a verdict, {} rejected, {} in conflict{}",
+        "imported {}, removed {}, {} unchanged, {} without a verdict, {} rejected, {} in conflict{}",
         counted(count, "verdict", "verdicts"),
+        counted(imported.removed, "added box", "added boxes"),
         imported.unchanged,
         imported.without_verdict,
         imported.rejected.len(),
@@ -71,9 +72,10 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn export(args: &ExportArgs) -> anyhow::Result<Outcome> {
+    check_is_file(&args.out)?;
     let (project, run) = args.of.open(OpenMode::Read)?;
     let target = ExportTarget { path: args.out.clone(), existing: Existing::from_force(args.force) };
     let count = export_verdicts(&project, run.id, &target).context("Could not export the verdicts")?;
-    eprintln!("exported {}", counted(count, "verdict", "verdicts"));
+    eprintln!("exported {}: {}", counted(count, "verdict", "verdicts"), args.out.display());
     Ok(Outcome::AllWell)
 }

@@ -63,7 +63,7 @@ struct Category<'r> {
 pub(super) struct CocoWriter {
     images: JsonEntries<WholeFile>,
     annotations: JsonEntries<BufWriter<File>>,
-    /// The model's ids and names, and those that only a prediction has.
+    /// The model's ids and names, new ones, and those that only a prediction has.
     categories: BTreeMap<u32, String>,
     names: FileNames,
 }
@@ -83,11 +83,10 @@ impl CocoWriter {
         });
         let head = format!("{{\"info\":{info},\"licenses\":[],\"images\":[");
         file.write_all(head.as_bytes()).map_err(ExportError::write(file.path()))?;
-        let labels = context.run.labels.iter();
         Ok(Self {
             images: JsonEntries { file, len: 0 },
             annotations,
-            categories: labels.map(|(id, name)| (id, name.to_owned())).collect(),
+            categories: context.classes().into_iter().collect(),
             names: FileNames::default(),
         })
     }

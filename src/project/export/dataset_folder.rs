@@ -91,7 +91,7 @@ impl<'c> DatasetFolder<'c> {
                     return Err(ExportError::SourceUnreachable(reason));
                 }
                 Err(error) => {
-                    let message = format!("skipped, because the image {error}");
+                    let message = format!("skipped: {error}");
                     tally.problems.push(Problem::new(uri.clone(), message));
                     return Ok(false);
                 }

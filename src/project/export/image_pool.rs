@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 
 use super::annotated::{TruthMarks, annotate};
 use super::error::{ExportError, is_fatal};
-use super::target::partial_file;
 use crate::domain::{Prediction, Problem, RgbImage, SampleUri, ViewSettings};
 use crate::image::decode::{DecodeLimits, EncodeError, decode, encode_jpeg, encode_png};
 use crate::image::source::{Source, SourceError};
+use crate::project::partial_file;
 
 /// If it is dropped before it is finished, it discards queued images and waits for those being written.
 pub(super) struct ImagePool {

@@ -40,11 +40,10 @@ pub use evaluation::{WrittenEvaluation, write_evaluation};
 pub use image_pool::{ImageFileError, write_image};
 pub use jsonl::jsonl_line;
 pub use report::EvaluatedImages;
-pub use review::{SampleCsv, draw_sample, review_population, review_sample};
+pub use review::{RunReview, SampleCsv, draw_sample, load_sample, report_of_run, review_population, review_sample};
 pub use row::{EvaluatedBoxes, ExportContext, ExportRow, project_rows};
 pub use selection::{follow_listing, known_samples, matching_samples, stored_sample};
 pub use tally::ExportReport;
-pub use target::partial_file;
 pub use target::{Existing, ExportTarget, WholeFile};
 pub use verdict_csv::{
     ImportedVerdicts, OtherVerdicts, RejectedRow, VerdictCsvError, export_conflicts, export_verdicts, import_verdicts,
@@ -61,7 +60,7 @@ use self::voc::VocWriter;
 use self::yolo::YoloWriter;
 use crate::domain::Sample;
 use crate::project::Project;
-use crate::project::export::options::{ExportFormat, ExportOptions};
+use crate::project::export::options::{ClassChoice, ExportFormat, ExportOptions};
 use crate::tasks::TaskControl;
 
 /// A writer of one format. If it is dropped before it is finished, it deletes what it has begun.
@@ -122,12 +121,26 @@ pub fn export_run(
     target: &ExportTarget,
     control: &TaskControl,
 ) -> Result<ExportReport, ExportError> {
+    let mut context = context.clone();
+    let judgments = project.judgments()?;
+    let mut verdicts = judgments.iter().flat_map(|judged| &judged.verdicts);
+    if options.format == ExportFormat::Report && verdicts.any(|(target, _)| target.run == Some(context.run.id)) {
+        let report = report_of_run(
+            &project,
+            &context.run,
+            RunReview { truth: context.truth.as_ref(), ..RunReview::new(&context.view) },
+            control,
+        )?;
+        context.review = Some(Box::new(report));
+    }
     control.set_step("");
     control.set_total(Some(samples.len() as u64));
     control.set_done_before(0);
-    let judgments = project.judgments()?;
+    if options.classes == ClassChoice::Judged {
+        context.new_classes = row::new_classes(&judgments, &context.run);
+    }
     let mut rows = project_rows(project, context.run.id, samples.into_iter(), judgments);
-    export(&mut rows, context, options, target, control)
+    export(&mut rows, &context, options, target, control)
 }
 
 fn open<'c>(

@@ -1,13 +1,15 @@
 //! Reviews of a project: what can be judged, and the sample to judge.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::csv_table::{Table, escape_formula};
-use super::{ExportError, ExportTarget};
-use crate::domain::{RunInfo, SampleUri, Verdict, ViewSettings};
+use super::{EvaluatedBoxes, ExportError, ExportTarget};
+use crate::domain::{Prediction, RunId, RunInfo, SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings};
 use crate::project::{Project, StoreError};
-use crate::review::{Population, ReviewSample, draw};
-use crate::review::{SampleBy, SampledUnit};
+use crate::review::{
+    LoadedSample, LoadedUnit, OutcomeKind, Population, ReportRequest, ReviewReport, ReviewSample, SampleBy,
+    SampledUnit, draw, review_report,
+};
 use crate::tasks::TaskControl;
 
 /// What can be judged of a run in this view, with its verdicts.
@@ -58,6 +60,94 @@ pub fn review_sample(project: &Project, run: &RunInfo) -> Result<Option<ReviewSa
         what: "read the sample of the run",
         reason: format!("{error}; draw it again with --replace"),
     })
+}
+
+/// What to report on the verdicts of a run.
+#[derive(Clone, Copy)]
+pub struct RunReview<'r> {
+    /// Unless the run has a sample, which determines the view.
+    pub view: &'r ViewSettings,
+    /// At least that of the view, which is the default.
+    pub min_score: Option<f32>,
+    pub target_precision: Option<f64>,
+    /// The ground truth to compare with.
+    pub truth: Option<&'r EvaluatedBoxes>,
+}
+
+impl<'r> RunReview<'r> {
+    pub fn new(view: &'r ViewSettings) -> Self {
+        Self { view, min_score: None, target_precision: None, truth: None }
+    }
+}
+
+/// What the verdicts say about a run.
+///
+/// # Errors
+/// The project cannot be read, or canceled.
+pub fn report_of_run(
+    project: &Project,
+    run: &RunInfo,
+    RunReview { view, min_score, target_precision, truth }: RunReview<'_>,
+    control: &TaskControl,
+) -> Result<ReviewReport, StoreError> {
+    let sample = review_sample(project, run)?;
+    let view = sample.as_ref().map_or(view, |sample| &sample.view);
+    let mut population = review_population(project, run, view, control)?;
+    if let Some(truth) = truth {
+        population.truth = truth_of_judged(&population, truth, project.root().as_deref());
+    }
+    Ok(review_report(ReportRequest {
+        task: run.card.task,
+        population: &population,
+        labels: &run.labels,
+        sample: sample.as_ref(),
+        min_score: min_score.unwrap_or_else(|| view.min_score_for(run.card.task)),
+        target_precision,
+    }))
+}
+
+/// Whether each judged unit is correct by ground truth; without those that were not evaluated.
+fn truth_of_judged(population: &Population, truth: &EvaluatedBoxes, root: Option<&str>) -> BTreeMap<usize, bool> {
+    let EvaluatedBoxes { outcomes, samples } = truth;
+    let samples: HashMap<String, SampleId> =
+        samples.iter().map(|(image, sample)| (image.name_below(root), *sample)).collect();
+    let is_correct = |index: &usize| {
+        let unit = &population.units[*index];
+        let sample = *samples.get(&population.images[unit.image as usize])?;
+        let summary = outcomes.predictions().summary(sample)?;
+        let at = unit.box_index.unwrap_or(0) as usize;
+        let outcome = outcomes.image(sample, summary)?.boxes.get(at)?;
+        let is_same = summary.classes.get(at) == Some(&unit.class);
+        let kind = outcome.kind.filter(|kind| is_same && *kind != OutcomeKind::Ignored)?;
+        Some((*index, kind == OutcomeKind::Correct))
+    };
+    population.judged.keys().filter_map(is_correct).collect()
+}
+
+/// Reads what a sample judges.
+///
+/// # Errors
+/// The project cannot be read.
+pub fn load_sample(project: &Project, run: RunId, sample: ReviewSample) -> Result<LoadedSample, StoreError> {
+    let root = project.root();
+    let wanted: HashSet<&str> = sample.units.iter().map(|unit| unit.image.as_str()).collect();
+    let images = project.stamps(run)?.into_keys().filter(|image| wanted.contains(&*image.name_below(root.as_deref())));
+    let predictions: Vec<SamplePrediction> =
+        project.predictions(run, &images.collect::<Vec<_>>())?.into_iter().flatten().collect();
+    let predicted = predictions.iter().filter_map(|found| Some((&found.sample, found.result.as_ref().ok()?)));
+    let predicted: Vec<(&SampleUri, &Prediction)> = predicted.collect();
+    let mut population = Population::default();
+    for (image, prediction) in &predicted {
+        population.record(image.name_below(root.as_deref()), prediction, &sample.view, &BTreeMap::new());
+    }
+    let load = |index: usize| {
+        let unit = population.units[index];
+        let (image, prediction) = predicted[unit.image as usize];
+        let found = unit.box_index.and_then(|index| prediction.detections().get(index as usize)).cloned();
+        LoadedUnit { image: image.clone(), unit, found }
+    };
+    let units = population.find(&sample).into_iter().map(|index| index.map(load)).collect();
+    Ok(LoadedSample { sample, units })
 }
 
 /// Draws a sample.

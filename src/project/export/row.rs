@@ -7,15 +7,15 @@ use std::sync::Arc;
 use super::tally::Tally;
 use super::{ExportError, RowError};
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, DrawnBox, JudgedSample, ModelTask, Prediction, PredictionContent, RunId,
-    RunInfo, Sample, SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings,
+    BoundingBox, ClassScore, Detection, DrawnBox, JudgedSample, ModelTask, NEW_CLASS, Prediction, PredictionContent,
+    RunId, RunInfo, Sample, SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings,
 };
 use crate::evaluation::Evaluated;
 use crate::image::decode::DecodeLimits;
 use crate::image::source::Source;
 use crate::project::export::options::{BoxChoice, ClassChoice, ExportOptions, VerdictChoice};
 use crate::project::{Project, paged};
-use crate::review::{Outcomes, VerdictKind};
+use crate::review::{Outcomes, ReviewReport, VerdictKind};
 
 /// The number of predictions in memory.
 const PAGE_LEN: usize = 128;
@@ -28,6 +28,8 @@ pub struct ExportRow {
     pub result: Option<Result<Prediction, String>>,
     /// Whether the file changed after prediction: the prediction and its verdicts are then skipped.
     pub is_outdated: bool,
+    /// Whether there are such verdicts.
+    pub loses_verdicts: bool,
     /// The verdict on the image as a whole.
     pub verdict: Option<Verdict>,
     /// The verdicts on boxes, by index into the prediction's detections.
@@ -52,6 +54,7 @@ impl ExportRow {
             sample,
             result: None,
             is_outdated: false,
+            loses_verdicts: false,
             verdict: None,
             box_verdicts: BTreeMap::new(),
             wrong_labels: Vec::new(),
@@ -81,8 +84,13 @@ pub struct ExportContext {
     pub limits: DecodeLimits,
     /// The run's evaluation against ground truth, for the report.
     pub evaluation: Option<Evaluated>,
-    /// The outcomes of boxes against ground truth, for annotated images.
+    /// The outcomes of boxes against ground truth, for annotated images and the report.
     pub truth: Option<EvaluatedBoxes>,
+    /// What the verdicts say about the whole run, for the report.
+    pub review: Option<Box<ReviewReport>>,
+    /// The classes of all verdicts on the run that the model does not have, so that their ids do not depend on the
+    /// exported part.
+    pub new_classes: Vec<String>,
 }
 
 /// The outcomes of a run's boxes against ground truth.
@@ -96,6 +104,22 @@ impl ExportContext {
     pub fn task(&self) -> ModelTask {
         self.run.card.task
     }
+
+    /// The model's classes, and the new ones with the ids after them.
+    pub(super) fn classes(&self) -> Vec<(u32, String)> {
+        let first = self.run.labels.max_id().map_or(FIRST_NEW_CLASS, |id| id.saturating_add(1));
+        let labels = self.run.labels.iter().map(|(id, name)| (id, name.to_owned()));
+        labels.chain((first..).zip(self.new_classes.iter().cloned())).collect()
+    }
+}
+
+/// The classes of a run's verdicts that the model does not have, by name.
+pub(super) fn new_classes(judgments: &[JudgedSample], run: &RunInfo) -> Vec<String> {
+    let verdicts = judgments.iter().flat_map(|judged| &judged.verdicts);
+    let of_run = verdicts.filter(|(target, _)| target.run == Some(run.id));
+    let given = of_run.filter_map(|(_, verdict)| verdict.right_class());
+    let new: BTreeSet<&str> = given.filter(|name| run.labels.find(name).is_none()).map(str::trim).collect();
+    new.into_iter().map(str::to_owned).collect()
 }
 
 /// One row per given sample, in order. The samples contain the current versions of their files: a prediction of an
@@ -130,6 +154,7 @@ pub fn project_rows(
 /// The verdicts on this run's prediction, or on the image itself if it was judged before there was a prediction.
 /// Verdicts on an outdated prediction do not apply to the current file.
 fn judge(row: &mut ExportRow, judged: &JudgedSample, run: RunId) {
+    row.loses_verdicts = row.is_outdated && judged.verdicts.iter().any(|(target, _)| target.run == Some(run));
     let run = Some(run).filter(|_| !row.is_outdated);
     for (target, verdict) in &judged.verdicts {
         match (target.run, target.box_index) {
@@ -302,6 +327,8 @@ pub(super) fn right_box(verdict: Option<&Verdict>) -> Option<BoundingBox> {
 pub(super) struct Chooser<'c> {
     context: &'c ExportContext,
     options: ExportOptions,
+    /// The ids of new classes.
+    new_ids: HashMap<String, u32>,
 }
 
 impl<'c> Chooser<'c> {
@@ -311,12 +338,14 @@ impl<'c> Chooser<'c> {
         if !options.format.takes(context.task()) {
             return Err(ExportError::NeedsBoxes { format: options.format });
         }
-        Ok(Self { context, options })
+        let classes = context.classes().into_iter().skip(context.run.labels.len());
+        Ok(Self { context, options, new_ids: classes.map(|(id, name)| (name, id)).collect() })
     }
 
     /// `None` if the image is skipped.
     pub(super) fn choose<'r>(&'r self, row: &'r ExportRow, tally: &mut Tally) -> Option<ChosenImage<'r>> {
         tally.outdated += u64::from(row.is_outdated);
+        tally.outdated_judged += u64::from(row.loses_verdicts);
         let prediction = match &row.result {
             None if row.is_outdated => Err(Unpredicted::Outdated),
             None => Err(Unpredicted::NotYet),
@@ -440,14 +469,14 @@ impl<'c> Chooser<'c> {
         })
     }
 
-    /// The id and name of a class that a person gave. One that the model does not have gets the next free id.
+    /// The id and name of a class that a person gave.
     fn class_of<'r>(&'r self, name: &'r str, tally: &mut Tally) -> (u32, &'r str) {
-        let labels = &self.context.run.labels;
-        if let Some(class_id) = labels.id_of(name) {
-            return (class_id, labels.get(class_id).unwrap_or(name));
-        }
-        let first = labels.max_id().map_or(FIRST_NEW_CLASS, |id| id.saturating_add(1));
-        (first.saturating_add(tally.new_class(name.trim())), name.trim())
+        self.context.run.labels.find(name).unwrap_or_else(|| {
+            let name = name.trim();
+            tally.new_classes.insert(name.to_owned());
+            let id = self.new_ids.get(name).copied().unwrap_or(NEW_CLASS);
+            (id, name)
+        })
     }
 }
 

@@ -84,6 +84,8 @@ pub(super) fn context() -> ExportContext {
         limits: DecodeLimits::default(),
         evaluation: None,
         truth: None,
+        review: None,
+        new_classes: vec!["fox".to_owned()],
     }
 }
 

@@ -1,11 +1,11 @@
 //! The images of a project that are exported or compared, without a window.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::ExportError;
+use super::{ExportError, review_sample};
 use crate::domain::{
-    BoundingBox, FileStamp, JudgedSample, RunId, RunInfo, Sample, SampleId, SampleUri, Verdict, ViewSettings,
+    BoundingBox, FileStamp, JudgedSample, RunId, RunInfo, Sample, SampleId, SampleSet, SampleUri, Verdict, ViewSettings,
 };
 use crate::image::source::Source;
 use crate::project::{Project, StoreError, StoredStamp};
@@ -98,6 +98,7 @@ pub fn matching_samples(
     let request = ArrangeRequest {
         predictions: Some(predictions),
         outdated: project.stamps(run.id)?.into_iter().filter_map(of_outdated).collect(),
+        sampled: sampled(project, run, &samples)?,
         labels: run.labels.clone(),
         view: view.clone(),
         suppressed: suppressed(project, run, view, &ids, control)?,
@@ -110,6 +111,16 @@ pub fn matching_samples(
     control.checkpoint()?;
     let order = arrangement.map(|arrangement| Arc::clone(arrangement.order())).unwrap_or_default();
     Ok(order.iter().map(|id| samples[id.index()].clone()).collect())
+}
+
+/// The images in the sample of the run.
+fn sampled(project: &Project, run: &RunInfo, samples: &[Sample]) -> Result<SampleSet, StoreError> {
+    let sample = review_sample(project, run)?;
+    let names: HashSet<&str> = sample.iter().flat_map(|sample| &sample.units).map(|unit| unit.image.as_str()).collect();
+    let root = project.root();
+    let is_sampled = |sample: &Sample| names.contains(&*sample.uri.name_below(root.as_deref()));
+    let sampled = samples.iter().enumerate().filter(|(_, sample)| is_sampled(sample));
+    Ok(sampled.map(|(index, _)| SampleId::from_index(index)).collect())
 }
 
 /// The suppressed boxes, if the view suppresses any: this requires all boxes.

@@ -1,5 +1,6 @@
 //! The results of an export, counted while it runs and reported at its end.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::domain::{ModelTask, Problem, counted};
@@ -43,6 +44,8 @@ pub(super) struct Tally {
     pub failed: u64,
     /// Images whose prediction is of an older version of the file.
     pub outdated: u64,
+    /// Those with verdicts, which are skipped as well.
+    pub outdated_judged: u64,
     /// Boxes that are entirely outside the image.
     pub outside: u64,
     pub relabeled: u64,
@@ -50,8 +53,8 @@ pub(super) struct Tally {
     pub moved: u64,
     /// Boxes that a person added.
     pub added: u64,
-    /// Classes that a person gave and the model does not have, in order of occurrence.
-    pub new_classes: Vec<String>,
+    /// Classes that a person gave and the model does not have.
+    pub new_classes: BTreeSet<String>,
     /// Files that could not have the name of their image.
     pub renamed: u64,
     /// The first of them: image and file.
@@ -65,16 +68,6 @@ impl Tally {
         self.first_renamed.get_or_insert_with(|| (image.to_owned(), file.to_owned()));
     }
 
-    /// The position of a class among the new ones.
-    pub(super) fn new_class(&mut self, name: &str) -> u32 {
-        let known = self.new_classes.iter().position(|class| class == name);
-        let position = known.unwrap_or_else(|| {
-            self.new_classes.push(name.to_owned());
-            self.new_classes.len() - 1
-        });
-        position as u32
-    }
-
     pub(super) fn notes(&self, format: ExportFormat) -> Vec<String> {
         let mut notes = Vec::new();
         let mut note = |amount: u64, one: &str, many: &str, text: &str| {
@@ -86,11 +79,19 @@ impl Tally {
         note(self.unpredicted, "image", "images", "skipped because not predicted yet");
         note(self.failed, "image", "images", "skipped because the prediction failed");
         note(self.outdated, "prediction", "predictions", "skipped because outdated; predict again");
+        let text = "skipped with its verdicts, because the file changed after it was judged";
+        let texts = "skipped with their verdicts, because the files changed after they were judged";
+        note(
+            self.outdated_judged,
+            "judged image",
+            "judged images",
+            if self.outdated_judged == 1 { text } else { texts },
+        );
         note(self.outside, "box", "boxes", "skipped because no part is inside the image");
         note(self.relabeled, "box", "boxes", "written with the corrected class");
         note(self.moved, "box", "boxes", "moved by a person");
         note(self.added, "box", "boxes", "added by a person");
-        let new_classes = self.new_classes.join("”, “");
+        let new_classes = self.new_classes.iter().map(String::as_str).collect::<Vec<_>>().join("”, “");
         let text = format!("that the model does not have: “{new_classes}”");
         note(self.new_classes.len() as u64, "class", "classes", &text);
         if let Some((image, file)) = &self.first_renamed {

@@ -1,6 +1,6 @@
 //! Files and folders that appear under their names only when complete.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::ExportError;
 use crate::image::decode::Format;
+use crate::project::files::{nameless, partial_file};
 
 /// The file or folder that an export writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,24 +39,6 @@ pub(super) const FOLDER_MARK: &str = "spotcheck-export.json";
 
 /// The first bytes of a database, and so of a project (sqlite.org/fileformat.html, 1.3.1).
 const SQLITE: &[u8] = b"SQLite format 3\0";
-
-/// An unfinished file, in the folder of the final one. It has the permissions of any new file, according to the umask.
-/// Errors do not name it, because the user did not choose it.
-pub fn partial_file(folder: &Path, prefix: &OsStr) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let file = builder.tempfile_in(folder);
-    file.map_err(|error| nameless(&error))
-}
-
-fn nameless(error: &io::Error) -> io::Error {
-    error.kind().into()
-}
 
 /// An unfinished file, next to its target.
 pub struct WholeFile {

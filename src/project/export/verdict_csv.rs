@@ -1,16 +1,23 @@
 //! Verdicts as CSV: one row per verdict, for other tools and people, and back.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::io::Read;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::io::{self, BufRead, BufReader, Read};
 
 use super::csv_table::{Table, escape_formula};
 use super::{ExportError, ExportTarget};
-use crate::domain::{BoundingBox, Change, DrawnBox, Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget};
+use crate::domain::{
+    BoundingBox, Change, DrawnBox, Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget, column_delimiter,
+    counted,
+};
 use crate::project::{Pair, Project, StoreError};
 
 /// The header. `box` is empty for a verdict on the image, and for a wrong label. The edges are those of a box that a
 /// person drew, or of that label, in pixels of the upright image.
 const COLUMNS: [&str; 9] = ["image", "box", "verdict", "right_class", "x1", "y1", "x2", "y2", "reviewer"];
+/// Columns of a sample, which identify what was judged.
+const SAMPLED: [&str; 2] = ["class", "score"];
+/// The largest difference between a score in a sample and the run's, for scores rounded to two decimals.
+const SAME_SCORE: f32 = 0.006;
 
 /// Writes the verdicts on a run, and on images without a run, and returns their number.
 ///
@@ -53,7 +60,12 @@ pub fn export_verdicts(project: &Project, run: RunId, target: &ExportTarget) -> 
 /// What the rows of a file change.
 #[derive(Debug, Default)]
 pub struct ImportedVerdicts {
+    /// One per row.
     pub changes: Vec<Change>,
+    /// Removes added boxes, after these changes.
+    pub removals: Vec<Change>,
+    /// The number of added boxes that are removed.
+    pub removed: usize,
     /// Rows whose verdict the project already has.
     pub unchanged: usize,
     /// Rows of a sample that nobody has judged yet.
@@ -78,6 +90,8 @@ pub enum VerdictCsvError {
     NoColumn(&'static str),
     #[error("could not read the file: {0}")]
     Read(#[from] csv::Error),
+    #[error("could not read the file: {0}")]
+    Start(#[from] io::Error),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -98,10 +112,13 @@ struct Row {
     right_class: String,
     edges: [String; 4],
     reviewer: String,
+    /// The model's, in a sample; otherwise empty.
+    class: String,
+    score: String,
 }
 
-/// Compares the verdicts in a CSV file with a run. Columns can have any order; unknown ones are ignored. `reviewer` is
-/// that of rows without one.
+/// Compares the verdicts in a CSV file, separated by commas, semicolons or tabs, with a run. Columns can have any
+/// order; unknown ones are ignored. `reviewer` is that of rows without one.
 ///
 /// # Errors
 /// The file is no such table, or it or the project cannot be read.
@@ -115,7 +132,9 @@ pub fn import_verdicts(
     let mut imported = ImportedVerdicts::default();
     let rows = read_rows(file, &mut imported)?;
     let mut images = KnownImages::read(project, run, &rows)?;
-    let mut seen = HashMap::<(SampleUri, Option<u32>, Option<DrawnBox>), u64>::new();
+    let mut reviewers = project.reviewers(run.id)?;
+    let mut seen = HashMap::<(SampleUri, VerdictTarget), u64>::new();
+    let mut removed = BTreeMap::<SampleUri, BTreeSet<u32>>::new();
     for row in rows {
         let line = row.line;
         let mut reject = |reason: String| imported.rejected.push(RejectedRow { line, reason });
@@ -126,18 +145,13 @@ pub fn import_verdicts(
                 continue;
             }
         };
-        let added = match &verdict {
-            Verdict::Added(drawn) | Verdict::Spurious(drawn) => Some(drawn.clone()),
-            _ => None,
-        };
-        let key = (sample.clone(), target.box_index.filter(|_| added.is_none()), added.clone());
-        if let Some(earlier) = seen.insert(key, line) {
+        let key = (sample.clone(), target);
+        if let Some(earlier) = seen.insert(key.clone(), line) {
             reject(format!("line {earlier} already judges this"));
             continue;
         }
-        let existing = images.existing.get(&(sample.clone(), target));
-        match existing {
-            Some(existing) if *existing == verdict => {
+        match images.existing.get(&key) {
+            Some(existing) if Some(existing) == verdict.as_ref() => {
                 imported.unchanged += 1;
                 continue;
             }
@@ -149,16 +163,32 @@ pub fn import_verdicts(
             }
             _ => {}
         }
-        images.existing.insert((sample.clone(), target), verdict.clone());
+        let Some(verdict) = verdict else {
+            removed.entry(sample).or_default().extend(target.box_index);
+            continue;
+        };
+        images.existing.insert(key, verdict.clone());
         let named = Some(unescaped(&row.reviewer).trim()).filter(|name| !name.is_empty());
         let reviewer = named.or(reviewer).map(str::to_owned);
+        match &reviewer {
+            Some(name) => drop(reviewers.insert((sample.clone(), target), name.clone())),
+            None => drop(reviewers.remove(&(sample.clone(), target))),
+        }
         imported.changes.push(Change::SetVerdict { sample, target, verdict: Some(verdict), reviewer });
+    }
+    for (sample, indices) in &removed {
+        let changes = images.removal(sample, indices, run.id, &reviewers);
+        imported.removed += indices.len();
+        imported.removals.extend(changes);
     }
     Ok(imported)
 }
 
 fn read_rows(file: impl Read, imported: &mut ImportedVerdicts) -> Result<Vec<Row>, VerdictCsvError> {
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(file);
+    let mut file = BufReader::new(file);
+    let start = file.fill_buf()?.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let delimiter = column_delimiter(&String::from_utf8_lossy(start)) as u8;
+    let mut reader = csv::ReaderBuilder::new().flexible(true).delimiter(delimiter).from_reader(file);
     let header = reader.headers()?.clone();
     let position = |name: &str| {
         let is_named = |cell: &str| cell.trim_start_matches('\u{feff}').trim().eq_ignore_ascii_case(name);
@@ -168,6 +198,7 @@ fn read_rows(file: impl Read, imported: &mut ImportedVerdicts) -> Result<Vec<Row
     // Without the boxes, their verdicts would be verdicts on images.
     let (image, _, verdict) = (required("image")?, required("box")?, required("verdict")?);
     let others = COLUMNS.map(position);
+    let sampled = SAMPLED.map(position);
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = match record {
@@ -181,6 +212,7 @@ fn read_rows(file: impl Read, imported: &mut ImportedVerdicts) -> Result<Vec<Row
         };
         let cell = |at: Option<usize>| at.and_then(|at| record.get(at)).unwrap_or_default().to_owned();
         let [_, box_index, _, right_class, x1, y1, x2, y2, reviewer] = others.map(cell);
+        let [class, score] = sampled.map(cell);
         let row = Row {
             line: record.position().map_or(0, csv::Position::line),
             image: cell(Some(image)),
@@ -189,6 +221,8 @@ fn read_rows(file: impl Read, imported: &mut ImportedVerdicts) -> Result<Vec<Row
             right_class,
             edges: [x1, y1, x2, y2],
             reviewer,
+            class,
+            score,
         };
         if row.verdict.trim().is_empty() {
             imported.without_verdict += 1;
@@ -197,6 +231,11 @@ fn read_rows(file: impl Read, imported: &mut ImportedVerdicts) -> Result<Vec<Row
         }
     }
     Ok(rows)
+}
+
+/// With a decimal point or comma.
+fn number(text: &str) -> Option<f32> {
+    text.trim().replace(',', ".").parse().ok().filter(|number: &f32| number.is_finite())
 }
 
 /// The text before [`escape_formula`].
@@ -240,12 +279,37 @@ impl KnownImages {
         Ok(Self { samples, predictions, existing })
     }
 
-    /// The verdict of a row. An added box or wrong label gets the index of the same one in the project, otherwise the
-    /// next free one.
+    /// The changes that remove added boxes of an image: those after them take their indices.
+    fn removal(
+        &self,
+        sample: &SampleUri,
+        indices: &BTreeSet<u32>,
+        run: RunId,
+        reviewers: &HashMap<(SampleUri, VerdictTarget), String>,
+    ) -> Vec<Change> {
+        let added =
+            self.existing.iter().filter(|((of, _), verdict)| of == sample && matches!(verdict, Verdict::Added(_)));
+        let added: BTreeMap<u32, &Verdict> =
+            added.filter_map(|((_, target), verdict)| Some((target.box_index?, verdict))).collect();
+        let target = |index: &u32| VerdictTarget { run: Some(run), box_index: Some(*index) };
+        let kept = added.iter().filter(|(index, _)| !indices.contains(index));
+        let mut kept = kept.map(|(index, verdict)| {
+            let reviewer = reviewers.get(&(sample.clone(), target(index))).cloned();
+            (Some((*verdict).clone()), reviewer)
+        });
+        let set = |index: &u32| {
+            let (verdict, reviewer) = kept.next().unwrap_or_default();
+            Change::SetVerdict { sample: sample.clone(), target: target(index), verdict, reviewer }
+        };
+        added.keys().map(set).collect()
+    }
+
+    /// The verdict of a row; `None` removes an added box. A new one, or a wrong label, gets the next free index, unless
+    /// the project has the same one.
     ///
     /// # Errors
     /// Why it cannot be used.
-    fn verdict(&self, row: &Row, run: &RunInfo) -> Result<(SampleUri, VerdictTarget, Verdict), String> {
+    fn verdict(&self, row: &Row, run: &RunInfo) -> Result<(SampleUri, VerdictTarget, Option<Verdict>), String> {
         let sample = self.samples.get(&row.image).or_else(|| self.samples.get(unescaped(&row.image)));
         let sample = sample.ok_or_else(|| format!("unknown image: {}", row.image))?;
         let prediction = self.predictions.get(sample);
@@ -256,6 +320,11 @@ impl KnownImages {
         };
         let word = row.verdict.trim();
         let target = |box_index| VerdictTarget { run: Some(run.id), box_index };
+        let is_added = |index: &u32| {
+            let of_index = self.existing.get(&(sample.clone(), target(Some(*index))));
+            matches!(of_index, Some(Verdict::Added(_)))
+        };
+        let added_index = box_index.filter(is_added);
         if ["added", "spurious"].contains(&word) {
             let size = prediction.filter(|prediction| prediction.classes().is_empty());
             let size = size.ok_or_else(|| format!("no detections are stored for {}", row.image))?;
@@ -268,15 +337,30 @@ impl KnownImages {
             while self.existing.get(&key).is_some_and(|existing| *existing != verdict) {
                 key.1.box_index = key.1.box_index.map(|index| index + 1);
             }
-            return Ok((key.0, key.1, verdict));
+            if let ("added", Some(_)) = (word, added_index) {
+                return Ok((sample.clone(), target(added_index), Some(verdict)));
+            }
+            return Ok((key.0, key.1, Some(verdict)));
+        }
+        match (added_index, word) {
+            (Some(_), "reject") => return Ok((sample.clone(), target(added_index), None)),
+            (Some(index), _) => {
+                return Err(format!("a person added box {index}; use added to change it, or reject to remove it"));
+            }
+            (None, _) => {}
         }
         let found = match box_index {
             Some(index) => {
                 let found = boxes.get(index as usize);
-                Some(found.ok_or_else(|| format!("{} has {} boxes, and no box {index}", row.image, boxes.len()))?)
+                let count = || counted(boxes.len(), "box", "boxes");
+                Some(found.ok_or_else(|| format!("{} has {}, and no box {index}", row.image, count()))?)
             }
             None => None,
         };
+        let top = || prediction.and_then(|prediction| prediction.classes().first());
+        let judged =
+            found.map(|found| (found.class_id, found.score)).or_else(|| top().map(|top| (top.index, top.score)));
+        row.check_sampled(judged.map(|(class, score)| (run.labels.name(class), score)))?;
         let verdict = match (word, found, prediction) {
             ("accept", ..) => Verdict::Accept,
             ("reject", ..) => Verdict::Reject,
@@ -298,7 +382,7 @@ impl KnownImages {
                 ));
             }
         };
-        Ok((sample.clone(), target(box_index), verdict))
+        Ok((sample.clone(), target(box_index), Some(verdict)))
     }
 }
 
@@ -311,14 +395,33 @@ impl Row {
         }
     }
 
+    /// Compares the class and score of a sample with the run's.
+    ///
+    /// # Errors
+    /// The sample is of another run.
+    fn check_sampled(&self, judged: Option<(String, f32)>) -> Result<(), String> {
+        let class = unescaped(&self.class).trim();
+        let Some((name, score)) = judged.filter(|_| !class.is_empty()) else {
+            return Ok(());
+        };
+        let is_same = number(&self.score).is_none_or(|other| (other - score).abs() <= SAME_SCORE);
+        if class == name && is_same {
+            return Ok(());
+        }
+        Err(format!(
+            "the run predicts {name} with score {score:.2} here, not {class} with score {}: the sample is of another \
+             run, which --run can name",
+            self.score.trim()
+        ))
+    }
+
     fn right_class(&self) -> &str {
         unescaped(&self.right_class).trim()
     }
 
     /// The drawn box, of `class` if the row names none.
     fn drawn(&self, class: Option<&str>, size: [u32; 2]) -> Result<DrawnBox, String> {
-        let edge = |text: &String| text.trim().parse::<f32>().ok().filter(|edge| edge.is_finite());
-        let [Some(x1), Some(y1), Some(x2), Some(y2)] = self.edges.each_ref().map(edge) else {
+        let [Some(x1), Some(y1), Some(x2), Some(y2)] = self.edges.each_ref().map(|edge| number(edge)) else {
             return Err("x1, y1, x2 and y2 must be numbers, in pixels".to_owned());
         };
         let is_other =

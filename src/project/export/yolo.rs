@@ -29,8 +29,8 @@ pub(super) struct YoloWriter<'c> {
     target: ExportTarget,
 }
 
-/// YOLO counts classes from 0 without gaps: the model's in the order of their ids, then those without a label, in order
-/// of occurrence.
+/// YOLO counts classes from 0 without gaps: the model's in the order of their ids, new ones, then those without a label,
+/// in order of occurrence.
 struct Classes {
     model_ids_and_names: Vec<(u32, String)>,
     yolo_ids: HashMap<u32, usize>,
@@ -38,8 +38,7 @@ struct Classes {
 
 impl Classes {
     fn new(context: &ExportContext) -> Self {
-        let labels = context.run.labels.iter();
-        let model_ids_and_names: Vec<(u32, String)> = labels.map(|(id, name)| (id, name.to_owned())).collect();
+        let model_ids_and_names = context.classes();
         let yolo_ids = model_ids_and_names.iter().enumerate();
         Self { yolo_ids: yolo_ids.map(|(yolo_id, (id, _))| (*id, yolo_id)).collect(), model_ids_and_names }
     }

@@ -74,7 +74,7 @@ pub enum Value {
 
 /// In the order of the help. The first key applies to words without a key, the second to all conditions on boxes.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 23] = [
+pub(super) static KEYS: [Key; 24] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, ignoring case"),
         ("\"two words\"", "Both words, including the space, in the name"),
@@ -125,6 +125,9 @@ pub(super) static KEYS: [Key; 23] = [
     Key { words: &["outdated"], example: "outdated", meaning: "the file changed after it was predicted", help: &[
         ("outdated", "The file changed after it was predicted"),
     ], takes: Takes::Nothing, test: |image, _| image.is_outdated },
+    Key { words: &["sampled"], example: "sampled", meaning: "in the sample to judge", help: &[
+        ("sampled", "In the random sample of the run; see “Spot-check a sample…” in the Judge menu"),
+    ], takes: Takes::Nothing, test: |image, _| image.is_sampled },
     Key { words: &["fp"], example: "fp", meaning: "false positive: an incorrect box", help: &[
         ("fp", "A visible false positive; needs ground truth"),
         ("fp class:cat score>0.8", "A false positive of class cat above 0.8"),

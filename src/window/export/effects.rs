@@ -81,6 +81,8 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
         limits: shared.limits(),
         evaluation,
         truth: request.truth.map(|(outcomes, samples)| EvaluatedBoxes { outcomes, samples }),
+        review: None,
+        new_classes: Vec::new(),
     };
     let target = target(&request.target);
     let report = export_run(project, request.samples, &context, request.options, &target, control);

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::project::export::{review_population, review_sample};
-use crate::review::{ReportRequest, review_report};
+use crate::project::export::{RunReview, report_of_run};
 use crate::window::effects::{Effects, Shared};
 use crate::window::state::{Failure, ReportOfRun, ReviewEffect, ReviewEvent, Ticket};
 use crate::window::{comparison, explain};
@@ -31,16 +30,8 @@ fn report(shared: &Arc<Shared>, request: Box<ReportOfRun>, ticket: Ticket) {
             let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
             // The report reads the project, so everything must be saved first.
             project.flush()?;
-            let sample = review_sample(&project, &request.run)?;
-            let view = sample.as_ref().map_or(&request.view, |sample| &sample.view);
-            let population = review_population(&project, &request.run, view, &ticket.control)?;
-            let report = review_report(ReportRequest {
-                population: &population,
-                labels: &request.run.labels,
-                sample: sample.as_ref(),
-                min_score: view.min_score_for(request.run.card.task),
-                target_precision: None,
-            });
+            let review = RunReview::new(&request.view);
+            let report = report_of_run(&project, &request.run, review, &ticket.control)?;
             Ok::<_, Failure>(Box::new(report))
         },
         ReviewEvent::Reported,

@@ -18,10 +18,13 @@ use crate::domain::{
 use crate::project::export::ExportContext;
 use crate::project::export::options::{BoxChoice, ExportOptions, VerdictChoice};
 use crate::project::export::plots::{Axis, Bar, Mark, Plane, Plot, bars};
-use crate::review::VerdictKind;
+use crate::review::{Part, ReviewReport, VerdictKind};
 
 /// The number of classes in the chart; the table has all of them.
 const CHARTED_CLASSES: usize = 15;
+
+/// Further corrections are in the file of `spotcheck review report`.
+const CORRECTIONS: usize = 20;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -43,6 +46,7 @@ pub(super) fn page(
         main {
             (charts(context, options, summary))
             @if let Some(evaluation) = evaluation { (evaluation) }
+            @if let Some(review) = &context.review { (statement(review)) }
             (verdicts(summary))
             @for section in sections { (examples(section)) }
             (class_table(context, summary))
@@ -147,6 +151,54 @@ fn class_bars(summary: &Summary) -> Plot {
         plot.caption = format!("and {left} more: see the table below");
     }
     plot
+}
+
+/// What the verdicts say about all images of the run, exported or not.
+fn statement(review: &ReviewReport) -> Markup {
+    let sentences = review.sentences();
+    let scores = review.scores.iter().map(|row| (format!("{:.1} to {:.1}", row.from, row.to), row.part));
+    let classes = review.classes.iter().map(|row| (row.class.clone(), row.part));
+    let corrections = review.corrections.iter().take(CORRECTIONS);
+    html! {
+        section {
+            h2 { "Review of the run" }
+            @for sentence in sentences.iter() { p { (sentence) } }
+            @for note in &review.notes { p.explanation { (capitalized(note)) } }
+            (parts("Score", scores))
+            (parts("Class", classes))
+            @if !review.corrections.is_empty() {
+                p { "Corrected classes: "
+                    @for row in corrections { span.tag { (row.from) " → " (row.to) " " (row.count) } " " } }
+            }
+            @if !review.added.is_empty() {
+                p { "Objects that the model missed: "
+                    @for row in &review.added { span.tag { (row.class) " " (row.count) } " " } }
+            }
+        }
+    }
+}
+
+/// One row per part with a verdict.
+fn parts(title: &str, parts: impl Iterator<Item = (String, Part)>) -> Markup {
+    let judged = parts.filter_map(|(name, part)| Some((name, part.interval()?, part)));
+    html! {
+        div.scroll { table {
+            thead { tr {
+                th scope="col" { (title) }
+                th.number scope="col" { "Verdicts" }
+                th scope="col" { "Precision" }
+            } }
+            tbody {
+                @for (name, interval, part) in judged {
+                    tr {
+                        th scope="row" { (name) }
+                        td.number { (grouped(part.judged as u64)) " of " (grouped(part.population as u64)) }
+                        td { (interval) }
+                    }
+                }
+            }
+        } }
+    }
 }
 
 fn verdicts(summary: &Summary) -> Markup {

@@ -2,8 +2,8 @@
 
 use eframe::egui::{Context, Grid, Label, RichText, ScrollArea, Ui, vec2};
 
-use crate::domain::{ModelTask, capitalized, counted, grouped};
-use crate::review::{Basis, Part, ReviewReport};
+use crate::domain::{capitalized, grouped};
+use crate::review::{Part, ReviewReport};
 use crate::window::state::{Command, Commands, Failure, Loadable, Overlay, State};
 use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::widgets::{command_button_ui, note_ui, strong};
@@ -24,13 +24,7 @@ pub(crate) fn report_ui(ctx: &Context, state: &State, commands: &mut Commands) {
         }
         ui.add_space(6.0);
         match &state.review_report {
-            Loadable::Ready(report) => {
-                let things = match state.run().map(crate::window::state::Run::task) {
-                    Some(ModelTask::Classification) => ["image", "images"],
-                    _ => ["box", "boxes"],
-                };
-                contents_ui(ui, report, things);
-            }
+            Loadable::Ready(report) => contents_ui(ui, report),
             Loadable::Failed(Failure::Failed { message, .. }) => drop(ui.add(Label::new(message).wrap())),
             Loadable::Loading(_) => drop(ui.weak("Reading the run…")),
             Loadable::NotLoaded | Loadable::Failed(Failure::Cancelled) => drop(ui.weak("Canceled")),
@@ -40,26 +34,17 @@ pub(crate) fn report_ui(ctx: &Context, state: &State, commands: &mut Commands) {
     });
 }
 
-fn contents_ui(ui: &mut Ui, report: &ReviewReport, [one, many]: [&str; 2]) {
+fn contents_ui(ui: &mut Ui, report: &ReviewReport) {
     let height = (ui.ctx().content_rect().height() - 220.0).max(160.0);
     ScrollArea::vertical().max_height(height).show(ui, |ui| {
         ui.set_width(ui.available_width());
-        let total = &report.total;
-        ui.label(strong(headline(report)).size(18.0));
-        let basis = match report.basis {
-            Basis::Sample => "from a random sample of",
-            Basis::Complete => "from all",
-            Basis::Judged => "from the judged ones of",
+        let sentences = report.sentences();
+        let [headline, rest @ ..] = &sentences[..] else {
+            return;
         };
-        let verdicts = counted(total.judged, "verdict", "verdicts");
-        let unsure = if total.unsure > 0 { format!(", {} unsure", grouped(total.unsure)) } else { String::new() };
-        ui.label(format!("{verdicts}{unsure}, {basis} {}", counted(total.population, one, many)));
-        match report.more_for_one_percent {
-            Some(0) => drop(ui.label("The precision is known to ± 0.01")),
-            Some(more) => {
-                ui.label(format!("{} more would make it ± 0.01", counted(more, "verdict", "verdicts")));
-            }
-            None => {}
+        ui.label(strong(headline).size(18.0));
+        for sentence in rest {
+            ui.label(sentence);
         }
         for note in &report.notes {
             note_ui(ui, capitalized(note));
@@ -75,21 +60,6 @@ fn contents_ui(ui: &mut Ui, report: &ReviewReport, [one, many]: [&str; 2]) {
     });
 }
 
-/// “Precision 0.94 (95% interval 0.90 to 0.96) at score ≥ 0.50”.
-fn headline(report: &ReviewReport) -> String {
-    let least = report.min_score;
-    match interval(&report.total) {
-        Some([precision, range]) => format!("Precision {precision} (95% interval {range}) at score ≥ {least:.2}"),
-        None => "No verdicts on visible predictions yet".to_owned(),
-    }
-}
-
-/// The precision, and its interval.
-fn interval(part: &Part) -> Option<[String; 2]> {
-    let (precision, low, high) = (part.precision?, part.low?, part.high?);
-    Some([format!("{precision:.2}"), format!("{low:.2} to {high:.2}")])
-}
-
 /// One row per part with a verdict.
 fn parts_ui(ui: &mut Ui, title: &str, mut parts: Vec<(String, &Part)>) {
     parts.retain(|(_, part)| part.judged > 0);
@@ -97,17 +67,15 @@ fn parts_ui(ui: &mut Ui, title: &str, mut parts: Vec<(String, &Part)>) {
         return;
     }
     ui.add_space(8.0);
-    Grid::new(title).num_columns(4).striped(true).min_col_width(COLUMN_WIDTH).spacing(vec2(12.0, 3.0)).show(ui, |ui| {
-        for heading in [title, "Verdicts", "Precision", "95% interval"] {
+    Grid::new(title).num_columns(3).striped(true).min_col_width(COLUMN_WIDTH).spacing(vec2(12.0, 3.0)).show(ui, |ui| {
+        for heading in [title, "Verdicts", "Precision"] {
             ui.label(strong(heading));
         }
         ui.end_row();
         for (name, part) in parts {
             ui.label(name);
             ui.label(format!("{} of {}", grouped(part.judged), grouped(part.population)));
-            for text in interval(part).unwrap_or_default() {
-                ui.label(text);
-            }
+            ui.label(part.interval().unwrap_or_default());
             ui.end_row();
         }
     });
