@@ -7,6 +7,7 @@ use super::outcomes::{OutcomeFacts, ShownOutcomes};
 use super::{Mark, Summary, VerdictKind};
 use crate::domain::{ModelTask, Sample, SampleId};
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate fact")]
 pub struct Candidate<'a> {
     pub id: SampleId,
     pub sample: &'a Sample,

@@ -33,6 +33,7 @@ mod s3_keeping;
 mod s3_picker;
 mod screenshots;
 mod sending;
+mod spot_check;
 #[path = "../support/mod.rs"]
 mod support;
 mod truth;

@@ -10,9 +10,11 @@ use egui::{Key, Theme};
 use egui_kittest::{Harness, HarnessBuilder};
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Credentials, S3Access};
+use spotcheck::review::SampleBy;
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
-    Action, BrowseCommand, Command, Display, ModelsCommand, ReviewCommand, S3Command, SearchCommand, ViewChange,
+    Action, BrowseCommand, Command, Display, ModelsCommand, ReviewCommand, S3Command, SampleDesign, SearchCommand,
+    ViewChange,
 };
 
 use crate::adding_models::wait_until_tried;
@@ -120,6 +122,21 @@ fn review_report_light() {
     window.state_mut().command(Action::ReviewReport);
     wait_for(&mut window, "Precision");
     take(&mut window, "review-light");
+}
+
+#[test]
+fn spot_check_dark() {
+    let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
+    let design = SampleDesign { count: 10, by: SampleBy::Random, seed: 1 };
+    window.state_mut().command(ReviewCommand::DrawSample(design));
+    wait_for(&mut window, "Sample: 0 of 10 judged");
+    for judged in 1..7 {
+        wait_until(&mut window, "a box", |window| window.state().state().shown.selected_box.is_some());
+        window.state_mut().command(if judged == 3 { Action::Reject } else { Action::Accept });
+        wait_for(&mut window, &format!("Sample: {judged} of 10 judged"));
+    }
+    take(&mut window, "spot-check-dark");
 }
 
 #[test]

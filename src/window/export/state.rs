@@ -97,7 +97,7 @@ pub struct ExportRequest {
     pub samples: Vec<Sample>,
     /// The evaluation to measure for the report.
     pub evaluation: Option<EvaluateRequest>,
-    /// The outcomes of the boxes against ground truth, and the ids of the samples, for drawing.
+    /// The outcomes of the boxes against ground truth, and the ids of the samples.
     pub truth: Option<(Arc<Outcomes>, HashMap<SampleUri, SampleId>)>,
     pub target: ExportFile,
 }

@@ -131,8 +131,8 @@ fn predictions(state: &mut State, target: ExportFile) -> Option<ExportEffect> {
     let options = state.export.options;
     let ids = state.export.scope.ids(state);
     let samples: Vec<Sample> = ids.iter().filter_map(|id| state.samples.get(*id).cloned()).collect();
-    let is_drawn = options.format == ExportFormat::AnnotatedImages;
-    let truth = state.evaluated().filter(|_| is_drawn).map(|evaluated| {
+    let compares = matches!(options.format, ExportFormat::AnnotatedImages | ExportFormat::Report);
+    let truth = state.evaluated().filter(|_| compares).map(|evaluated| {
         let named = ids.iter().filter_map(|id| Some((state.samples.get(*id)?.uri.clone(), *id)));
         (Arc::clone(&evaluated.outcomes), named.collect())
     });

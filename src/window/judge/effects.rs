@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::project::export::{RunReview, report_of_run};
+use crate::project::export::{EvaluatedBoxes, RunReview, draw_sample, load_sample, report_of_run, review_population};
 use crate::window::effects::{Effects, Shared};
-use crate::window::state::{Failure, ReportOfRun, ReviewEffect, ReviewEvent, Ticket};
+use crate::window::state::{
+    Failure, ReportOfRun, ReviewEffect, ReviewEvent, SampleDesign, SampleRequest, SampleWork, Ticket,
+};
 use crate::window::{comparison, explain};
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: ReviewEffect) {
@@ -17,6 +19,7 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: ReviewEffect) {
         ReviewEffect::Explain { request, ticket } => {
             explain::effects::explain(shared, &effects.engine, request, ticket);
         }
+        ReviewEffect::Sample { request, ticket } => sample(shared, request, ticket),
         ReviewEffect::Report { request, ticket } => report(shared, request, ticket),
         ReviewEffect::Compare { request, ticket } => comparison::effects::compare(shared, request, ticket),
     }
@@ -30,10 +33,38 @@ fn report(shared: &Arc<Shared>, request: Box<ReportOfRun>, ticket: Ticket) {
             let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
             // The report reads the project, so everything must be saved first.
             project.flush()?;
-            let review = RunReview::new(&request.view);
-            let report = report_of_run(&project, &request.run, review, &ticket.control)?;
+            let ReportOfRun { run, view, truth, .. } = *request;
+            let truth = truth.map(|(outcomes, samples)| EvaluatedBoxes { outcomes, samples });
+            let review = RunReview { truth: truth.as_ref(), ..RunReview::new(&view) };
+            let report = report_of_run(&project, &run, review, &ticket.control)?;
             Ok::<_, Failure>(Box::new(report))
         },
         ReviewEvent::Reported,
+    );
+}
+
+fn sample(shared: &Arc<Shared>, request: Box<SampleRequest>, ticket: Ticket) {
+    shared.run_task(
+        "sample",
+        ticket,
+        move |shared, ticket| {
+            let SampleRequest { source, run, what } = *request;
+            let project = shared.project(source).ok_or(Failure::Cancelled)?;
+            let sample = match what {
+                SampleWork::Load(sample) => *sample,
+                SampleWork::Draw(SampleDesign { count, by, seed }, view) => {
+                    // Predictions may not be saved yet.
+                    project.flush()?;
+                    let population = review_population(&project, &run, &view, &ticket.control)?;
+                    if population.units.is_empty() {
+                        let [_, many] = run.card.task.judged_words();
+                        return Err(Failure::new(format!("No {many} are visible; choose a lower minimum score")));
+                    }
+                    draw_sample(&population, &run, *view, by, count, seed)
+                }
+            };
+            Ok::<_, Failure>(Box::new(load_sample(&project, run.id, sample)?))
+        },
+        ReviewEvent::SampleLoaded,
     );
 }

@@ -9,11 +9,11 @@ use crate::review::PredictionStatus;
 use crate::tasks::ProgressUnit;
 use crate::window::predict::state::runs::Loading;
 use crate::window::state::{
-    Listing, PredictionRequest, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, Run, SourceId, State,
-    StoredPrediction, StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal,
+    Listing, PredictionRequest, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, Run, SourceId, SpotChecks,
+    State, StoredPrediction, StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal,
 };
 use crate::window::update::images;
-use crate::window::{browse, canvas, evaluation, predict, search, state, tasks};
+use crate::window::{browse, canvas, evaluation, judge, predict, search, state, tasks};
 
 pub(crate) fn on_command(state: &mut State, command: ProjectCommand) {
     match command {
@@ -61,7 +61,9 @@ fn opened(state: &mut State, source: SourceId, mut content: ProjectContent) {
     }
     let samples = &state.samples;
     state.judgments.restore(content.judgments, |uri| samples.find(uri));
+    state.spot_checks = SpotChecks::default();
     for (name, json) in &content.views {
+        judge::update::spot_check::restore(state, name, json);
         canvas::update::restore(state, name, json);
         search::update::restore(state, name, json);
         evaluation::update::restore(state, name, json);

@@ -294,6 +294,11 @@ pub enum Action {
     )]
     MarkComplete,
     #[strum(
+        message = "Spot-check a sample…",
+        detailed_message = "Draws a random sample to judge, which is enough to estimate the precision on all images"
+    )]
+    SpotCheck,
+    #[strum(
         message = "Review report",
         detailed_message = "Shows the precision estimated from the verdicts, with 95% intervals per class and score"
     )]
@@ -700,6 +705,10 @@ impl Action {
                 let verdict = state.shown_sample().and_then(|sample| state.judgments.verdict(sample));
                 let is_free = verdict.is_none_or(|verdict| *verdict == Verdict::Complete);
                 need(is_free, "The image has a verdict already, so it is complete")
+            }
+            Self::SpotCheck => {
+                need(state.run().is_some(), "Predict images first")?;
+                state.project.check_writable()
             }
             Self::ReviewReport => need(state.run().is_some(), "Predict and judge images first"),
             Self::Present => need(!state.order().is_empty(), "No images to present"),

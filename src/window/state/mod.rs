@@ -40,6 +40,7 @@ pub use crate::window::jobs::state::{
     JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Prices, RetryPlan, WatchEnd,
 };
 pub use crate::window::judge::state::judgments::{ImageJudgment, Judgments};
+pub use crate::window::judge::state::spot_check::{SampleDesign, SampleRequest, SampleWork, SpotChecks};
 pub use crate::window::judge::state::{ReportOfRun, ReviewCommand, ReviewEffect, ReviewEvent};
 pub use crate::window::models::add::state::{
     Evidence, Import, ImportFinding, ImportForm, ImportId, ImportPort, ImportProblem, ImportStart, ImportStatus,
@@ -149,6 +150,8 @@ pub struct State {
     pub mass_verdict: Option<Verdict>,
     /// What the verdicts say about the run, as of the last time that its dialog was opened.
     pub review_report: Loadable<Box<ReviewReport>>,
+    /// The random samples to judge.
+    pub spot_checks: SpotChecks,
     /// Whether the last verdict was on a box: then the first box of the next image is selected, so that no key judges a
     /// whole image by surprise.
     pub(crate) judges_boxes: bool,
@@ -331,6 +334,8 @@ pub enum Overlay {
     WhatsNew,
     /// What the verdicts say about the run.
     ReviewReport,
+    /// The dialog that draws a sample.
+    SpotCheck,
     /// The field for the right class.
     WrongClass,
     /// The question whether to quit despite unfinished work.

@@ -137,6 +137,8 @@ const JUDGE: &Menu = &[
     None,
     Some(Action::NextUnjudged),
     Some(Action::NextUncertain),
+    None,
+    Some(Action::SpotCheck),
     Some(Action::ReviewReport),
     None,
     Some(Action::GoOnAfterVerdict),

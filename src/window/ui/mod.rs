@@ -59,6 +59,7 @@ pub struct Window {
     remote_inference: remote_inference::ui::RemoteModelMemory,
     toast: dialog::ToastMemory,
     mass_verdict: judge::ui::dialogs::MassVerdictMemory,
+    spot_check: judge::ui::spot_check::SpotCheckMemory,
     type_path: browse::ui::TypePathMemory,
     applied: theme::Applied,
     size: Vec2,
@@ -136,6 +137,7 @@ impl Window {
         help::help_ui(ctx, state, commands);
         help::whats_new_ui(ctx, state, commands);
         judge::ui::report::report_ui(ctx, state, commands);
+        judge::ui::spot_check::spot_check_ui(ctx, state, &mut self.spot_check, commands);
         judge::ui::dialogs::wrong_class_ui(ctx, state, &mut self.wrong_class, commands);
         judge::ui::dialogs::mass_verdict_ui(ctx, state, &mut self.mass_verdict, commands);
         browse::ui::go_to_ui(ctx, state, &mut self.go_to, commands);

@@ -31,6 +31,7 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
     }
     comparison::update::follow(state);
     evaluation::update::follow(state);
+    judge::update::spot_check::follow(state);
     search::update::follow(state);
     filmstrip::update::follow(state);
     export::update::follow(state);
@@ -225,6 +226,7 @@ fn on_image_action(state: &mut State, action: Action) {
         Action::DuplicateBox => judge::update::drawing::duplicate(state),
         Action::ClearVerdict => judge::update::verdicts::set_verdict(state, None),
         Action::MarkComplete => judge::update::verdicts::mark_complete(state),
+        Action::SpotCheck => judge::update::spot_check::open(state),
         Action::ReviewReport => judge::update::open_report(state),
         Action::WriteNote => judge::update::verdicts::focus(state, JudgeField::Note),
         Action::AddTag => judge::update::verdicts::focus(state, JudgeField::Tag),

@@ -1,10 +1,15 @@
 //! Commands, effects and events about comparing and judging.
 
 pub(crate) mod judgments;
+pub(crate) mod spot_check;
 
-use crate::domain::{BoundingBox, RunInfo, Saliency, SampleSet, ViewSettings};
+use std::collections::HashMap;
+
+use self::spot_check::{SampleDesign, SampleRequest};
+use crate::domain::{BoundingBox, RunInfo, Saliency, SampleSet, SampleUri, ViewSettings};
 use crate::evaluation::Agreement;
-use crate::review::{FilmBox, FilmFrame, FilmOrder, FilmRequest, ReviewReport};
+use crate::project::export::options::ExportFormat;
+use crate::review::{FilmBox, FilmFrame, FilmOrder, FilmRequest, LoadedSample, Outcomes, ReviewReport};
 use crate::window::state::{
     Arc, CanvasView, CompareLayout, CompareRequest, CropRequest, ExplainRequest, Failure, RequestId, RunId, SampleId,
     SourceId, TaskId, Ticket, Verdict, ViewChange, ViewNumber,
@@ -63,6 +68,12 @@ pub enum ReviewCommand {
     ChooseClass(String),
     /// The name that is saved with verdicts; empty for none.
     SetReviewer(String),
+    /// Draws a sample of the run on screen, and begins to judge it.
+    DrawSample(SampleDesign),
+    /// Judges the sample of the run on screen.
+    JudgeSample,
+    /// Opens the export dialog with this format.
+    Export(ExportFormat),
     /// Confirms the verdict for many images.
     ConfirmMassVerdict,
     /// Replaces the note of these images; an empty text removes it.
@@ -87,6 +98,8 @@ pub enum ReviewEffect {
     Explain { request: ExplainRequest, ticket: Ticket },
     /// Compute what the verdicts say about a run.
     Report { request: Box<ReportOfRun>, ticket: Ticket },
+    /// Draw or read the sample of a run.
+    Sample { request: Box<SampleRequest>, ticket: Ticket },
     /// Compare the predictions of two runs, left and right, image by image.
     Compare { request: CompareRequest, ticket: Ticket },
 }
@@ -98,12 +111,16 @@ pub struct ReportOfRun {
     pub run: RunInfo,
     /// The filters on screen: they decide which boxes are judged, unless the run has a sample.
     pub view: ViewSettings,
+    /// The outcomes of the boxes against ground truth, and the ids of the judged samples.
+    pub truth: Option<(Arc<Outcomes>, HashMap<SampleUri, SampleId>)>,
 }
 
 #[derive(Debug)]
 pub enum ReviewEvent {
     /// What the verdicts say about a run.
     Reported(TaskId, Result<Box<ReviewReport>, Failure>),
+    /// The sample of a run.
+    SampleLoaded(TaskId, Result<Box<LoadedSample>, Failure>),
     /// The result of comparing two runs.
     Compared(TaskId, Result<Agreement, Failure>),
     /// The parts of the shown image that a prediction depends on, or why they are unknown.

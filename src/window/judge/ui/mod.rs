@@ -2,6 +2,7 @@
 
 pub(crate) mod dialogs;
 pub(crate) mod report;
+pub(crate) mod spot_check;
 
 use std::sync::Arc;
 
@@ -52,6 +53,7 @@ pub(crate) fn judge_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, com
     let spacing = ui.spacing_mut();
     spacing.item_spacing = vec2(6.0, 4.0);
     spacing.button_padding.x = 8.0;
+    spot_check::progress_ui(ui, state, commands);
     lines_ui(ui, state, memory, commands);
     ui.add_space(2.0);
 }

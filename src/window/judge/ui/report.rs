@@ -2,9 +2,10 @@
 
 use eframe::egui::{Context, Grid, Label, RichText, ScrollArea, Ui, vec2};
 
-use crate::domain::{capitalized, grouped};
+use crate::domain::{ModelTask, capitalized, grouped};
+use crate::project::export::options::ExportFormat;
 use crate::review::{Part, ReviewReport};
-use crate::window::state::{Command, Commands, Failure, Loadable, Overlay, State};
+use crate::window::state::{Action, Command, Commands, Failure, Loadable, Overlay, ReviewCommand, State};
 use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::widgets::{command_button_ui, note_ui, strong};
 
@@ -18,7 +19,9 @@ pub(crate) fn report_ui(ctx: &Context, state: &State, commands: &mut Commands) {
         return;
     }
     dialog_ui(ctx, "review report", 560.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
-        ui.label(strong("Review report").size(15.0));
+        let is_done = state.sample_to_judge().is_some()
+            && state.spot_checks.progress.is_some_and(|progress| progress.missing() == 0);
+        ui.label(strong(if is_done { "The sample is judged" } else { "Review report" }).size(15.0));
         if let Some(run) = state.run() {
             ui.add(Label::new(RichText::new(&run.info.name).weak()).truncate());
         }
@@ -30,7 +33,18 @@ pub(crate) fn report_ui(ctx: &Context, state: &State, commands: &mut Commands) {
             Loadable::NotLoaded | Loadable::Failed(Failure::Cancelled) => drop(ui.weak("Canceled")),
         }
         ui.add_space(8.0);
-        command_button_ui(ui, "Close", commands, || Command::CLOSE_OVERLAY);
+        ui.horizontal_wrapped(|ui| {
+            command_button_ui(ui, "Close", commands, || Command::CLOSE_OVERLAY);
+            let takes_boxes = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
+            let labels = if takes_boxes { ExportFormat::Coco } else { ExportFormat::Csv };
+            command_button_ui(ui, "Export labels…", commands, || ReviewCommand::Export(labels));
+            command_button_ui(ui, "Export report…", commands, || ReviewCommand::Export(ExportFormat::Report));
+            if state.project.is_writable() {
+                let more =
+                    if state.spot_checks.sample.ready().is_some() { "Sample more…" } else { "Draw a sample…" };
+                command_button_ui(ui, more, commands, || Action::SpotCheck);
+            }
+        });
     });
 }
 

@@ -1,13 +1,16 @@
 //! Dispatches commands and events about comparing and judging.
 
 pub(crate) mod drawing;
+pub(crate) mod spot_check;
 pub(crate) mod verdicts;
+
+use std::sync::Arc;
 
 use crate::review::FilmBox;
 use crate::tasks::ProgressUnit;
 use crate::window::state::{Loadable, Overlay, ReportOfRun, ReviewCommand, ReviewEffect, ReviewEvent, State, TaskKind};
 use crate::window::tasks::update::{begin, settle};
-use crate::window::{canvas, comparison, evaluation, explain, filmstrip};
+use crate::window::{canvas, comparison, evaluation, explain, export, filmstrip};
 
 /// Shows what the verdicts say about the run on screen.
 pub(crate) fn open_report(state: &mut State) {
@@ -15,7 +18,12 @@ pub(crate) fn open_report(state: &mut State) {
         return;
     };
     let run = run.info.clone();
-    let request = ReportOfRun { source, view: state.view().into_owned(), run };
+    let truth = state.evaluated().map(|evaluated| {
+        let judged = state.judgments.iter();
+        let samples = judged.filter_map(|(id, _)| Some((state.samples.get(id)?.uri.clone(), id)));
+        (Arc::clone(&evaluated.outcomes), samples.collect())
+    });
+    let request = ReportOfRun { source, view: state.view().into_owned(), run, truth };
     let title = format!("Review report: {}", request.run.name);
     let ticket = begin(state, TaskKind::ReviewReport, ProgressUnit::Images, title);
     state.review_report = Loadable::Loading(ticket.id);
@@ -71,6 +79,12 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         ReviewCommand::NudgeBox { by, resizes } => drawing::nudge(state, by, resizes),
         ReviewCommand::ChooseClass(class) => drawing::choose_class(state, &class),
         ReviewCommand::SetReviewer(name) => state.settings.reviewer = name,
+        ReviewCommand::DrawSample(design) => spot_check::draw(state, design),
+        ReviewCommand::JudgeSample => spot_check::judge_it(state),
+        ReviewCommand::Export(format) => {
+            state.export.options.format = format;
+            export::update::open(state);
+        }
         ReviewCommand::ConfirmMassVerdict => verdicts::confirm_mass_verdict(state),
         ReviewCommand::SetNote { samples, text } => {
             verdicts::set_note(state, &samples, &text);
@@ -87,6 +101,7 @@ pub(crate) fn on_event(state: &mut State, event: ReviewEvent) {
         ReviewEvent::Reported(task, result) => {
             settle(state, task, result, |state| Some(&mut state.review_report));
         }
+        ReviewEvent::SampleLoaded(task, result) => spot_check::loaded(state, task, result),
         ReviewEvent::Compared(task, result) => comparison::update::compared(state, task, result),
         ReviewEvent::FilmstripGathered { id, frames } => {
             if let Some(strip) = &mut state.filmstrip {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::domain::{Change, ModelTask, RunId, SampleId, SampleSet, Verdict, VerdictTarget, counted};
 use crate::review::{FilmBox, PredictionStatus, next_less_certain};
 use crate::window::judge::state::judgments::{EditOutcome, ImageJudgment, Mark, in_order};
+use crate::window::judge::update::spot_check;
 use crate::window::state::{Action, BoxToSelect, JudgeField, NoticeOffer, Overlay, Run, State, Step};
 use crate::window::update::images;
 use crate::window::{browse, canvas, filmstrip, project, search};
@@ -122,6 +123,9 @@ fn judge(state: &mut State, verdict: Option<&Verdict>) {
         }
     }
     if verdict.is_none() || !state.settings.next_after_verdict {
+        return;
+    }
+    if judged.len() <= 1 && spot_check::go_on(state) {
         return;
     }
     match judged.as_slice() {
@@ -433,6 +437,9 @@ fn save(state: &mut State, outcome: &EditOutcome) {
 
 /// Shows the next unjudged image in the order on screen, from the shown one and around the end.
 pub(crate) fn next_unjudged(state: &mut State) {
+    if spot_check::go_on(state) {
+        return;
+    }
     let order = state.order();
     let first = search::update::place_after(state, 1).unwrap_or(0);
     let count = order.len();

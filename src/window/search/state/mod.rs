@@ -131,6 +131,8 @@ struct Data {
     /// The number of the comparison; 0 if there is none.
     compared: u64,
     evaluated: u64,
+    /// The number of the sample.
+    sampled: u64,
 }
 
 /// The urgency of a new order.
@@ -177,6 +179,11 @@ impl Arranging {
     /// Whether the query compares boxes with the ground truth.
     pub fn is_about_truth(&self) -> bool {
         self.query.needs_truth()
+    }
+
+    /// Whether the query is about the sample to judge.
+    pub fn is_about_sample(&self) -> bool {
+        self.query.needs_sample()
     }
 
     /// Whether the requested order is still being computed.
@@ -351,6 +358,9 @@ impl State {
         if query.needs_comparison() && compared.is_none_or(|it| it.agreement().is_none()) {
             warnings.push("“changed” needs a comparison; compare two runs under Runs".to_owned());
         }
+        if query.needs_sample() && matches!(self.spot_checks.sample, Loadable::NotLoaded) {
+            warnings.push("This run has no sample; draw one with “Spot-check a sample…” in the Judge menu".to_owned());
+        }
         if query.needs_truth() && self.evaluated().is_none() {
             let message = match &self.evaluating {
                 None => "This search needs ground truth; open it with “Open ground truth…” in the Evaluate menu",
@@ -394,6 +404,7 @@ impl State {
                 marks: self.judgments.marks().revision(),
                 compared: self.comparison_number,
                 evaluated: self.evaluation_number,
+                sampled: self.spot_checks.number,
             },
         })
     }
@@ -407,6 +418,7 @@ impl State {
             unreadable: self.samples.all_unreadable(),
             predictions: run.map(|run| run.predictions.clone()),
             outdated: run.map(|run| run.outdated().clone()).unwrap_or_default(),
+            sampled: self.sampled_images(),
             labels: run.map(|run| run.labels().clone()).unwrap_or_default(),
             view: self.view().into_owned(),
             marks: self.judgments.marks().clone(),

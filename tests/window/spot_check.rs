@@ -1,0 +1,121 @@
+//! Judging a random sample: drawing it, walking through it, its statement, and its end.
+
+use egui::Key;
+use egui::accesskit::Role;
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+use spotcheck::domain::ViewSettings;
+use spotcheck::project::export::{RunReview, draw_sample, report_of_run, review_population, review_sample};
+use spotcheck::project::{OpenMode, OpenRequest, Project};
+use spotcheck::review::{ReviewSample, SampleBy};
+use spotcheck::tasks::{ProgressUnit, TaskControl};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, Overlay};
+
+use crate::window::{click, folder_of, open_in, sees, wait_for, wait_for_overlay, wait_until, wait_until_idle};
+
+const DETECTOR: &str = "ssd-mobilenet-coco";
+
+/// The image and box to judge next.
+fn place(window: &Harness<'static, App>) -> (String, Option<u32>) {
+    let state = window.state().state();
+    let sample = state.samples.get(state.shown_sample().unwrap()).unwrap();
+    (sample.name.clone(), state.shown.selected_box.map(|index| index as u32))
+}
+
+fn is_at(window: &Harness<'static, App>, sample: &ReviewSample, at: usize) -> bool {
+    let unit = &sample.units[at];
+    place(window) == (unit.image.clone(), unit.box_index)
+}
+
+fn press(window: &mut Harness<'static, App>, key: Key) {
+    window.key_press(key);
+    window.run_steps(3);
+}
+
+#[test]
+fn sample_is_judged_to_its_end_across_a_restart() {
+    let (folder, projects) = (folder_of(4, "coffee.png"), tempfile::tempdir().unwrap());
+    let mut window = open_in(projects.path(), Some(folder.path()), DETECTOR);
+    wait_for(&mut window, "cup ");
+    window.state_mut().command(Action::PredictAll);
+    wait_for(&mut window, "4 predicted");
+    wait_until_idle(&mut window);
+    window.state_mut().command(Action::SpotCheck);
+    wait_for_overlay(&mut window, Overlay::SpotCheck);
+    window.run_steps(2);
+    window.get_by_role_and_label(Role::SpinButton, "Count").focus();
+    window.run_steps(2);
+    window.event(egui::Event::Text("5".to_owned()));
+    press(&mut window, Key::Enter);
+    click(&mut window, "By score");
+    click(&mut window, "Draw sample");
+    wait_for(&mut window, "Sample: 0 of 5 judged");
+    wait_until_idle(&mut window);
+    let path = window.state().state().project.path.clone().unwrap();
+    let project = || {
+        let request = OpenRequest { path: &path, root: None, mode: OpenMode::Read, program: "a test" };
+        Project::open(&request, |_| ()).unwrap().project
+    };
+    let control = TaskControl::new(ProgressUnit::Images);
+    let run = window.state().state().run().unwrap().info.clone();
+    let view = window.state().state().view().into_owned();
+    // As `spotcheck review sample` draws it.
+    let population = review_population(&project(), &run, &view, &control).unwrap();
+    let sample = draw_sample(&population, &run, view, SampleBy::Score, 5, 1);
+    assert_eq!(review_sample(&project(), &run).unwrap(), Some(sample.clone()));
+    wait_until(&mut window, "the first box", |window| is_at(window, &sample, 0));
+    press(&mut window, Key::A);
+    wait_for(&mut window, "Sample: 1 of 5 judged · Precision 1.000");
+    wait_until(&mut window, "the second box", |window| is_at(window, &sample, 1));
+    wait_until_idle(&mut window);
+    drop(window);
+
+    let mut window = open_in(projects.path(), Some(folder.path()), DETECTOR);
+    wait_for(&mut window, "Sample: 1 of 5 judged");
+    wait_until_idle(&mut window);
+    press(&mut window, Key::J);
+    for (at, key) in [(1, Key::R), (2, Key::A), (3, Key::U), (4, Key::A)] {
+        wait_until(&mut window, "the next box", |window| is_at(window, &sample, at));
+        press(&mut window, key);
+    }
+    wait_for_overlay(&mut window, Overlay::ReviewReport);
+    wait_until_idle(&mut window);
+    let report = report_of_run(&project(), &run, RunReview::new(&ViewSettings::default()), &control).unwrap();
+    assert_eq!((report.total.judged, report.total.unsure), (4, 1));
+    for sentence in report.sentences() {
+        wait_for(&mut window, &sentence);
+    }
+    assert!(sees(&window, "The sample is judged"));
+    click(&mut window, "Sample more");
+    wait_for_overlay(&mut window, Overlay::SpotCheck);
+    assert!(sees(&window, "sample of 5 boxes, 5 of them judged"));
+    click(&mut window, "Cancel");
+    click(&mut window, "End spot check");
+    wait_until(&mut window, "all images", |window| window.state().state().order().len() == 4);
+    assert!(!sees(&window, "Sample: "));
+}
+
+#[test]
+fn end_of_a_sample_leads_to_exports() {
+    let (folder, projects) = (folder_of(1, "coffee.png"), tempfile::tempdir().unwrap());
+    let mut window = open_in(projects.path(), Some(folder.path()), DETECTOR);
+    wait_for(&mut window, "cup ");
+    wait_until_idle(&mut window);
+    window.state_mut().command(Action::SpotCheck);
+    wait_for_overlay(&mut window, Overlay::SpotCheck);
+    click(&mut window, "Draw sample");
+    wait_for(&mut window, "Sample: 0 of 2 judged");
+    wait_until(&mut window, "a box", |window| window.state().state().shown.selected_box.is_some());
+    press(&mut window, Key::A);
+    wait_for(&mut window, "Sample: 1 of 2 judged");
+    press(&mut window, Key::A);
+    wait_for_overlay(&mut window, Overlay::ReviewReport);
+    click(&mut window, "Export report");
+    wait_for_overlay(&mut window, Overlay::Export);
+    let file = projects.path().join("report.html");
+    window.state_mut().command(spotcheck::window::state::ExportCommand::Start { path: file.clone(), replaces: false });
+    wait_until(&mut window, "the report", |_| file.exists());
+    let html = std::fs::read_to_string(file).unwrap();
+    assert!(html.contains("Precision 1.000") && html.contains("2 verdicts on all 2 boxes"));
+}
