@@ -128,13 +128,13 @@ fn review_report_light() {
 fn spot_check_dark() {
     let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
     wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
-    let design = SampleDesign { count: 10, by: SampleBy::Random, seed: 1 };
+    let design = SampleDesign { count: 6, by: SampleBy::Random, seed: 1 };
     window.state_mut().command(ReviewCommand::DrawSample(design));
-    wait_for(&mut window, "Sample: 0 of 10 judged");
-    for judged in 1..7 {
+    wait_for(&mut window, "Sample: 0 of 6 judged");
+    for judged in 1..5 {
         wait_until(&mut window, "a box", |window| window.state().state().shown.selected_box.is_some());
         window.state_mut().command(if judged == 3 { Action::Reject } else { Action::Accept });
-        wait_for(&mut window, &format!("Sample: {judged} of 10 judged"));
+        wait_for(&mut window, &format!("Sample: {judged} of 6 judged"));
     }
     take(&mut window, "spot-check-dark");
 }

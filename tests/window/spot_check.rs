@@ -4,13 +4,13 @@ use egui::Key;
 use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use spotcheck::domain::ViewSettings;
+use spotcheck::domain::{Location, ViewSettings};
 use spotcheck::project::export::{RunReview, draw_sample, report_of_run, review_population, review_sample};
 use spotcheck::project::{OpenMode, OpenRequest, Project};
 use spotcheck::review::{ReviewSample, SampleBy};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, Overlay};
+use spotcheck::window::state::{Action, EvaluationCommand, ExportCommand, Overlay, TruthAt};
 
 use crate::window::{click, folder_of, open_in, sees, wait_for, wait_for_overlay, wait_until, wait_until_idle};
 
@@ -102,20 +102,37 @@ fn end_of_a_sample_leads_to_exports() {
     let mut window = open_in(projects.path(), Some(folder.path()), DETECTOR);
     wait_for(&mut window, "cup ");
     wait_until_idle(&mut window);
+    let found = window.state().state().shown.prediction.as_ref().unwrap().detections()[0].bounds;
+    let labels = serde_json::json!({
+        "images": [{"id": 1, "file_name": "0-coffee.png"}],
+        "categories": [{"id": 1, "name": "cup"}, {"id": 2, "name": "dining table"}],
+        "annotations": [{
+            "id": 1, "image_id": 1, "category_id": 1, "bbox": [found.x1, found.y1, found.width(), found.height()],
+        }],
+    });
+    let file = projects.path().join("labels.json");
+    std::fs::write(&file, labels.to_string()).unwrap();
+    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(Location::Path(file))));
+    wait_until(&mut window, "the evaluation", |window| window.state().state().evaluated().is_some());
     window.state_mut().command(Action::SpotCheck);
     wait_for_overlay(&mut window, Overlay::SpotCheck);
     click(&mut window, "Draw sample");
     wait_for(&mut window, "Sample: 0 of 2 judged");
+    wait_until_idle(&mut window);
     wait_until(&mut window, "a box", |window| window.state().state().shown.selected_box.is_some());
     press(&mut window, Key::A);
     wait_for(&mut window, "Sample: 1 of 2 judged");
     press(&mut window, Key::A);
     wait_for_overlay(&mut window, Overlay::ReviewReport);
+    // All of two are accepted, and one is a true positive: as chance would agree.
+    wait_for(&mut window, "The ground truth agrees with 1 of 2 verdicts (Cohen's kappa 0.000)");
     click(&mut window, "Export report");
     wait_for_overlay(&mut window, Overlay::Export);
     let file = projects.path().join("report.html");
-    window.state_mut().command(spotcheck::window::state::ExportCommand::Start { path: file.clone(), replaces: false });
+    window.state_mut().command(ExportCommand::Start { path: file.clone(), replaces: false });
     wait_until(&mut window, "the report", |_| file.exists());
     let html = std::fs::read_to_string(file).unwrap();
-    assert!(html.contains("Precision 1.000") && html.contains("2 verdicts on all 2 boxes"));
+    for sentence in ["Precision 1.000", "2 verdicts on all 2 boxes", "agrees with 1 of 2 verdicts"] {
+        assert!(html.contains(sentence), "{sentence}");
+    }
 }

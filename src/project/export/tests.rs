@@ -175,7 +175,8 @@ fn colliding_label_files_are_separate_and_reported() {
 fn yolo_renumbers_classes_and_keeps_model_ids() {
     let unlabeled = (90, 0.8, [0.0, 0.0, 100.0, 80.0]);
     let rows = vec![sampler::row("a.jpg", &[DOG, unlabeled]), sampler::row("b.jpg", &[])];
-    let yolo = Sampled::new(ExportFormat::Yolo, rows);
+    let context = ExportContext { new_classes: Vec::new(), ..sampler::context() };
+    let yolo = Sampled::with(options(ExportFormat::Yolo), &context, rows).unwrap();
     assert_eq!(
         yolo.file("labels/a.txt"),
         "1 0.1000000 0.1250000 0.2000000 0.2500000\n3 0.5000000 0.5000000 1.0000000 1.0000000\n"
