@@ -124,19 +124,41 @@ fn review_report_light() {
     take(&mut window, "review-light");
 }
 
+/// A sample of 5 of the 6 boxes, of which `judged` have a verdict.
+fn spot_check(theme: Theme, judged: usize) -> Harness<'static, App> {
+    let mut window = predicted(DETECTOR, theme, "coffee.png", "cup ");
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
+    window.state_mut().command(Action::SpotCheck);
+    wait_for(&mut window, "Judge a random sample");
+    take(&mut window, if theme == Theme::Dark { "spot-check-form-dark" } else { "spot-check-form-light" });
+    let design = SampleDesign { count: 5, by: SampleBy::Random, seed: 1 };
+    window.state_mut().command(ReviewCommand::DrawSample(design));
+    wait_for(&mut window, "Sample: 0 of 5 judged");
+    wait_until_idle(&mut window);
+    for number in 1..=judged {
+        wait_until(&mut window, "a box", |window| window.state().state().shown.selected_box.is_some());
+        match number {
+            2 => window.state_mut().command(ReviewCommand::ChooseClass("tiger".to_owned())),
+            _ => window.state_mut().command(Action::Accept),
+        }
+        wait_for(&mut window, &format!("Sample: {number} of 5 judged"));
+    }
+    window.state_mut().command(Command::DismissNotice);
+    window
+}
+
 #[test]
 fn spot_check_dark() {
-    let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
-    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
-    let design = SampleDesign { count: 6, by: SampleBy::Random, seed: 1 };
-    window.state_mut().command(ReviewCommand::DrawSample(design));
-    wait_for(&mut window, "Sample: 0 of 6 judged");
-    for judged in 1..5 {
-        wait_until(&mut window, "a box", |window| window.state().state().shown.selected_box.is_some());
-        window.state_mut().command(if judged == 3 { Action::Reject } else { Action::Accept });
-        wait_for(&mut window, &format!("Sample: {judged} of 6 judged"));
-    }
+    let mut window = spot_check(Theme::Dark, 4);
     take(&mut window, "spot-check-dark");
+}
+
+#[test]
+fn end_of_spot_check_light() {
+    let mut window = spot_check(Theme::Light, 5);
+    wait_for(&mut window, "The sample is judged");
+    wait_for(&mut window, "Precision 0.8");
+    take(&mut window, "spot-check-end-light");
 }
 
 #[test]
