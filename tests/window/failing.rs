@@ -79,7 +79,7 @@ fn failed_download_is_reported_once_with_retry() {
         let mine = window.state().state().models.get("mine");
         mine.is_some_and(|mine| mine.is_ready)
     });
-    assert!(!sees(&window, "Retry"));
+    assert!(!sees(&window, "returned 404 Not Found"));
 }
 
 #[test]
