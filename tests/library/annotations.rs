@@ -262,8 +262,8 @@ fn data_yaml_selects_the_split() {
     let notes = check("train: images/train\n", None, &train);
     assert!(notes.ends_with(" train"), "{notes}");
     check("path: .\nval: [images/train, ./images/val/]\n", None, &[train[0], val[0], val[1]]);
-    let notes = check("path: ../gone\nval: images/val\n", None, &val);
-    assert!(notes.contains("path ../gone"), "{notes}");
+    let notes = check("path: ../spotcheck-has-no-such-folder\nval: images/val\n", None, &val);
+    assert!(notes.contains("path ../spotcheck-has-no-such-folder"), "{notes}");
     check("path: images\nval: val\n", None, &val);
     check("val: ROOT/images/val\n", None, &["ROOT/images/val/2.jpg", "ROOT/images/val/3.jpg"]);
     // Without paths, predictions in subfolders are not ground truth.
