@@ -130,7 +130,6 @@ fn spot_check(theme: Theme, judged: usize) -> Harness<'static, App> {
     wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
     window.state_mut().command(Action::SpotCheck);
     wait_for(&mut window, "Judge a random sample");
-    take(&mut window, if theme == Theme::Dark { "spot-check-form-dark" } else { "spot-check-form-light" });
     let design = SampleDesign { count: 5, by: SampleBy::Random, seed: 1 };
     window.state_mut().command(ReviewCommand::DrawSample(design));
     wait_for(&mut window, "Sample: 0 of 5 judged");
