@@ -23,7 +23,7 @@ pub enum FilmBox {
     /// Index into the detections of the sample's prediction; zero for a classifier.
     Predicted(u32),
     /// Index into the objects of the sample's ground truth.
-    Missed(u32),
+    FalseNegative(u32),
 }
 
 /// Whether low or high scores come first.
@@ -110,7 +110,7 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
         for missed in objects {
             let class = shown.classes.get(missed.object.class as usize).and_then(|class| class.of_model);
             if is_class(class) {
-                frames.push(frame(FilmBox::Missed(missed.index as u32), None, None, Some(missed.object.bounds)));
+                frames.push(frame(FilmBox::FalseNegative(missed.index as u32), None, None, Some(missed.object.bounds)));
             }
         }
     }
@@ -160,7 +160,7 @@ mod tests {
         let frames = filmstrip(request, &|| false).unwrap();
         let places = frames.iter().map(|frame| match frame.shows {
             FilmBox::Predicted(index) => (frame.sample.0, index),
-            FilmBox::Missed(index) => (frame.sample.0, 100 + index),
+            FilmBox::FalseNegative(index) => (frame.sample.0, 100 + index),
         });
         places.collect()
     }

@@ -85,9 +85,16 @@ pub struct SampledUnit {
 }
 
 impl ReviewSample {
+    const PREFIX_IN_PROJECT: &str = "review/";
+
     /// The key under which a project stores the sample of a run, as JSON.
     pub fn name_in_project(run: u64) -> String {
-        format!("review/{run}")
+        format!("{}{run}", Self::PREFIX_IN_PROJECT)
+    }
+
+    /// The run whose sample a project stores under this key.
+    pub fn run_of_name(name: &str) -> Option<u64> {
+        name.strip_prefix(Self::PREFIX_IN_PROJECT)?.parse().ok()
     }
 
     pub fn population(&self) -> usize {

@@ -121,7 +121,7 @@ fn ground_truth_outcomes_are_counted_and_drawn() {
     let (images, frames) = found(&mut window, "fn");
     assert_eq!(images, ["chelsea.png", "grace_hopper.jpg", "rocket.jpg"]);
     assert_eq!(frames.len(), 3);
-    assert!(frames.iter().all(|(_, shows)| matches!(shows, FilmBox::Missed(_))));
+    assert!(frames.iter().all(|(_, shows)| matches!(shows, FilmBox::FalseNegative(_))));
     assert_eq!(found(&mut window, "error:missed").0, ["grace_hopper.jpg", "rocket.jpg"]);
     assert_eq!(found(&mut window, "fn truth:person").0, ["rocket.jpg"]);
     assert_eq!(found(&mut window, "tp iou<0.7").0, ["grace_hopper.jpg"]);

@@ -213,7 +213,7 @@ struct ListedTag {
 }
 
 impl SageMaker {
-    /// The tags of a resource by its ARN, without those of AWS itself. Descriptions do not contain tags.
+    /// The user's tags of a resource, by its ARN. Descriptions do not contain tags.
     pub fn tags_of(&self, arn: &str, control: Option<&TaskControl>) -> Result<BTreeMap<String, String>, AwsError> {
         let call = sagemaker("ListTags", format!("read the tags of {arn}"));
         let mut found = BTreeMap::new();

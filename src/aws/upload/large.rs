@@ -263,7 +263,7 @@ impl Unfinished {
     }
 }
 
-/// The folder of the records. Only recorded uploads are ever resumed or aborted: those of other programs are left alone.
+/// The folder of the records. Only recorded uploads are ever resumed or aborted, never those of other programs.
 pub(super) struct Journal<'f> {
     folder: &'f Path,
     target: &'f S3Place,

@@ -1,4 +1,4 @@
-//! Plans an upload without writing anything: the files, their keys, and what is already there.
+//! Plans an upload without writing anything: its files, their keys, and which objects already exist.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{MAIN_SEPARATOR, Path};

@@ -148,7 +148,7 @@ fn print_found(found: &FoundOutputs) {
     }
 }
 
-/// How the outputs are read, and what is assumed.
+/// How outputs are read, including assumptions.
 fn print_reading(run: &OutputRun) {
     eprintln!("{}", run.card.origin);
     for assumed in &run.card.assumed {

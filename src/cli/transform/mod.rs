@@ -106,7 +106,7 @@ impl NamedJob {
         let s3 = args.over(S3Access::default());
         let sagemaker = args.sagemaker();
         let record = find_record(&aws, &records, &sagemaker, name, control)?;
-        // Flags for the bucket's server or region override those of the record.
+        // Flags override the bucket's server and region in the record.
         let s3 = record.as_ref().map_or(s3, |record| args.over(record.s3.clone()));
         Ok(Self { aws, sagemaker, s3, records, record })
     }

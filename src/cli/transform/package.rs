@@ -1,5 +1,5 @@
-//! `spotcheck transform package`: packs a model as `model.tar.gz`. The model of a job or an endpoint: what is packed
-//! and uploaded, and how its container runs.
+//! `spotcheck transform package`: packs a model as `model.tar.gz`. Also the model of a job or an endpoint: its
+//! archive, its upload, and its container.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -188,7 +188,7 @@ fn agent(host: &str, access: &Access, stall_timeout: Duration) -> Result<Agent, 
     if is_this_machine(host) {
         config = config.proxy(None);
     } else if let Some(proxy) = &access.proxy {
-        let proxy = Proxy::new(proxy).map_err(|error| format!("the proxy address {proxy} is invalid ({error})"))?;
+        let proxy = Proxy::new(proxy).map_err(|error| format!("the proxy address is invalid ({error})"))?;
         config = config.proxy(Some(proxy));
     }
     Ok(config.build().new_agent())

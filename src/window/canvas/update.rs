@@ -111,7 +111,7 @@ pub(crate) fn walk_boxes(state: &mut State, by: isize) {
     let visible = state.shown_boxes().into_iter();
     let boxes = visible.map(|index| (FilmBox::Predicted(index as u32), prediction.detections()[index].bounds));
     let objects =
-        state.missed_objects().into_iter().map(|object| (FilmBox::Missed(object.index as u32), object.bounds));
+        state.false_negatives().into_iter().map(|object| (FilmBox::FalseNegative(object.index as u32), object.bounds));
     let all: Vec<(FilmBox, BoundingBox)> = boxes.chain(objects).collect();
     if all.is_empty() {
         state.show_notice("No boxes are visible on this image");
@@ -119,7 +119,7 @@ pub(crate) fn walk_boxes(state: &mut State, by: isize) {
     }
     let selected = [
         state.shown.selected_box.map(|index| FilmBox::Predicted(index as u32)),
-        state.shown.selected_object.map(|index| FilmBox::Missed(index as u32)),
+        state.shown.selected_object.map(|index| FilmBox::FalseNegative(index as u32)),
     ];
     let place = all.iter().position(|(shows, _)| selected.contains(&Some(*shows)));
     let next = match place {

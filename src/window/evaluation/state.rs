@@ -291,7 +291,7 @@ pub struct ShownObject {
 
 impl ShownObject {
     /// Whether it is a false negative.
-    pub fn is_missed(&self) -> bool {
+    pub fn is_false_negative(&self) -> bool {
         self.counts && self.is_found == Some(false)
     }
 }
@@ -350,15 +350,15 @@ impl State {
     }
 
     /// The objects of the shown image that no visible correct box detects.
-    pub fn missed_objects(&self) -> Vec<ShownObject> {
+    pub fn false_negatives(&self) -> Vec<ShownObject> {
         let mut objects = self.shown_objects();
-        objects.retain(ShownObject::is_missed);
+        objects.retain(ShownObject::is_false_negative);
         objects
     }
 
     pub fn selected_object(&self) -> Option<ShownObject> {
         let selected = self.shown.selected_object?;
-        self.missed_objects().into_iter().find(|object| object.index == selected)
+        self.false_negatives().into_iter().find(|object| object.index == selected)
     }
 
     /// The outcomes of the run on screen for an image.
@@ -440,7 +440,7 @@ impl State {
             let outcome = outcomes.and_then(|outcomes| outcomes.objects.get(index));
             let is_found = outcome.zip(shown).map(|(object, shown)| shown.contains(&(object.shown_by as usize)));
             let counts = found.role == crate::domain::BoxRole::Object;
-            let verdict = self.verdict_on(sample, FilmBox::Missed(index as u32));
+            let verdict = self.verdict_on(sample, FilmBox::FalseNegative(index as u32));
             Some(ShownObject { index, label, bounds, counts, is_found, verdict })
         };
         Some(image.boxes.iter().enumerate().filter_map(object).collect())

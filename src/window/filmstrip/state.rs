@@ -106,7 +106,7 @@ impl State {
         let boxes = self.shown.prediction.as_ref().map_or(0, |prediction| prediction.detections().len());
         let selected =
             self.shown.selected_box.filter(|index| *index < boxes).map(|index| FilmBox::Predicted(index as u32));
-        let object = self.shown.selected_object.map(|index| FilmBox::Missed(index as u32));
+        let object = self.shown.selected_object.map(|index| FilmBox::FalseNegative(index as u32));
         selected.or(object).map(|shows| (sample, shows)).into_iter().collect()
     }
 
@@ -119,7 +119,7 @@ impl State {
                 self.judgments.box_verdict(sample, index as usize)
             }
             FilmBox::Predicted(_) => self.judgments.verdict(sample),
-            FilmBox::Missed(object) => {
+            FilmBox::FalseNegative(object) => {
                 let judged = self.judgments.get(sample)?;
                 let (_, verdict) = judged.of_label(run.id(), &self.label_of(sample, object)?)?;
                 return Some(match verdict {

@@ -13,8 +13,8 @@ use crate::window::ui::menu_bar::BOX_MENU;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    command_button_ui, context_menu_ui, elided_in_middle, ends_ui, fitting, grouped, paint_missed, paint_verdict,
-    paint_wrong, strong,
+    command_button_ui, context_menu_ui, elided_in_middle, ends_ui, fitting, grouped, paint_false_negative,
+    paint_verdict, paint_wrong, strong,
 };
 
 const GAP: f32 = 6.0;
@@ -212,7 +212,7 @@ fn frame_ui(
     let is_in_view = is_shown
         && match frame.shows {
             FilmBox::Predicted(index) => state.shown.selected_box == Some(index as usize) || !state.has_boxes(),
-            FilmBox::Missed(index) => state.shown.selected_object == Some(index as usize),
+            FilmBox::FalseNegative(index) => state.shown.selected_object == Some(index as usize),
         };
     let selected = state.filmstrip.as_ref().map(|strip| &strip.selected).filter(|selected| selected.len() > 1);
     let is_selected = selected.map_or(is_in_view, |selected| selected.contains(&(frame.sample, frame.shows)));
@@ -225,7 +225,7 @@ fn frame_ui(
     let place = place.with_max_y(place.bottom() - text_height(state) + 4.0);
     let is_settled = paint_crop(ui, textures, frame, place);
     match frame.shows {
-        FilmBox::Missed(_) => paint_missed(ui.painter(), place.left_top()),
+        FilmBox::FalseNegative(_) => paint_false_negative(ui.painter(), place.left_top()),
         FilmBox::Predicted(_) if frame.outcome.is_some_and(OutcomeKind::is_wrong) => {
             paint_wrong(ui.painter(), place.left_top(), 1.0);
         }
@@ -274,7 +274,7 @@ fn text_height(state: &State) -> f32 {
 fn caption(state: &State, frame: &FilmFrame) -> [String; 2] {
     let score = frame.score.map(|score| format!("{:.1}%", score * 100.0));
     let mark = match frame.shows {
-        FilmBox::Missed(_) => Some("FN"),
+        FilmBox::FalseNegative(_) => Some("FN"),
         FilmBox::Predicted(_) => frame.outcome.map(OutcomeKind::mark),
     };
     let first = mark.map(str::to_owned).into_iter().chain(score);
@@ -284,7 +284,7 @@ fn caption(state: &State, frame: &FilmFrame) -> [String; 2] {
 /// “cup, is bottle”, “cup, duplicate”; the class of a missed object.
 fn class_and_error(state: &State, frame: &FilmFrame) -> Option<String> {
     let index = match frame.shows {
-        FilmBox::Missed(object) => return state.class_of_object(frame.sample, object).map(str::to_owned),
+        FilmBox::FalseNegative(object) => return state.class_of_object(frame.sample, object).map(str::to_owned),
         FilmBox::Predicted(index) => index as usize,
     };
     let outcome = state.outcome_of_box(frame.sample, index)?;

@@ -115,7 +115,7 @@ pub(crate) fn show_box(state: &mut State, sample: SampleId, shows: FilmBox) {
     }
     state.shown.box_to_select = Some(match shows {
         FilmBox::Predicted(index) => BoxToSelect::Index(index as usize),
-        FilmBox::Missed(index) => BoxToSelect::Object(index as usize),
+        FilmBox::FalseNegative(index) => BoxToSelect::Object(index as usize),
     });
     browse::update::shown::take(state);
 }

@@ -582,7 +582,7 @@ impl Action {
                 need(state.shown.selected_box.or(state.shown.selected_object).is_some(), "Select a box first")
             }
             Self::NextBox | Self::PreviousBox => {
-                need(state.has_boxes() || !state.missed_objects().is_empty(), "This image has no boxes")
+                need(state.has_boxes() || !state.false_negatives().is_empty(), "This image has no boxes")
             }
             Self::Explain => {
                 need(state.question().is_some(), "Nothing to explain; predict this image first").and_then(|()| {

@@ -126,7 +126,7 @@ pub(crate) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
 pub(crate) fn truth_ui(ui: &Ui, objects: &[ShownObject], placement: &Placement, selected: Option<usize>) {
     let painter = ui.painter_at(placement.canvas());
     for (place, object) in truth_places(objects, placement) {
-        let line = match object.is_missed() {
+        let line = match object.is_false_negative() {
             _ if objects.len() > MOST_DASHED => Line::Solid,
             true => MISSED,
             false => DASHED,
@@ -140,7 +140,7 @@ pub(crate) fn truth_ui(ui: &Ui, objects: &[ShownObject], placement: &Placement, 
 }
 
 /// The undetected object under the pointer, unless the box there, `hovered`, is smaller.
-pub(crate) fn missed_under(
+pub(crate) fn false_negative_under(
     state: &State,
     objects: &[ShownObject],
     placement: &Placement,
@@ -148,7 +148,8 @@ pub(crate) fn missed_under(
     hovered: Option<usize>,
 ) -> Option<usize> {
     let at = pointer?;
-    let under = truth_places(objects, placement).filter(|(place, object)| object.is_missed() && place.contains(at));
+    let under =
+        truth_places(objects, placement).filter(|(place, object)| object.is_false_negative() && place.contains(at));
     let (place, object) = under.min_by(|left, right| left.0.area().total_cmp(&right.0.area()))?;
     let size = placement.image_size();
     let of_box = hovered.and_then(|index| {
@@ -171,9 +172,9 @@ pub(crate) fn truth_labels_ui(objects: &[ShownObject], placement: &Placement, la
 
 /// “person · FN” for a missed object, “✓ person · FN” if its label is right.
 pub(crate) fn object_text(object: &ShownObject) -> String {
-    match object.verdict.filter(|_| object.is_missed()) {
+    match object.verdict.filter(|_| object.is_false_negative()) {
         Some(verdict) => format!("{} {} · FN", verdict_sign(verdict), object.label),
-        None if object.is_missed() => format!("{} · FN", object.label),
+        None if object.is_false_negative() => format!("{} · FN", object.label),
         _ if !object.counts => format!("{} (ignored)", object.label),
         _ => object.label.clone(),
     }
@@ -219,7 +220,7 @@ pub(crate) fn truth_legend(state: &State, objects: &[ShownObject]) -> String {
     if !state.shown_sample().is_some_and(|sample| state.has_truth(sample)) {
         return format!("White dashes: stored with the image ({})", objects.len());
     }
-    let missed = objects.iter().filter(|object| object.is_missed()).count();
+    let missed = objects.iter().filter(|object| object.is_false_negative()).count();
     match missed {
         0 => format!("White dashes: ground truth ({})", objects.len()),
         _ => format!("White dashes: ground truth ({}). Long dashes: false negatives ({missed})", objects.len()),

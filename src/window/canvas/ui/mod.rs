@@ -349,7 +349,7 @@ fn image_ui(
         if let Some(legend) = legend {
             legend.ui(ui, canvas);
         }
-        (hovered, boxes::missed_under(state, &objects, &placement, pointer, hovered))
+        (hovered, boxes::false_negative_under(state, &objects, &placement, pointer, hovered))
     };
     if response.clicked() && state.shown.drawing.is_none() {
         let new_object = object.filter(|index| state.shown.selected_object != Some(*index));

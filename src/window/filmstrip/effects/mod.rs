@@ -190,7 +190,7 @@ fn part_of(prediction: &Prediction, crop: &CropRequest) -> BoundingBox {
     };
     let bounds = match crop.shows {
         FilmBox::Predicted(index) => detections.get(index as usize).map(|detection| detection.bounds),
-        FilmBox::Missed(_) => crop.bounds,
+        FilmBox::FalseNegative(_) => crop.bounds,
     };
     let Some(bounds) = bounds else {
         return whole;

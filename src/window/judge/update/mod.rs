@@ -38,7 +38,7 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
             state.canvas_requests.clear();
         }
         ReviewCommand::SelectBox(selected) => verdicts::select_box(state, selected),
-        ReviewCommand::SelectObject(index) => verdicts::select(state, FilmBox::Missed(index as u32)),
+        ReviewCommand::SelectObject(index) => verdicts::select(state, FilmBox::FalseNegative(index as u32)),
         ReviewCommand::SelectCrop { sample, shows, extends } => {
             filmstrip::update::select(state, (sample, shows), extends);
         }

@@ -110,7 +110,7 @@ pub(crate) fn go_on(state: &mut State) -> bool {
 
 /// Restores a sample from the project; ignores other names.
 pub(crate) fn restore(state: &mut State, name: &str, json: &str) {
-    let Some(run) = name.strip_prefix("review/").and_then(|run| run.parse().ok()) else {
+    let Some(run) = ReviewSample::run_of_name(name) else {
         return;
     };
     match serde_json::from_str(json) {

@@ -79,7 +79,7 @@ pub(crate) fn select_box(state: &mut State, selected: Option<usize>) {
 pub(crate) fn select(state: &mut State, shows: FilmBox) {
     let (selected_box, object) = match shows {
         FilmBox::Predicted(index) => (Some(index as usize), None),
-        FilmBox::Missed(index) => (None, Some(index as usize)),
+        FilmBox::FalseNegative(index) => (None, Some(index as usize)),
     };
     let judges_boxes = state.judges_boxes;
     select_box(state, selected_box);
@@ -110,7 +110,7 @@ fn judge(state: &mut State, verdict: Option<&Verdict>) {
         [(sample, FilmBox::Predicted(index))] => {
             (box_name(state, *sample, *index as usize), marks_on_boxes(state, &judged, verdict))
         }
-        [(sample, FilmBox::Missed(object))] => {
+        [(sample, FilmBox::FalseNegative(object))] => {
             (label_name(state, *sample, *object), marks_on_boxes(state, &judged, verdict))
         }
         several => (counted(several.len(), "box", "boxes"), marks_on_boxes(state, &judged, verdict)),
@@ -158,7 +158,7 @@ fn marks_on_boxes(
                 let box_index = is_detection.then_some(index);
                 box_marks(judgment, VerdictTarget { run: Some(run.id()), box_index }, verdict)?
             }
-            FilmBox::Missed(object) => label_marks(state, run, judgment, (sample, object), verdict)?,
+            FilmBox::FalseNegative(object) => label_marks(state, run, judgment, (sample, object), verdict)?,
         };
         for mark in marks {
             judgment.set(mark.clone());
@@ -299,11 +299,11 @@ fn go_on_from_box(state: &mut State, judged: (SampleId, FilmBox), was_judged: bo
         return;
     }
     let boxes = || state.shown_boxes().into_iter().map(|index| FilmBox::Predicted(index as u32));
-    let objects = || state.missed_objects().into_iter().map(|object| FilmBox::Missed(object.index as u32));
+    let objects = || state.false_negatives().into_iter().map(|object| FilmBox::FalseNegative(object.index as u32));
     let (sample, shows) = judged;
     let list: Vec<FilmBox> = match shows {
         FilmBox::Predicted(_) => boxes().collect(),
-        FilmBox::Missed(_) => objects().chain(boxes()).collect(),
+        FilmBox::FalseNegative(_) => objects().chain(boxes()).collect(),
     };
     let place = list.iter().position(|other| *other == shows);
     let (before, after) = list.split_at(place.map_or(0, |place| place + 1));

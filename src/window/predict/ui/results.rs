@@ -153,7 +153,7 @@ fn truth_ui(ui: &mut Ui, state: &State) {
     ui.add(Label::new(text).wrap());
 }
 
-fn missed_ui(ui: &mut Ui, state: &State, object: &ShownObject, commands: &mut Commands) {
+fn false_negative_ui(ui: &mut Ui, state: &State, object: &ShownObject, commands: &mut Commands) {
     let BoundingBox { x1: left, y1: top, .. } = object.bounds;
     let is_selected = state.shown.selected_object == Some(object.index);
     let color = theme::line(ui.visuals());
@@ -201,7 +201,7 @@ fn detections_ui(
     commands: &mut Commands,
 ) {
     let visible = state.shown_boxes();
-    let missed = state.missed_objects();
+    let missed = state.false_negatives();
     let hidden = prediction.detections().len() - visible.len();
     ui.label(RichText::new(count_text(visible.len(), hidden, missed.len())).weak());
     ui.spacing_mut().item_spacing.y = ROW_GAP;
@@ -215,7 +215,7 @@ fn detections_ui(
         detection_ui(ui, state, prediction, index, commands);
     }
     for object in missed.iter().take(limit.saturating_sub(visible.len())) {
-        missed_ui(ui, state, object, commands);
+        false_negative_ui(ui, state, object, commands);
     }
     if rows > ROWS_SHOWN {
         let text = if shows_all { "Show fewer".to_owned() } else { format!("Show all {rows}") };

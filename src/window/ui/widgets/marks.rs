@@ -125,7 +125,7 @@ pub(crate) fn paint_wrong(painter: &Painter, left_top: Pos2, strength: f32) {
 }
 
 /// A filled corner with “FN”, in the white of ground truth.
-pub(crate) fn paint_missed(painter: &Painter, left_top: Pos2) {
+pub(crate) fn paint_false_negative(painter: &Painter, left_top: Pos2) {
     paint(painter, left_top, "FN", [Color32::WHITE, Color32::BLACK], 1.0);
 }
 

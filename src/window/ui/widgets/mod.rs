@@ -24,7 +24,7 @@ pub(crate) use controls::{
     radio_ui, recent_line_ui, slider, view_slider_ui,
 };
 pub(crate) use marks::{
-    MARK_SIZE, class_text, label_verdict_text, paint_detections, paint_missed, paint_verdict, paint_wrong,
+    MARK_SIZE, class_text, label_verdict_text, paint_detections, paint_false_negative, paint_verdict, paint_wrong,
     paint_wrong_small, verdict_color, verdict_sign, verdict_text,
 };
 pub(crate) use text::{
