@@ -1,24 +1,39 @@
 //! What Spotcheck does, without its front ends: the library below the window and the command line, in layers that import
 //! only downward (see ARCHITECTURE.md).
 
+pub use spotcheck_compute::{cache, domain, review, tasks};
+
 pub mod annotations;
 pub mod aws;
-pub mod cache;
 pub mod dirs;
-pub mod domain;
-pub mod evaluation;
+/// Metrics against ground truth, and the agreement of two runs.
+pub mod evaluation {
+    pub use spotcheck_compute::evaluation::*;
+
+    pub mod pipeline;
+}
 /// Where images come from, and how their bytes become pixels.
 pub mod image {
-    pub mod decode;
+    pub use spotcheck_compute::image::decode;
+
+    pub mod size;
     pub mod source;
 }
 pub mod local_file;
-pub mod model;
+/// Models: their arithmetic, their files, and how they run.
+pub mod model {
+    pub use spotcheck_compute::model::*;
+
+    pub mod catalog;
+    pub mod diagnostics;
+    pub mod download;
+    pub mod onnx;
+    pub mod recognize;
+    pub mod runtime;
+}
 pub mod predict;
 pub mod project;
-pub mod review;
 pub mod sagemaker;
-pub mod tasks;
 
 use std::sync::OnceLock;
 

@@ -12,7 +12,7 @@ use crate::domain::{
     AnnotatedImage, Annotations, BoxRole, Detection, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask,
     PredictionStatus, Problem, RunKey, Sample, SampleId, TruthLabel, Unscored, Utc, counted, leaves_image,
 };
-use crate::image::decode::{SizeError, image_size};
+use crate::image::size::{SizeError, image_size};
 use crate::image::source::{Files, FilesError, Source, SourceError, for_task};
 use crate::predict::SampleResult;
 use crate::tasks::{Cancelled, TaskControl};

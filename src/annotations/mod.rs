@@ -11,7 +11,6 @@ pub mod import;
 pub mod json;
 mod json_lines;
 mod judged;
-pub mod matching;
 mod names;
 mod recognize;
 pub mod rows;
@@ -20,6 +19,8 @@ mod table;
 mod tf_record;
 mod voc;
 mod yolo;
+
+pub use spotcheck_compute::annotations::matching;
 
 pub use judged::{JudgedImage, from_verdicts};
 pub use names::{ClassNamesError, from_file_names, name_classes};

@@ -174,6 +174,25 @@ pub struct Page {
     pub notes: Vec<String>,
 }
 
+impl Extend<Result<Sample, Problem>> for Page {
+    fn extend<T: IntoIterator<Item = Result<Sample, Problem>>>(&mut self, entries: T) {
+        for entry in entries {
+            match entry {
+                Ok(sample) => self.samples.push(sample),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+    }
+}
+
+impl FromIterator<Result<Sample, Problem>> for Page {
+    fn from_iter<T: IntoIterator<Item = Result<Sample, Problem>>>(entries: T) -> Self {
+        let mut page = Self::default();
+        page.extend(entries);
+        page
+    }
+}
+
 /// A change to the files of an open source.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ListingChange {

@@ -27,7 +27,6 @@ mod ground_truth;
 mod intervals;
 mod matching;
 mod objects;
-pub mod pipeline;
 
 use serde::Serialize;
 

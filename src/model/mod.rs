@@ -1,16 +1,10 @@
 //! From an image to a model's input tensor, and from its outputs to a prediction: the trait of all models, and pure
 //! arithmetic without files or ONNX Runtime.
 
-pub mod catalog;
-pub mod diagnostics;
-pub mod download;
 pub mod explain;
-pub mod onnx;
 mod postprocess;
 mod preprocess;
-pub mod recognize;
 mod resize;
-pub mod runtime;
 
 use std::sync::Arc;
 

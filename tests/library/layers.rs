@@ -19,10 +19,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("review", &["domain"]),
     ("evaluation", &["domain", "annotations::matching", "review"]),
     ("cache", &["domain"]),
+    ("image::decode", &["domain", "cache"]),
     ("image::source", &["local_file", "domain", "tasks", "aws", "aws::upload::plan", "cache"]),
     ("annotations", &["local_file", "domain", "tasks", "aws", "annotations::matching", "image::source"]),
     ("aws::upload", &["domain", "tasks", "aws", "aws::upload::plan", "image::source"]),
-    ("image::decode", &["domain", "cache", "image::source"]),
+    ("image::size", &["domain", "image::decode", "image::source"]),
     ("model", &["domain", "tasks"]),
     ("model::recognize", &["domain", "tasks", "model"]),
     ("model::download", &["local_file", "domain", "tasks"]),
@@ -80,6 +81,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "annotations",
             "aws::upload",
             "image::decode",
+            "image::size",
             "model",
             "model::catalog",
             "predict",
@@ -89,7 +91,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (
         "annotations::import",
-        &["domain", "tasks", "annotations::matching", "image::source", "annotations", "image::decode", "predict"],
+        &["domain", "tasks", "annotations::matching", "image::source", "annotations", "image::size", "predict"],
     ),
     (
         "window::state",
@@ -160,6 +162,7 @@ const WORK_AND_APP: &[&str] = &[
     "annotations",
     "aws::upload",
     "image::decode",
+    "image::size",
     "model",
     "model::recognize",
     "model::download",
@@ -555,7 +558,7 @@ fn path_of(file: &Path) -> ModulePath {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let names = file.strip_prefix(src).unwrap().with_extension("");
     let names = names.iter().map(|name| name.to_string_lossy().into_owned());
-    names.filter(|name| !["mod", "lib", "core"].contains(&name.as_str())).collect()
+    names.filter(|name| !["mod", "lib", "core", "compute"].contains(&name.as_str())).collect()
 }
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {

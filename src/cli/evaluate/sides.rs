@@ -21,7 +21,7 @@ use crate::evaluation::pipeline::{
     EvaluateError, FileSide, RunSide, TruthFrom, TruthScores, annotation_sides, open_truth, run_sides,
 };
 use crate::evaluation::{GroundTruth, NoTruth, Sides};
-use crate::image::decode::image_size;
+use crate::image::size::image_size;
 use crate::image::source::{Files, Source, for_task};
 use crate::project::Project;
 use crate::sagemaker::jobs::quoted;

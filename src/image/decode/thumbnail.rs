@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8x3;
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 
 use super::{DecodeError, DecodeLimits, Decoded, Scale, decode, decode_stored};
 use crate::cache::{CacheError, CacheKey, DiskCache, EntryKind};
@@ -44,12 +45,16 @@ thread_local! {
 /// `source` is width, height and RGB.
 pub(super) fn resize(source: (u32, u32, &[u8]), width: u32, height: u32) -> Result<Vec<u8>, String> {
     let (source_width, source_height, rgb) = source;
-    let source = ImageRef::new(source_width, source_height, rgb, PixelType::U8x3).map_err(|error| error.to_string())?;
-    let mut target = Image::new(width, height, PixelType::U8x3);
+    let source =
+        TypedImageRef::<U8x3>::from_buffer(source_width, source_height, rgb).map_err(|error| error.to_string())?;
+    let mut resized = vec![0; width as usize * height as usize * 3];
+    let mut target = TypedImage::from_buffer(width, height, &mut resized).map_err(|error| error.to_string())?;
     let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
+    // `resize` is the same for a pixel type that is known at run time, and compiles all 13 of them.
     RESIZER
-        .with_borrow_mut(|resizer| resizer.resize(&source, &mut target, &options).map_err(|error| error.to_string()))?;
-    Ok(target.into_vec())
+        .with_borrow_mut(|resizer| resizer.resize_typed(&source, &mut target, &options))
+        .map_err(|error| error.to_string())?;
+    Ok(resized)
 }
 
 /// Thumbnails of any source on disk. All calls can block on the disk.

@@ -11,7 +11,7 @@ use super::recognize::{OutputShape, Recognition, Unrecognized};
 use super::responses::ResponseFile;
 use super::shown::{places_of, shown, shown_raw};
 use crate::domain::{KeepRule, LabelSet, Prediction, Sample};
-use crate::image::decode::image_size;
+use crate::image::size::image_size;
 use crate::image::source::{Source, for_task};
 use crate::sagemaker::spec::output_mapping::{ExampleResponse, OutputMapping, ResponseExamples};
 use crate::tasks::TaskControl;

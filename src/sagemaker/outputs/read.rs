@@ -14,7 +14,7 @@ use super::pending::PendingResults;
 use super::reader::{OutputReader, failure_in};
 use super::responses::{OneResponse, ResponseFile, ResponseFormat};
 use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet, SampleUri, counted};
-use crate::image::decode::{SizeError, image_size};
+use crate::image::size::{SizeError, image_size};
 use crate::image::source::{Source, SourceError};
 use crate::predict::{ByteBudget, Gate, ResultSink, SampleResult};
 use crate::tasks::{TaskControl, panic_text};

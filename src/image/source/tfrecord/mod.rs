@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 
 use self::example::{Example, Part};
 use self::index::{FileIndex, not_there};
-use self::scan::{Entry, FileScan, LONGEST_RECORD};
+use self::scan::{FileScan, LONGEST_RECORD};
 use super::{ListingChange, LocalSource, Page, S3Source, Source, SourceError, absolute, cut};
 use crate::aws::{Aws, AwsError, AwsErrorKind};
 use crate::domain::{S3Address, S3Place, Sample, SampleUri, Truth};
@@ -441,24 +441,5 @@ impl Iterator for Pages {
         }
         self.next_len = (self.next_len * 2).min(PAGE_LEN);
         Some(page)
-    }
-}
-
-impl Extend<Entry> for Page {
-    fn extend<T: IntoIterator<Item = Entry>>(&mut self, entries: T) {
-        for entry in entries {
-            match entry {
-                Ok(sample) => self.samples.push(sample),
-                Err(problem) => self.problems.push(problem),
-            }
-        }
-    }
-}
-
-impl FromIterator<Entry> for Page {
-    fn from_iter<T: IntoIterator<Item = Entry>>(entries: T) -> Self {
-        let mut page = Self::default();
-        page.extend(entries);
-        page
     }
 }
