@@ -1,6 +1,7 @@
 //! How the image is drawn, and the context menus.
 
 use egui::accesskit::Role;
+use egui::vec2;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::domain::{Look, Prediction, SampleId};
@@ -9,7 +10,7 @@ use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, ReviewCommand, ViewNumber};
 
 use crate::layout::shapes;
-use crate::window::{click, folder_of, open, sees, wait_for, wait_until, wait_until_idle};
+use crate::window::{click, folder_of, open, open_with, sees, wait_for, wait_until, wait_until_idle};
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
 
@@ -103,4 +104,42 @@ fn context_menus_act_on_what_is_under_the_pointer() {
     entry("Accept")(&mut window);
     window.run_steps(3);
     assert_eq!(window.state().state().verdict_of(SampleId(1)), Some(VerdictKind::Accept));
+}
+
+/// The mean of all channels within the first crop of the filmstrip.
+fn brightness_of_crop(window: &mut Harness<'static, App>) -> f64 {
+    window.run_steps(3);
+    let crop = window.get_by_label_contains("%, 0-coffee.png").rect();
+    let picture = egui::Rect::from_center_size(crop.center_top() + vec2(0.0, crop.width() / 2.0), vec2(30.0, 30.0));
+    let drawn = window.render().unwrap();
+    let pixels = (picture.left() as u32..picture.right() as u32)
+        .flat_map(|x| (picture.top() as u32..picture.bottom() as u32).map(move |y| (x, y)));
+    let values = pixels.flat_map(|(x, y)| drawn.get_pixel(x, y).0[..3].to_vec());
+    let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + f64::from(value), count + 1));
+    sum / f64::from(count)
+}
+
+#[test]
+fn crops_in_the_filmstrip_follow_brightness() {
+    let folder = folder_of(1, "coffee.png");
+    let mut window = open_with(Some(folder.path()), DETECTOR, |builder| builder.with_pixels_per_point(1.0).wgpu());
+    wait_for(&mut window, "cup ");
+    let cup = prediction(&window).detections()[0].class_id;
+    window.state_mut().command(ReviewCommand::OpenFilmstrip(cup));
+    wait_for(&mut window, "%, 0-coffee.png");
+    let is_complete = |window: &Harness<'static, App>| window.state().filmstrip_is_complete();
+    wait_until(&mut window, "the crop", is_complete);
+    let before = brightness_of_crop(&mut window);
+    // The pixels of a crop that was drawn as it is are requested again; later, they are there.
+    for brightness in [0.2, 0.1] {
+        window.state_mut().command(ReviewCommand::SetNumber(ViewNumber::Brightness, brightness));
+        window.step();
+        wait_until(&mut window, "the bright crop", is_complete);
+        let brighter = brightness_of_crop(&mut window) - before;
+        let expected = f64::from(brightness) * 255.0;
+        assert!((brighter - expected).abs() < 6.0, "{before} + {brighter}, not {expected}");
+    }
+    window.state_mut().command(Action::ResetLook);
+    window.step();
+    assert!((brightness_of_crop(&mut window) - before).abs() < 1.0);
 }

@@ -10,7 +10,7 @@ use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind};
 use crate::window::state::{Action, Commands, Filmstrip, ReviewCommand, State};
 use crate::window::ui::field::Field;
 use crate::window::ui::menu_bar::BOX_MENU;
-use crate::window::ui::textures::Textures;
+use crate::window::ui::textures::{Crop, Textures};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
     command_button_ui, context_menu_ui, elided_in_middle, ends_ui, fitting, grouped, paint_false_negative,
@@ -186,7 +186,7 @@ fn follow_anchor(ui: &Ui, strip: &Filmstrip, place: impl Fn(usize) -> Rect) {
     }
 }
 
-/// Returns true once the box's pixels are loaded or cannot be loaded.
+/// Returns true once the box's pixels are loaded and drawn as they should be, or cannot be loaded.
 fn frame_ui(
     ui: &Ui,
     state: &State,
@@ -299,27 +299,26 @@ fn class_and_error(state: &State, frame: &FilmFrame) -> Option<String> {
 
 fn paint_crop(ui: &Ui, textures: &mut Textures, frame: &FilmFrame, place: Rect) -> bool {
     let painter = ui.painter();
-    match textures.crops.get(frame) {
-        Some(Ok(texture)) => {
+    let Some(Crop { texture, is_outdated }) = textures.crops.get(frame) else {
+        let fill = theme::sunken_fill(ui.visuals());
+        painter.rect_filled(place, 4.0, fill);
+        return false;
+    };
+    match texture {
+        Ok(texture) => {
             let size = texture.size_vec2();
             let scale = (place.size() / size).min_elem();
             let rect = Rect::from_center_size(place.center(), size * scale);
             let whole = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
             painter.image(texture.id(), rect, whole, Color32::WHITE);
-            true
         }
-        Some(Err(reason)) => {
+        Err(reason) => {
             let font = TextStyle::Small.resolve(ui.style());
             let color = ui.visuals().warn_fg_color;
             let text = format!("⚠ {reason}");
             let galley = painter.layout(text, font, color, place.width());
             painter.with_clip_rect(place).galley(place.min, galley, color);
-            true
-        }
-        None => {
-            let fill = theme::sunken_fill(ui.visuals());
-            painter.rect_filled(place, 4.0, fill);
-            false
         }
     }
+    !is_outdated
 }

@@ -6,7 +6,7 @@ mod thumbnails;
 
 use std::collections::HashMap;
 
-use eframe::egui::{ColorImage, Context, TextureFilter, TextureHandle, TextureOptions, TextureWrapMode};
+use eframe::egui::{Color32, ColorImage, Context, TextureFilter, TextureHandle, TextureOptions, TextureWrapMode};
 
 use crate::domain::{DisplayImage, Look, RgbImage, RunId, SampleId, Tile, TileKey};
 use crate::review::{FilmBox, FilmFrame};
@@ -97,6 +97,8 @@ impl Textures {
         if let Some(shown) = &mut self.image {
             shown.begin_frame(look);
         }
+        // Crops that were drawn with another look stay until they are drawn anew.
+        self.crops.look = look;
     }
 
     /// Called after everything has painted: the tiles to request, unless they are already requested.
@@ -118,6 +120,50 @@ fn options(crisp: bool) -> TextureOptions {
     }
 }
 
+/// A texture that is drawn with brightness and contrast.
+struct LookTexture {
+    handle: TextureHandle,
+    look: Look,
+    /// The pixels as they are, if they are drawn differently: then the next change needs no request.
+    original: Option<ColorImage>,
+    is_crisp: bool,
+}
+
+impl LookTexture {
+    fn new(ctx: &Context, name: &str, image: ColorImage, look: Look, is_crisp: bool) -> Self {
+        let original = (look != Look::default()).then(|| image.clone());
+        Self { handle: upload(ctx, name, drawn(image, look), is_crisp), look, original, is_crisp }
+    }
+
+    fn handle(&self) -> &TextureHandle {
+        &self.handle
+    }
+
+    /// Draws it with this look; false if its pixels are needed for that.
+    fn follow(&mut self, look: Look) -> bool {
+        if self.look == look {
+            return true;
+        }
+        let Some(original) = &self.original else {
+            return false;
+        };
+        self.handle.set(drawn(original.clone(), look), options(self.is_crisp));
+        self.look = look;
+        true
+    }
+}
+
+fn drawn(mut image: ColorImage, look: Look) -> ColorImage {
+    if look != Look::default() {
+        let table = look.table();
+        for pixel in &mut image.pixels {
+            let [red, green, blue, _] = pixel.to_array();
+            *pixel = Color32::from_rgb(table[red as usize], table[green as usize], table[blue as usize]);
+        }
+    }
+    image
+}
+
 /// For the clipboard.
 pub(crate) fn color_image(image: &RgbImage) -> ColorImage {
     let size = [image.width() as usize, image.height() as usize];
@@ -131,14 +177,25 @@ const MAX_CROPS: usize = 400;
 pub(crate) struct Crops {
     of: Option<(SourceId, RunId)>,
     entries: HashMap<(SampleId, FilmBox), Entry>,
+    look: Look,
     frame: u64,
+    /// The last request, and how its boxes were to be drawn.
     asked: Vec<(SampleId, FilmBox)>,
+    asked_look: Look,
 }
 
 struct Entry {
     /// The pixels, or why there are none.
-    texture: Result<TextureHandle, String>,
+    texture: Result<LookTexture, String>,
     seen: u64,
+}
+
+/// A box of the filmstrip.
+pub(crate) struct Crop<'c> {
+    /// Its pixels, or why there are none.
+    pub(crate) texture: Result<&'c TextureHandle, &'c str>,
+    /// Whether it must be requested to be drawn with the current brightness and contrast.
+    pub(crate) is_outdated: bool,
 }
 
 impl Crops {
@@ -146,7 +203,7 @@ impl Crops {
     pub(crate) fn begin_frame(&mut self, source: SourceId, run: RunId) {
         self.frame += 1;
         if self.of != Some((source, run)) {
-            *self = Self { of: Some((source, run)), ..Self::default() };
+            *self = Self { of: Some((source, run)), look: self.look, ..Self::default() };
         }
     }
 
@@ -160,7 +217,7 @@ impl Crops {
         if self.of != Some(of) {
             return;
         }
-        let texture = result.map(|image| upload(ctx, "box", color_image(image), false));
+        let texture = result.map(|image| LookTexture::new(ctx, "box", color_image(image), self.look, false));
         let seen = self.frame;
         self.entries.insert(key, Entry { texture, seen });
         if self.entries.len() > MAX_CROPS {
@@ -168,24 +225,30 @@ impl Crops {
         }
     }
 
-    /// The box's pixels, or why there are none; `None` until they arrive.
-    pub(crate) fn get(&mut self, frame: &FilmFrame) -> Option<Result<&TextureHandle, &str>> {
+    /// `None` until the box arrives.
+    pub(crate) fn get(&mut self, frame: &FilmFrame) -> Option<Crop<'_>> {
         let entry = self.entries.get_mut(&(frame.sample, frame.shows))?;
         entry.seen = self.frame;
-        Some(entry.texture.as_ref().map_err(String::as_str))
+        let is_outdated = entry.texture.as_mut().is_ok_and(|texture| !texture.follow(self.look));
+        let texture = entry.texture.as_ref().map(LookTexture::handle).map_err(String::as_str);
+        Some(Crop { texture, is_outdated })
     }
 
     /// Whether everything that was requested has arrived.
     pub(crate) fn is_complete(&self) -> bool {
-        !self.asked.is_empty() && self.asked.iter().all(|key| self.entries.contains_key(key))
+        let is_outdated = |entry: &Entry| entry.texture.as_ref().is_ok_and(|texture| texture.look != self.look);
+        let has_arrived = |key| self.entries.get(key).is_some_and(|entry| !is_outdated(entry));
+        !self.asked.is_empty() && self.asked.iter().all(has_arrived)
     }
 
     /// Returns the new request, if it differs from the last one.
     pub(crate) fn changed_request(&mut self, missing: Vec<FilmFrame>) -> Option<Vec<FilmFrame>> {
         let key = |frame: &FilmFrame| (frame.sample, frame.shows);
-        if missing.iter().all(|frame| self.asked.contains(&key(frame))) {
+        let is_same_look = missing.is_empty() || self.asked_look == self.look;
+        if is_same_look && missing.iter().all(|frame| self.asked.contains(&key(frame))) {
             return None;
         }
+        self.asked_look = self.look;
         self.asked = missing.iter().map(key).collect();
         Some(missing)
     }

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use eframe::egui::{Color32, ColorImage, Context, Painter, Pos2, Rect, TextureHandle, pos2, vec2};
+use eframe::egui::{Color32, ColorImage, Context, Painter, Pos2, Rect, pos2, vec2};
 
 use crate::domain::{DisplayImage, Look, SampleId, TILE_SIDE, Tile, TileKey};
 use crate::window::state::SourceId;
-use crate::window::ui::textures::{options, upload};
+use crate::window::ui::textures::LookTexture;
 
 /// About 256 MiB of GPU memory; a large screen shows about forty tiles, and twice as many per side between two levels.
 /// between two levels.
@@ -34,11 +34,7 @@ pub(crate) struct ShownImage {
 }
 
 struct Entry {
-    texture: TextureHandle,
-    /// How it is drawn.
-    look: Look,
-    /// The tile as it is, if it is drawn differently: then the next change needs no request.
-    original: Option<ColorImage>,
+    texture: LookTexture,
     seen: u64,
 }
 
@@ -102,10 +98,8 @@ impl ShownImage {
         // Its pixels can be dropped from memory before the first color is needed.
         self.has_known_pixels |= key.level == 0;
         // Beyond 1:1, a pixel is a square; a coarse tile in place of finer ones is smoothed.
-        let (look, seen) = (self.look, self.frame);
-        let original = (look != Look::default()).then(|| image.clone());
-        let texture = upload(ctx, "picture", drawn(image, look), key.level == 0);
-        self.tiles.insert(key, Entry { texture, look, original, seen });
+        let texture = LookTexture::new(ctx, "picture", image, self.look, key.level == 0);
+        self.tiles.insert(key, Entry { texture, seen: self.frame });
         if self.tiles.len() > MAX_TILES {
             self.drop_oldest();
         }
@@ -169,7 +163,7 @@ impl ShownImage {
 
     fn paint_tile(&mut self, painter: &Painter, on_screen: Rect, key: TileKey) {
         let layout = self.image.layout;
-        if !self.tiles.get_mut(&key).is_some_and(|entry| entry.follow(self.look, key)) {
+        if !self.tiles.get_mut(&key).is_some_and(|entry| entry.texture.follow(self.look)) {
             self.missing.push(key);
         }
         let place = self.screen_rect(on_screen, key);
@@ -186,10 +180,10 @@ impl ShownImage {
         let Some(entry) = self.tiles.get_mut(&from) else {
             return;
         };
-        entry.follow(self.look, from);
+        entry.texture.follow(self.look);
         entry.seen = self.frame;
         let [outer_columns, outer_rows] = layout.outer(from);
-        let [width, height] = entry.texture.size();
+        let [width, height] = entry.texture.handle().size();
         let uv = |pixel: Pos2| {
             pos2(
                 (pixel.x / covered - outer_columns.start as f32) / width as f32,
@@ -197,7 +191,7 @@ impl ShownImage {
             )
         };
         let part = Rect::from_min_max(uv(span.min), uv(span.max));
-        painter.image(entry.texture.id(), place, part, Color32::WHITE);
+        painter.image(entry.texture.handle().id(), place, part, Color32::WHITE);
     }
 
     /// Columns and rows of the tiles that a part of the screen shows.
@@ -253,32 +247,6 @@ impl ShownImage {
         }
         self.asked.clear();
     }
-}
-
-impl Entry {
-    /// Draws it with this look; false if its pixels are needed for that.
-    fn follow(&mut self, look: Look, key: TileKey) -> bool {
-        if self.look == look {
-            return true;
-        }
-        let Some(original) = &self.original else {
-            return false;
-        };
-        self.texture.set(drawn(original.clone(), look), options(key.level == 0));
-        self.look = look;
-        true
-    }
-}
-
-fn drawn(mut image: ColorImage, look: Look) -> ColorImage {
-    if look != Look::default() {
-        let table = look.table();
-        for pixel in &mut image.pixels {
-            let [red, green, blue, _] = pixel.to_array();
-            *pixel = Color32::from_rgb(table[red as usize], table[green as usize], table[blue as usize]);
-        }
-    }
-    image
 }
 
 #[cfg(test)]
