@@ -1,16 +1,19 @@
 //! Exporting from the window.
 
 use std::path::Path;
+use std::process::Command as Process;
 
 use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
+use spotcheck::domain::class_color;
 use spotcheck::project::export::options::{ExportFormat, ExportOptions};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, Command, ExportCommand, ExportScope, InferenceCommand, Overlay, TaskOutcome};
 use strum::VariantArray;
 
-use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
+use crate::support::alone::alone;
+use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_for_notice, wait_until, wait_until_idle};
 
 const SHOW_FILE: &str = "Show in file";
 
@@ -242,4 +245,83 @@ fn enter_exports_and_errors_name_one_path() {
     window.run_steps(2);
     window.key_press(egui::Key::Enter);
     wait_until(&mut window, "the notice to close", |window| !sees(window, SHOW_FILE));
+}
+
+/// Saves the shown image at a path, typed because the desktop has no file dialog.
+#[cfg(target_os = "linux")]
+fn save_image_as(window: &mut Harness<'static, App>, path: &Path) {
+    window.state_mut().command(Command::DismissNotice);
+    window.state_mut().command(Action::SaveImage);
+    wait_for(window, "Save image as");
+    fill(window, "Path", path);
+    window.key_press(egui::Key::Enter);
+    window.step();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn image_is_saved_with_its_boxes_or_a_reason() {
+    let prepare = |command: &mut Process| {
+        // A file beyond the size limit, which stands for a full disk, must not end the process.
+        let mut limited = Process::new("sh");
+        limited.args(["-c", r#"trap "" XFSZ; exec "$@""#, "sh"]).arg(command.get_program()).args(command.get_args());
+        *command = limited;
+        command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/none");
+    };
+    alone("exporting::image_is_saved_with_its_boxes_or_a_reason", prepare, || {
+        let folder = tempfile::tempdir().unwrap();
+        let mut window = open(Some(&samples().join("coffee.png")), "ssd-mobilenet-coco");
+        wait_for(&mut window, "cup ");
+        wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
+        wait_until_idle(&mut window);
+
+        let limit = |limit: &str| {
+            let id = std::process::id().to_string();
+            let status = Process::new("prlimit").args([&format!("--fsize={limit}:unlimited"), "--pid", &id]).status();
+            assert!(status.unwrap().success());
+        };
+        let target = folder.path().join("a cup.png");
+        limit("20000");
+        save_image_as(&mut window, &target);
+        let reason = wait_for_notice(&mut window, "Could not save the image");
+        limit("unlimited");
+        assert!(reason.contains(target.to_str().unwrap()), "{reason}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no part of it is left");
+
+        save_image_as(&mut window, &target);
+        wait_for_notice(&mut window, "Saved ");
+        let written = std::fs::read(&target).unwrap();
+        let saved = image::load_from_memory(&written).unwrap().to_rgb8();
+        let original = image::open(samples().join("coffee.png")).unwrap().to_rgb8();
+        assert_eq!(saved.dimensions(), original.dimensions());
+        let state = window.state().state();
+        let prediction = state.shown.prediction.as_ref().unwrap();
+        let visible = state.shown_boxes();
+        assert_eq!(visible.len(), 2);
+        for index in visible {
+            let found = &prediction.detections()[index];
+            let color = image::Rgb(class_color(&found.label));
+            // Somewhere in the middle of its left edge.
+            let row = f32::midpoint(found.bounds.y1, found.bounds.y2) as u32;
+            let columns = || (found.bounds.x1.max(3.0) as u32 - 3)..(found.bounds.x1.max(0.0) as u32 + 4);
+            assert!(columns().any(|column| *saved.get_pixel(column, row) == color), "{}", found.label);
+            assert!(columns().all(|column| *original.get_pixel(column, row) != color), "{}", found.label);
+        }
+
+        for (path, reason) in [
+            (target.clone(), "never replaced"),
+            (folder.path().join("none/cup.png"), "does not exist"),
+            // Nobody can create a file there.
+            ("/sys/cup.jpg".into(), "/sys/cup.jpg"),
+        ] {
+            save_image_as(&mut window, &path);
+            let notice = wait_for_notice(&mut window, path.to_str().unwrap());
+            assert!(notice.starts_with("Could not save the image") && notice.contains(reason), "{notice}");
+        }
+        assert_eq!(std::fs::read(&target).unwrap(), written);
+        save_image_as(&mut window, &folder.path().join("cup.jpg"));
+        wait_for_notice(&mut window, "cup.jpg");
+        let jpeg = std::fs::read(folder.path().join("cup.jpg")).unwrap();
+        assert_eq!(image::guess_format(&jpeg).unwrap(), image::ImageFormat::Jpeg);
+    });
 }

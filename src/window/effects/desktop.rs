@@ -247,13 +247,18 @@ pub(crate) fn copy_image(
 
 fn save_image(shared: &Shared, image: &RgbImage, path: &Path) {
     let saved = if path.exists() {
-        Err("a file with this name exists, and images are never replaced. Choose another name".to_owned())
+        Err("a file with this name exists, and images are never replaced".to_owned())
+    } else if path.parent().is_some_and(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        Err("the folder does not exist".to_owned())
     } else {
         write_image(image, path).map_err(|error| error.to_string())
     };
     match saved {
         Ok(()) => drop(shared.report(Event::Notice(format!("Saved {}", path.display())))),
-        Err(reason) => shared.report_problem(format!("Could not save the image: {reason}: {}", path.display())),
+        Err(reason) => shared.report_problem(format!(
+            "Could not save the image: {reason}. Choose another name or folder: {}",
+            path.display()
+        )),
     }
 }
 
