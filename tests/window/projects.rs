@@ -4,11 +4,16 @@ use std::path::{Path, PathBuf};
 
 use egui::{ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::Harness;
+use spotcheck::dirs::AppDirs;
+use spotcheck::domain::SampleId;
 use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, Command, ProjectCommand, ProjectStatus, SearchCommand};
+use spotcheck::window::state::{
+    Action, BrowseCommand, Command, Display, InferenceCommand, Notice, ProjectCommand, ProjectStatus, SearchCommand,
+};
 
-use super::window::{click, folder_of, open_in, sees, wait_for, wait_until, wait_until_idle};
+use super::support::runtime_home;
+use super::window::{click, folder_of, open_at, open_in, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -69,6 +74,67 @@ fn reopened_folder_has_its_search() {
 
     let mut again = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut again, "1 of 3 images");
+}
+
+fn shown_name(window: &Harness<'static, App>) -> Option<String> {
+    let state = window.state().state();
+    state.shown_sample().and_then(|sample| state.samples.get(sample)).map(|entry| entry.name.clone())
+}
+
+fn is_displayed(window: &Harness<'static, App>) -> bool {
+    matches!(window.state().state().shown.display, Display::Ready(_))
+}
+
+#[test]
+fn reopened_folder_shows_the_last_image_and_run() {
+    let (images, projects) = (folder_of(4, "chelsea.png"), home());
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    window.state_mut().command(Action::PredictAll);
+    wait_for(&mut window, "4 predicted");
+    wait_until_idle(&mut window);
+    window.state_mut().command(InferenceCommand::SetThreads(Some(1)));
+    window.state_mut().command(Action::PredictAll);
+    wait_until(&mut window, "the second run", |window| window.state().state().runs.iter().count() == 2);
+    wait_for(&mut window, "4 predicted");
+    wait_until_idle(&mut window);
+    window.state_mut().command(Action::Accept);
+    let first = window.state().state().runs.iter().next().unwrap().id();
+    window.state_mut().command(ProjectCommand::SwitchRun(first));
+    window.state_mut().command(BrowseCommand::Show(SampleId(2)));
+    wait_until(&mut window, "the image", is_displayed);
+    wait_until_idle(&mut window);
+    let project = window.state().state().project.path.clone().unwrap();
+    drop(window);
+
+    // With another image before it, and through the project file.
+    std::fs::copy(images.path().join("0-chelsea.png"), images.path().join("0-a.png")).unwrap();
+    for source in [images.path(), &project] {
+        let dirs = AppDirs { projects: projects.path().to_owned(), ..AppDirs::below(runtime_home()) };
+        let mut again = open_at(dirs, |builder| builder);
+        again.state_mut().command(BrowseCommand::Open(source.to_owned()));
+        wait_until(&mut again, "the last image", |again| shown_name(again).as_deref() == Some("2-chelsea.png"));
+        wait_until(&mut again, "the last run", |again| again.state().state().run().is_some());
+        assert_eq!(again.state().state().run().unwrap().id(), first, "the verdicts are in the other run");
+        // A choice of the user counts more than a late listing.
+        again.state_mut().command(Action::NextImage);
+        wait_until_idle(&mut again);
+        assert_eq!(shown_name(&again).as_deref(), Some("3-chelsea.png"));
+        again.state_mut().command(Action::PreviousImage);
+        wait_until(&mut again, "the image", is_displayed);
+        wait_until_idle(&mut again);
+    }
+
+    std::fs::remove_file(images.path().join("2-chelsea.png")).unwrap();
+    let mut again = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut again, "tiger cat");
+    wait_until_idle(&mut again);
+    assert_eq!(shown_name(&again).as_deref(), Some("0-a.png"));
+    let state = again.state().state();
+    // Nothing is reported about the image.
+    let is_about_verdicts = |notice: &Notice| notice.text.contains("judged in the run");
+    assert!(state.notice.as_ref().is_none_or(is_about_verdicts), "{:?}", state.notice);
+    assert!(state.problems.is_empty(), "{:?}", state.problems.entries());
 }
 
 /// Closes the window; returns whether it asks first.

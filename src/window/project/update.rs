@@ -67,11 +67,13 @@ fn opened(state: &mut State, source: SourceId, mut content: ProjectContent) {
         canvas::update::restore(state, name, json);
         search::update::restore(state, name, json);
         evaluation::update::restore(state, name, json);
+        browse::update::restore(state, name, json);
     }
     for note in content.notes {
         state.report_problem(note);
     }
     predict::update::run_on_screen::show(state);
+    browse::update::project_opened(state);
     predict::update::predict::prepare_queued(state);
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod settings;
 
 pub use crate::domain::ViewChange;
 pub use crate::window::browse::state::samples::{Listing, OpenSource, Relisting, Samples, SourceId};
+pub(crate) use crate::window::browse::state::LastViewed;
 pub use crate::window::browse::state::{BrowseCommand, BrowseEffect, BrowseEvent, DrawnTruth, DroppedKind, Selection};
 pub use crate::window::comparison::state::{CompareLayout, CompareRequest, Compared, Comparing};
 pub use crate::window::endpoints::form::state::{EndpointDraft, EndpointForm, EndpointRequest};
@@ -117,6 +118,7 @@ pub struct State {
     /// The strip with all boxes of one class, while it is open.
     pub filmstrip: Option<Filmstrip>,
     pub selection: Selection,
+    pub(crate) last_viewed: LastViewed,
     pub shown: Shown,
     pub canvas: CanvasView,
     /// Zooms by menu or key, for the canvas to turn into a [`CanvasView`], because only the canvas knows its size.

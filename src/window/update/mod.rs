@@ -39,6 +39,8 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
 }
 
 fn on_command(state: &mut State, command: Command) {
+    // Another image would interrupt what the user has begun.
+    state.last_viewed.is_decided |= matches!(command, Command::Do(_) | Command::Review(_));
     match command {
         Command::Start { source, model } => {
             let file = model.as_ref().map(PathBuf::from).filter(|path| browse::update::has_extension(path, "onnx"));

@@ -199,6 +199,15 @@ pub enum DroppedKind {
     Truth,
 }
 
+/// The image that a source opens with: the last one viewed, from its project.
+#[derive(Debug, Default)]
+pub(crate) struct LastViewed {
+    /// Its name in the project.
+    pub(crate) name: Option<String>,
+    /// Whether showing it now would be a surprise: the user has done something, or every image is listed.
+    pub(crate) is_decided: bool,
+}
+
 /// The shown sample is always one of the selected.
 #[derive(Debug, Default)]
 pub struct Selection {

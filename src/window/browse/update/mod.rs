@@ -11,8 +11,9 @@ use crate::domain::{Location, Page, Problem, S3Link, S3Place, Sample, SampleId, 
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DrawnTruth, DroppedKind,
-    Effect, FilePick, FileRequest, ImportSubject, Listing, OpenSource, Overlay, PathQuestion, Shown, SourceId,
-    SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
+    Effect, FilePick, FileRequest, ImportSubject, LastViewed, Listing, OpenSource, Overlay, PathQuestion,
+    ProjectStatus, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt,
+    TruthReading,
 };
 use crate::window::{evaluation, models, outputs, predict, project, s3, search, tasks};
 
@@ -250,6 +251,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str) {
     });
     state.samples.clear();
     state.selection.clear();
+    state.last_viewed = LastViewed::default();
     state.arranging.source_changed();
     state.runs.clear();
     state.judgments.clear();
@@ -301,7 +303,49 @@ fn listed(state: &mut State, source: SourceId, page: Page) {
     append(state, page.samples);
 }
 
-/// Adds samples. The very first one is shown immediately.
+/// The name of the last viewed image in the project.
+const LAST_VIEWED: &str = "image_on_screen";
+
+/// Restores the last viewed image from the project; ignores other names.
+pub(crate) fn restore(state: &mut State, name: &str, json: &str) {
+    if name == LAST_VIEWED {
+        state.last_viewed.name = serde_json::from_str(json).ok();
+    }
+}
+
+/// Shows the last viewed image if it is listed already.
+pub(crate) fn project_opened(state: &mut State) {
+    show_last_viewed(state, 0);
+    let is_listed = state.source.as_ref().is_some_and(|open| open.listing != Listing::Running);
+    state.last_viewed.is_decided |= is_listed;
+}
+
+/// Shows the last viewed image if it is among the samples from `first` on, unless it is too late for that.
+fn show_last_viewed(state: &mut State, first: usize) {
+    let LastViewed { name: Some(name), is_decided: false } = &state.last_viewed else {
+        return;
+    };
+    let mut new = (first..state.samples.len()).map(SampleId::from_index);
+    let is_it = |sample: &SampleId| state.samples.get(*sample).is_some_and(|entry| entry.name == *name);
+    let found = new.find(is_it);
+    state.last_viewed.is_decided = found.is_some();
+    if let Some(sample) = found.filter(|sample| state.selection.shown() != Some(*sample)) {
+        show(state, sample);
+    }
+}
+
+/// Remembers the image on screen for the next time that the source is opened.
+fn remember_viewed(state: &mut State, sample: SampleId) {
+    let name = state.samples.get(sample).map(|entry| entry.name.clone());
+    let is_awaited = !state.last_viewed.is_decided && state.last_viewed.name.is_some();
+    if name.is_none() || name == state.last_viewed.name || is_awaited || !state.project.is_writable() {
+        return;
+    }
+    project::update::save_view(state, LAST_VIEWED.to_owned(), &name);
+    state.last_viewed.name = name;
+}
+
+/// Adds samples. The very first one is shown immediately, until the last viewed one is found.
 pub(crate) fn append(state: &mut State, samples: Vec<Sample>) {
     let is_first = state.samples.is_empty() && !samples.is_empty();
     let first_new = state.samples.len();
@@ -311,8 +355,11 @@ pub(crate) fn append(state: &mut State, samples: Vec<Sample>) {
             state.judgments.listed(sample, &entry.uri);
         }
     }
-    if is_first {
+    show_last_viewed(state, first_new);
+    if is_first && state.selection.shown().is_none() {
+        let is_decided = state.last_viewed.is_decided;
         show(state, SampleId(0));
+        state.last_viewed.is_decided = is_decided;
     }
 }
 
@@ -326,6 +373,8 @@ fn listing_ended(state: &mut State, source: SourceId, task: TaskId, result: Resu
             Ok(()) => Listing::Done,
             Err(reason) => Listing::Failed(reason),
         };
+        // If the project is still being opened, it decides.
+        state.last_viewed.is_decided |= state.project.status != ProjectStatus::Opening;
         project::update::load_runs_on_screen(state);
     }
 }
@@ -385,6 +434,7 @@ pub(crate) fn walk(state: &mut State, step: Step) {
 
 /// Decodes and predicts the newly shown image.
 pub(crate) fn shown_changed(state: &mut State) {
+    state.last_viewed.is_decided = true;
     state.canvas = CanvasView::Fit;
     state.canvas_requests.clear();
     state.shown = Shown::default();
@@ -417,6 +467,7 @@ fn displayed(state: &mut State, source: SourceId, sample: SampleId, result: Resu
             Ok(info) => Display::Ready(info),
             Err(reason) => Display::Failed(reason),
         };
+        remember_viewed(state, sample);
         shown::take(state);
     }
 }

@@ -43,9 +43,9 @@ pub(crate) fn is_automatic(state: &State, run: RunId) -> bool {
     state.remembered_runs.automatic.contains(&run)
 }
 
-/// Shows the last run on screen, unless the verdicts are in another one; else the run of the chosen model, or the
-/// newest. Then its model is chosen, so that reopening a project does not start another run. A model named on the
-/// command line takes precedence.
+/// Shows the last run on screen; else the one with the most verdicts, the one of the chosen model, or the newest. Then
+/// its model is chosen, so that reopening a project does not start another run. A model named on the command line takes
+/// precedence.
 pub(crate) fn show(state: &mut State) {
     let is_named = state.inference.remote.is_some() || state.models.is_named();
     match run_to_open(state).filter(|_| !is_named) {
@@ -56,11 +56,8 @@ pub(crate) fn show(state: &mut State) {
 
 fn run_to_open(state: &State) -> Option<RunId> {
     let last = state.remembered_runs.on_screen.filter(|run| state.runs.get(*run).is_some());
-    if last.is_some_and(|run| state.judgments.judged_images(run) > 0) {
-        return last;
-    }
     let newest = state.runs.iter().last().map(Run::id);
-    most_judged(state).or(last).or_else(|| predict::active_run(state)).or(newest)
+    last.or_else(|| most_judged(state)).or_else(|| predict::active_run(state)).or(newest)
 }
 
 /// The run with the most judged images; `None` without verdicts.

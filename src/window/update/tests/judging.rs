@@ -520,7 +520,7 @@ fn reopened_with(judged: &[(RunId, &str)], remembered: &str) -> (State, Vec<Effe
 }
 
 #[test]
-fn judged_run_opens() {
+fn last_viewed_run_opens_then_judged_one() {
     let (first, second) = (RunId(7), RunId(8));
     let on_screen = |run: u64| format!(r#"{{"on_screen":{run},"automatic":[]}}"#);
     for (judged, remembered, expected) in [
@@ -528,7 +528,8 @@ fn judged_run_opens() {
         (&[], on_screen(7), first),
         (&[], on_screen(99), second),
         (&[(first, "a.jpg")], String::new(), first),
-        (&[(first, "a.jpg")], on_screen(8), first),
+        (&[(first, "a.jpg")], on_screen(8), second),
+        (&[(first, "a.jpg")], on_screen(99), first),
         (&[(first, "a.jpg"), (second, "b.jpg")], on_screen(7), first),
         (&[(first, "a.jpg"), (second, "b.jpg")], on_screen(8), second),
         (&[(first, "a.jpg"), (first, "gone.jpg"), (second, "b.jpg")], String::new(), first),
