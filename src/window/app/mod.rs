@@ -126,7 +126,7 @@ impl App {
             return;
         }
         ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
-        self.command(ReviewCommand::Present(false));
+        self.command(ReviewCommand::EndPresentation);
         self.command(Command::SetOverlay(Overlay::Quit));
     }
 

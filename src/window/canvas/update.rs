@@ -1,15 +1,17 @@
 //! View settings: live filters, zoom, panels, theme.
 
-use crate::domain::{BoundingBox, Look, ModelCard, ViewChange, ViewSettings};
+use crate::domain::{BoundingBox, Look, ModelCard, ModelTask, ViewSettings};
 use crate::review::FilmBox;
 use crate::window::state::{
-    Action, BoxToSelect, CanvasView, Display, Drawing, Listing, Loadable, NoticeOffer, Overlay, State, ThemeChoice,
-    ViewNumber,
+    Action, BoxToSelect, CanvasView, Display, Drawing, Listing, Loadable, NoticeOffer, Overlay, Presenting, RightSide,
+    State, Step, ThemeChoice, ViewChange, ViewNumber,
 };
-use crate::window::{browse, judge, project, state};
+use crate::window::{browse, judge, project};
 
 const THUMBNAIL_STEP: f32 = 24.0;
 const INTERFACE_STEP: f32 = 0.1;
+const DIVIDER_STEP: f32 = 0.05;
+const SCORE_STEP: f32 = 0.05;
 const LAST_PROBLEMS: usize = 20;
 
 pub(crate) fn change(state: &mut State, change: ViewChange) {
@@ -74,6 +76,9 @@ pub(crate) fn on_action(state: &mut State, action: Action) {
             settings.set(ViewNumber::Brightness, brightness);
             settings.set(ViewNumber::Contrast, contrast);
         }
+        Action::ToggleCaption => settings.show_caption ^= true,
+        Action::DividerLeft => settings.set(ViewNumber::Divider, settings.divider - DIVIDER_STEP),
+        Action::DividerRight => settings.set(ViewNumber::Divider, settings.divider + DIVIDER_STEP),
         Action::ToggleStoredBoxes => settings.show_stored_boxes ^= true,
         Action::ToggleThumbnailBoxes => settings.show_thumbnail_boxes ^= true,
         Action::ThemeSystem => settings.theme = ThemeChoice::System,
@@ -166,10 +171,40 @@ fn follow_objects(state: &mut State) {
     }
 }
 
-/// Closes the dialogs over the panels, because they are not for the audience.
+/// Starts or ends a presentation of the images in the current order. Closes the dialogs over the panels, because they
+/// are not for the audience.
 pub(crate) fn present(state: &mut State) {
-    state.overlay = state::Overlay::None;
-    state.presenting = Some(state::Presenting { is_playing: false });
+    if state.presenting.take().is_some() {
+        return;
+    }
+    state.overlay = Overlay::None;
+    state.presenting = Some(Presenting::default());
+    let is_found = state.shown_sample().is_some_and(|shown| state.order().place_of(shown).is_some());
+    if !is_found {
+        browse::update::walk(state, Step::First);
+    }
+}
+
+/// Changes the minimum scores of the runs on screen by `steps` of 0.05.
+pub(crate) fn step_min_score(state: &mut State, steps: f32) {
+    let right = match state.right_side() {
+        Some(RightSide::Run(run)) => Some(run),
+        Some(RightSide::Truth) | None => None,
+    };
+    let runs = state.run_id().into_iter().chain(right);
+    let mut cards: Vec<ModelCard> = runs.filter_map(|run| Some(state.runs.get(run)?.info.card.clone())).collect();
+    // Two runs of a model share its filters.
+    cards.dedup_by(|right, left| right.id == left.id);
+    state.reset_filters = None;
+    for card in cards {
+        let score = state.settings.view_of(&card).min_score_for(card.task);
+        let score = ((score / SCORE_STEP).round() + steps) * SCORE_STEP;
+        let change = match card.task {
+            ModelTask::Detection => ViewChange::MinScore(score),
+            ModelTask::Classification => ViewChange::MinClassScore(score),
+        };
+        change_view_of(state, &card, change);
+    }
 }
 
 fn zoom_interface(state: &mut State, by: f32) {

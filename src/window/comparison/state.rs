@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::domain::{Prediction, RunId, Sample, SharedList, ViewSettings};
 use crate::evaluation::{Agreement, ClassMap, Comparison};
 use crate::review::ClassChanges;
-use crate::window::state::{Loadable, Run, SourceId, State};
+use crate::window::state::{Display, Loadable, Run, SourceId, State};
 
 /// The run on screen (left) and the one it is compared with (right).
 #[derive(Debug)]
@@ -22,8 +23,8 @@ pub struct Comparing {
     pub(crate) views: [ViewSettings; 2],
 }
 
-/// The layout of two compared runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// The layout of two compared runs, or of predictions and ground truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum CompareLayout {
     /// The boxes of both over one image.
@@ -31,6 +32,17 @@ pub enum CompareLayout {
     Overlaid,
     /// The image twice, with synchronized zoom and position.
     SideBySide,
+    /// One image, with one run on each side of a line that the user moves.
+    Slider,
+    /// The same with the predictions on the left and the ground truth on the right.
+    TruthSlider,
+}
+
+/// The right side of a divided image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RightSide {
+    Run(RunId),
+    Truth,
 }
 
 /// Two runs, left and right, to compare image by image.
@@ -76,10 +88,39 @@ impl State {
             .filter(move |run| current.is_some_and(|current| current.id() != run.id() && current.task() == run.task()))
     }
 
-    /// The comparison, if its runs are drawn side by side.
-    pub fn side_by_side(&self) -> Option<&Comparing> {
-        let is_wanted = self.settings.compare_layout == CompareLayout::SideBySide;
-        self.comparing.as_ref().filter(|_| is_wanted)
+    /// The runs that can replace the one on screen, oldest first. During a comparison, its other run stays where it is.
+    pub(crate) fn runs_to_step(&self) -> impl Iterator<Item = RunId> {
+        let right = self.compared_run().and_then(|right| self.runs.get(right));
+        let may_replace =
+            move |run: &&Run| right.is_none_or(|right| right.id() != run.id() && right.task() == run.task());
+        self.runs.iter().filter(may_replace).map(Run::id)
+    }
+
+    /// The right side of the image; `None` if it is not divided.
+    pub fn right_side(&self) -> Option<RightSide> {
+        match self.settings.compare_layout {
+            CompareLayout::Overlaid => None,
+            CompareLayout::SideBySide | CompareLayout::Slider => Some(RightSide::Run(self.compared_run()?)),
+            CompareLayout::TruthSlider => self.shows_truth().then_some(RightSide::Truth),
+        }
+    }
+
+    /// Whether there is ground truth to compare with, or boxes are stored with the shown image.
+    fn shows_truth(&self) -> bool {
+        let is_stored = matches!(&self.shown.display, Display::Ready(info) if !info.stored_boxes.is_empty());
+        self.opened_truth().is_some() || is_stored
+    }
+
+    /// The layouts that there is something to show for, in the order of the key that changes them. Two runs that are not
+    /// compared yet count.
+    pub(crate) fn layouts(&self) -> Vec<CompareLayout> {
+        let has_runs = self.comparing.is_some() || self.comparable_runs().next().is_some();
+        let is_possible = |layout: &CompareLayout| match layout {
+            CompareLayout::Overlaid => true,
+            CompareLayout::SideBySide | CompareLayout::Slider => has_runs,
+            CompareLayout::TruthSlider => self.shows_truth(),
+        };
+        CompareLayout::VARIANTS.iter().copied().filter(is_possible).collect()
     }
 
     /// The right run's prediction for the shown image, if it is in memory.

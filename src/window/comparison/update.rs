@@ -7,8 +7,8 @@ use crate::evaluation::{Agreement, ClassMap, Comparison};
 use crate::review::{ClassChanges, Direction, Sort, SortBy, change_key, without_changes};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    CompareRequest, Compared, Comparing, Failure, Loadable, ReviewEffect, Run, Runs, State, TaskId, TaskKind,
-    ViewChange,
+    CompareLayout, CompareRequest, Compared, Comparing, Failure, Loadable, ReviewEffect, Run, Runs, State, TaskId,
+    TaskKind, ViewChange,
 };
 use crate::window::tasks::update::settle;
 use crate::window::{canvas, project, tasks};
@@ -23,6 +23,37 @@ pub(crate) fn toggle(state: &mut State) {
     if let Some(newest) = newest {
         state.settings.show_inspector = true;
         start(state, newest);
+    }
+}
+
+/// Switches to the next layout that there is something to show for, and compares two runs if it needs them.
+pub(crate) fn next_layout(state: &mut State) {
+    let layouts = state.layouts();
+    // What is on screen counts: another layout may be set for which there is nothing to show.
+    let on_screen = state.right_side().map_or(CompareLayout::Overlaid, |_| state.settings.compare_layout);
+    let place = layouts.iter().position(|layout| *layout == on_screen).unwrap_or_default();
+    state.settings.compare_layout = layouts[(place + 1) % layouts.len()];
+    let needs_runs = matches!(state.settings.compare_layout, CompareLayout::SideBySide | CompareLayout::Slider);
+    let newest = state.comparable_runs().last().map(Run::id);
+    if let Some(newest) = newest.filter(|_| needs_runs && state.comparing.is_none()) {
+        start(state, newest);
+    }
+}
+
+/// Shows the run this many steps further in the list; the first follows the last. A comparison keeps its other run.
+pub(crate) fn step_run(state: &mut State, by: isize) {
+    let Some(current) = state.run_id() else {
+        return;
+    };
+    let runs: Vec<RunId> = state.runs_to_step().collect();
+    let Some(place) = runs.iter().position(|run| *run == current) else {
+        return;
+    };
+    let next = runs[(place as isize + by).rem_euclid(runs.len() as isize) as usize];
+    let right = state.compared_run();
+    project::update::switch_run(state, next);
+    if let Some(right) = right {
+        start(state, right);
     }
 }
 
@@ -110,7 +141,9 @@ pub(crate) fn compared(state: &mut State, task: TaskId, result: Result<Agreement
         return;
     }
     state.comparison_number += 1;
-    if state.comparing.as_ref().is_some_and(|comparing| comparing.agreement().is_some()) {
+    // An audience would see the order change.
+    let is_presenting = state.presenting.is_some();
+    if !is_presenting && state.comparing.as_ref().is_some_and(|comparing| comparing.agreement().is_some()) {
         state.arranging.set_sort(Sort { by: SortBy::Disagreement, direction: Direction::Descending });
     }
 }

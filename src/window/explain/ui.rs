@@ -17,19 +17,36 @@ const BAR_HEIGHT: f32 = 12.0;
 const BAR_STEPS: usize = 48;
 
 pub(crate) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let Some(text) = status_text(&state.shown.explanation) else {
+        ask_ui(ui, state, commands);
+        return;
+    };
     match &state.shown.explanation {
-        Explanation::None => ask_ui(ui, state, commands),
-        Explanation::Waiting(_) => {
-            ui.weak("Loading the model to explain its prediction…");
+        Explanation::None | Explanation::Waiting(_) => drop(ui.weak(text)),
+        Explanation::Running { task, .. } => {
+            ui.label(text);
+            running_ui(ui, state, *task, commands);
         }
-        Explanation::Running { task, question } => running_ui(ui, state, *task, question, commands),
-        Explanation::Ready { question, saliency, .. } => ready_ui(ui, state, question, saliency, commands),
-        Explanation::Failed { question, reason } => {
-            let message = format!("{} could not be explained: {reason}", question.label);
-            message_ui(ui, Tone::Error, &message);
+        Explanation::Ready { question, saliency, .. } => {
+            ui.add(Label::new(text).wrap());
+            ready_ui(ui, state, question, saliency, commands);
+        }
+        Explanation::Failed { .. } => {
+            message_ui(ui, Tone::Error, &text);
             ask_ui(ui, state, commands);
         }
     }
+}
+
+/// The progress or result in a sentence.
+pub(crate) fn status_text(explanation: &Explanation) -> Option<String> {
+    Some(match explanation {
+        Explanation::None => return None,
+        Explanation::Waiting(_) => "Loading the model to explain its prediction…".to_owned(),
+        Explanation::Running { question, .. } => format!("Looking for what “{}” depends on…", question.label),
+        Explanation::Ready { question, saliency, .. } => summary(question, saliency),
+        Explanation::Failed { question, reason } => format!("{} could not be explained: {reason}", question.label),
+    })
 }
 
 fn ask_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -43,8 +60,7 @@ fn ask_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
 }
 
-fn running_ui(ui: &mut Ui, state: &State, task: TaskId, question: &Question, commands: &mut Commands) {
-    ui.label(format!("Looking for what “{}” depends on…", question.label));
+fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Commands) {
     let progress = state.tasks.get(task).map(|task| task.control.progress());
     let fraction = progress.and_then(|progress| progress.fraction());
     ui.horizontal(|ui| {
@@ -56,7 +72,6 @@ fn running_ui(ui: &mut Ui, state: &State, task: TaskId, question: &Question, com
 }
 
 fn ready_ui(ui: &mut Ui, state: &State, question: &Question, saliency: &Saliency, commands: &mut Commands) {
-    ui.add(Label::new(summary(question, saliency)).wrap());
     let largest = saliency.largest_drop();
     if largest > 0.0 {
         color_bar_ui(ui, largest);

@@ -11,11 +11,15 @@ use crate::window::state::{
 };
 use crate::window::tasks::update::begin;
 
-/// Starts an explanation. The model is loaded first if needed.
+/// Starts an explanation, or hides it if it is shown. The model is loaded first if needed.
 pub(crate) fn explain(state: &mut State) {
     let (Some(question), Some(run)) = (state.question(), state.runs.current()) else {
         return;
     };
+    if matches!(&state.shown.explanation, Explanation::Ready { question: shown, .. } if *shown == question) {
+        hide(state);
+        return;
+    }
     if state.inference.is_ready_for(&run.info.key) {
         start(state, question);
     } else {

@@ -2,7 +2,7 @@
 
 use strum::{EnumMessage as _, EnumProperty as _, VariantArray};
 
-use super::{Overlay, State, ThemeChoice};
+use super::{CompareLayout, Overlay, State, ThemeChoice};
 use crate::domain::{Look, ModelTask, Verdict};
 
 /// A command without arguments. `message` is its label in sentence case, with `…` if more input follows;
@@ -65,6 +65,25 @@ pub enum Action {
         detailed_message = "Compares the run on screen with another run of these images, box by box"
     )]
     CompareRuns,
+    #[strum(
+        message = "Next comparison layout",
+        detailed_message = "Switches between overlaid runs, two images side by side, and a line to drag between two runs, \
+            or between predictions and ground truth",
+        props(keys = "S")
+    )]
+    NextLayout,
+    #[strum(
+        message = "Move line left",
+        detailed_message = "Moves the line between the sides of the image, which the pointer can drag",
+        props(keys = "Comma")
+    )]
+    DividerLeft,
+    #[strum(
+        message = "Move line right",
+        detailed_message = "Moves the line between the sides of the image, which the pointer can drag",
+        props(keys = "Period")
+    )]
+    DividerRight,
     #[strum(
         message = "Reload",
         detailed_message = "Lists the images again: new images come last, changed images are reread, verdicts are \
@@ -261,6 +280,18 @@ pub enum Action {
     FirstImage,
     #[strum(message = "Last image", detailed_message = "Shows the last image", props(keys = "End"))]
     LastImage,
+    #[strum(
+        message = "Previous run",
+        detailed_message = "Shows the predictions of the run before this one",
+        props(keys = "Alt+ArrowUp")
+    )]
+    PreviousRun,
+    #[strum(
+        message = "Next run",
+        detailed_message = "Shows the predictions of the run after this one",
+        props(keys = "Alt+ArrowDown")
+    )]
+    NextRun,
     #[strum(message = "Accept", detailed_message = "The prediction is correct", props(keys = "A"))]
     Accept,
     #[strum(message = "Reject", detailed_message = "The prediction is wrong", props(keys = "R Delete"))]
@@ -369,7 +400,8 @@ pub enum Action {
     PreviousBox,
     #[strum(
         message = "Explain",
-        detailed_message = "Covers the image part by part to find the parts that the prediction depends on",
+        detailed_message = "Covers the image part by part to find the parts that the prediction depends on; again: hides \
+            them",
         props(keys = "E")
     )]
     Explain,
@@ -426,10 +458,17 @@ pub enum Action {
     ResetLook,
     #[strum(
         message = "Presentation",
-        detailed_message = "Shows the image full screen with large labels and no paths; Space starts a slide show",
+        detailed_message = "Shows the images full screen, or those that the search found, with large labels and no paths; \
+            Space starts a slide show",
         props(keys = "F11")
     )]
     Present,
+    #[strum(
+        message = "Caption",
+        detailed_message = "Shows the model, and the position, name and note of the image in a presentation",
+        props(keys = "I")
+    )]
+    ToggleCaption,
     #[strum(
         message = "Larger thumbnails",
         detailed_message = "Enlarges the thumbnails",
@@ -609,6 +648,15 @@ impl Action {
                 state.comparing.is_some() || state.comparable_runs().next().is_some(),
                 "Predict these images with another model of the same type first",
             ),
+            Self::NextLayout => {
+                need(state.layouts().len() > 1, "Predict with another model, or open ground truth first")
+            }
+            Self::DividerLeft | Self::DividerRight => {
+                let is_line =
+                    state.settings.compare_layout != CompareLayout::SideBySide && state.right_side().is_some();
+                need(is_line, "Choose the comparison layout with a line first")
+            }
+            Self::PreviousRun | Self::NextRun => need(state.runs_to_step().nth(1).is_some(), "There is no other run"),
             Self::CompareWithLocal => {
                 need(state.other_side().is_some(), "Predict these images here and open outputs of a job first")
             }
@@ -711,7 +759,8 @@ impl Action {
                 state.project.check_writable()
             }
             Self::ReviewReport => need(state.run().is_some(), "Predict and judge images first"),
-            Self::Present => need(!state.order().is_empty(), "No images to present"),
+            Self::Present => need(state.presenting.is_some() || !state.order().is_empty(), "No images to present"),
+            Self::ToggleCaption => need(state.presenting.is_some(), "Start a presentation first"),
             Self::NextUncertain => {
                 need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Nothing is predicted yet")
             }
@@ -748,6 +797,8 @@ impl Action {
             Self::ToggleThumbnailBoxes => Some(settings.show_thumbnail_boxes),
             Self::ToggleStoredBoxes => Some(settings.show_stored_boxes),
             Self::ToggleOutlines => Some(settings.outlines_only),
+            Self::Present => Some(state.presenting.is_some()),
+            Self::ToggleCaption => Some(settings.show_caption),
             Self::ThemeSystem => Some(settings.theme == ThemeChoice::System),
             Self::ThemeLight => Some(settings.theme == ThemeChoice::Light),
             Self::ThemeDark => Some(settings.theme == ThemeChoice::Dark),

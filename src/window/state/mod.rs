@@ -14,10 +14,10 @@ mod problems;
 pub(crate) mod settings;
 
 pub use crate::domain::ViewChange;
-pub use crate::window::browse::state::samples::{Listing, OpenSource, Relisting, Samples, SourceId};
 pub(crate) use crate::window::browse::state::LastViewed;
+pub use crate::window::browse::state::samples::{Listing, OpenSource, Relisting, Samples, SourceId};
 pub use crate::window::browse::state::{BrowseCommand, BrowseEffect, BrowseEvent, DrawnTruth, DroppedKind, Selection};
-pub use crate::window::comparison::state::{CompareLayout, CompareRequest, Compared, Comparing};
+pub use crate::window::comparison::state::{CompareLayout, CompareRequest, Compared, Comparing, RightSide};
 pub use crate::window::endpoints::form::state::{EndpointDraft, EndpointForm, EndpointRequest};
 pub use crate::window::endpoints::state::{
     DeletionCause, EndpointId, EndpointPresence, Endpoints, EndpointsCommand, EndpointsEffect, EndpointsEvent,
@@ -275,10 +275,12 @@ pub enum CanvasView {
 }
 
 /// Presentation mode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Presenting {
     /// Whether images advance automatically.
     pub is_playing: bool,
+    /// Why the last key had no effect.
+    pub refusal: Option<&'static str>,
 }
 
 /// A question for a path in place of a file dialog.

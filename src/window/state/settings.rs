@@ -31,6 +31,8 @@ pub struct Settings {
     pub show_tasks_panel: bool,
     /// The time per image in presentation mode, in seconds.
     pub slide_secs: f32,
+    /// Whether a presentation shows the model, and the position, name and note of the image.
+    pub show_caption: bool,
     /// Whether to show the judging bar below the image.
     pub show_judging: bool,
     /// Who judges: written with each verdict. Empty for nobody.
@@ -67,6 +69,8 @@ pub struct Settings {
     /// An ONNX Runtime library to use instead of the detected ones.
     pub runtime_library: Option<PathBuf>,
     pub compare_layout: CompareLayout,
+    /// The line between the sides of a divided image, `0.0..=1.0` of its visible width.
+    pub divider: f32,
     /// The fields of the last job form that the next one may reuse.
     pub job: JobDraft,
     /// The fields of the last endpoint form that the next one may reuse.
@@ -97,6 +101,7 @@ pub enum ViewNumber {
     ExplanationOpacity,
     Brightness,
     Contrast,
+    Divider,
 }
 
 impl ViewNumber {
@@ -105,7 +110,7 @@ impl ViewNumber {
             Self::InterfaceZoom => 0.5..=3.0,
             Self::ThumbnailSide => 72.0..=256.0,
             Self::SlideSecs => 1.0..=60.0,
-            Self::ExplanationOpacity => 0.0..=1.0,
+            Self::ExplanationOpacity | Self::Divider => 0.0..=1.0,
             Self::Brightness => -1.0..=1.0,
             Self::Contrast => 0.2..=4.0,
         }
@@ -119,6 +124,7 @@ impl ViewNumber {
             Self::ExplanationOpacity => &mut settings.explanation_opacity,
             Self::Brightness => &mut settings.brightness,
             Self::Contrast => &mut settings.contrast,
+            Self::Divider => &mut settings.divider,
         }
     }
 }
@@ -142,6 +148,7 @@ impl Default for Settings {
             show_inspector: true,
             show_tasks_panel: false,
             slide_secs: 5.0,
+            show_caption: false,
             show_judging: true,
             reviewer: String::new(),
             seen_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -163,6 +170,7 @@ impl Default for Settings {
             threads: None,
             runtime_library: None,
             compare_layout: CompareLayout::default(),
+            divider: 0.5,
             job: JobDraft::default(),
             endpoint: EndpointDraft::default(),
             watched_jobs: Vec::new(),

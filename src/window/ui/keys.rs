@@ -43,8 +43,9 @@ impl PressedKeys {
 
     /// `None` if the key is for a widget.
     fn command(&self, ctx: &Context, state: &State, press: KeyPress) -> Option<Command> {
-        if let Some(presenting) = state.presenting {
-            return canvas::ui::presentation::command(press.key, presenting, &state.settings);
+        if state.presenting.is_some() {
+            let action = shortcuts().find(|(_, shortcut)| press.is(*shortcut)).map(|(action, _)| action);
+            return canvas::ui::presentation::command(press.key, press.modifiers, action, state);
         }
         if press.key == Key::Escape {
             return self.escape(ctx, state);
@@ -210,7 +211,9 @@ pub(crate) fn shortcut_text(ctx: &Context, action: Action) -> Option<String> {
 /// Punctuation as printed on the key. Plus and minus keep their names: “Ctrl++” is hard to read.
 fn as_printed(key: Key, shortcut: String) -> String {
     match key {
-        Key::OpenBracket | Key::CloseBracket | Key::Slash => shortcut.replace(key.name(), key.symbol_or_name()),
+        Key::OpenBracket | Key::CloseBracket | Key::Slash | Key::Comma | Key::Period => {
+            shortcut.replace(key.name(), key.symbol_or_name())
+        }
         _ => shortcut,
     }
 }

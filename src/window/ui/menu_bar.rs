@@ -85,6 +85,9 @@ const EVALUATE: &Menu = &[
     Some(Action::ExportEvaluation),
     None,
     Some(Action::CompareRuns),
+    Some(Action::NextLayout),
+    Some(Action::DividerLeft),
+    Some(Action::DividerRight),
     Some(Action::ExportComparison),
 ];
 
@@ -157,6 +160,9 @@ const GO: &Menu = &[
     Some(Action::NextBox),
     Some(Action::PreviousBox),
     None,
+    Some(Action::PreviousRun),
+    Some(Action::NextRun),
+    None,
     Some(Action::Search),
     Some(Action::ClearSearch),
     None,
@@ -178,6 +184,7 @@ const VIEW: &Menu = &[
     Some(Action::ToggleTasks),
     Some(Action::ToggleJudging),
     Some(Action::Present),
+    Some(Action::ToggleCaption),
     Some(Action::Filmstrip),
     None,
     Some(Action::ToggleThumbnailBoxes),

@@ -39,8 +39,13 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
 }
 
 fn on_command(state: &mut State, command: Command) {
-    // Another image would interrupt what the user has begun.
-    state.last_viewed.is_decided |= matches!(command, Command::Do(_) | Command::Review(_));
+    if matches!(command, Command::Do(_) | Command::Review(_)) {
+        // Another image would interrupt what the user has begun.
+        state.last_viewed.is_decided = true;
+        if let Some(presenting) = &mut state.presenting {
+            presenting.refusal = None;
+        }
+    }
     match command {
         Command::Start { source, model } => {
             let file = model.as_ref().map(PathBuf::from).filter(|path| browse::update::has_extension(path, "onnx"));
@@ -101,7 +106,10 @@ fn on_command(state: &mut State, command: Command) {
 /// Runs an action unless its own check rejects it.
 fn on_action(state: &mut State, action: Action) {
     if let Err(reason) = action.check(state) {
-        state.show_notice(reason);
+        match &mut state.presenting {
+            Some(presenting) => presenting.refusal = Some(reason),
+            None => state.show_notice(reason),
+        }
         return;
     }
     match action {
@@ -165,6 +173,9 @@ fn on_truth_action(state: &mut State, action: Action) {
             }
         }
         Action::CompareRuns => comparison::update::toggle(state),
+        Action::NextLayout => comparison::update::next_layout(state),
+        Action::PreviousRun => comparison::update::step_run(state, -1),
+        Action::NextRun => comparison::update::step_run(state, 1),
         Action::CorrectTruth => {
             if let Some(labels) = state.labels_to_correct() {
                 evaluation::update::show_panel(state, false);

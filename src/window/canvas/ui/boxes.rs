@@ -7,9 +7,8 @@ use super::placement::Placement;
 use crate::domain::{BoundingBox, Detection, Prediction, PredictionContent, RunId, Verdict};
 use crate::evaluation::MATCHING_IOU;
 use crate::review::NamedOutcome;
-use crate::window::comparison;
-use crate::window::comparison::ui::canvas::Caption;
-use crate::window::state::{ShownObject, State};
+use crate::window::comparison::ui::canvas::{CAPTION_SIZE, Caption, caption, names};
+use crate::window::state::{RightSide, ShownObject, State};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{MARK_SIZE, class_text, paint_wrong, paint_wrong_small, verdict_sign};
 
@@ -123,8 +122,7 @@ pub(crate) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
 /// Draws the ground-truth objects, dashed in white, below the model's boxes; missed ones with long dashes, and in the
 /// accent color if selected. They are omitted where the boxes of two runs overlap, because the other run's boxes are
 /// dashed there.
-pub(crate) fn truth_ui(ui: &Ui, objects: &[ShownObject], placement: &Placement, selected: Option<usize>) {
-    let painter = ui.painter_at(placement.canvas());
+pub(crate) fn truth_ui(painter: &Painter, objects: &[ShownObject], placement: &Placement, selected: Option<usize>) {
     for (place, object) in truth_places(objects, placement) {
         let line = match object.is_false_negative() {
             _ if objects.len() > MOST_DASHED => Line::Solid,
@@ -132,10 +130,10 @@ pub(crate) fn truth_ui(ui: &Ui, objects: &[ShownObject], placement: &Placement, 
             false => DASHED,
         };
         let color = match selected {
-            Some(index) if index == object.index => theme::accent(ui.visuals()),
+            Some(index) if index == object.index => theme::accent(&painter.ctx().global_style().visuals),
             _ => Color32::WHITE,
         };
-        frame(&painter, place, color, 1.0, line == MISSED, line);
+        frame(painter, place, color, 1.0, line == MISSED, line);
     }
 }
 
@@ -180,10 +178,14 @@ pub(crate) fn object_text(object: &ShownObject) -> String {
     }
 }
 
-/// The objects of the shown image, if they are to be drawn.
+/// The objects of the shown image, if they are to be drawn with the run on screen.
 pub(crate) fn drawn_objects(state: &State) -> Vec<ShownObject> {
-    let is_overlaid = state.comparing.is_some() && state.side_by_side().is_none();
-    let is_wanted = state.settings.show_stored_boxes && !is_overlaid;
+    let is_possible = match state.right_side() {
+        Some(RightSide::Run(_)) => true,
+        Some(RightSide::Truth) => false,
+        None => state.comparing.is_none() || state.presenting.is_some(),
+    };
+    let is_wanted = state.settings.show_stored_boxes && is_possible;
     if is_wanted { state.shown_objects() } else { Vec::new() }
 }
 
@@ -200,20 +202,21 @@ fn truth_places<'o>(
 
 /// The legend, if the lines need one.
 pub(crate) fn legend(ui: &Ui, state: &State, objects: &[ShownObject], canvas: Rect) -> Option<Caption> {
-    if let Some(comparing) = state.side_by_side() {
-        return Some(comparison::ui::canvas::caption(ui, state, canvas, ("A", comparing.left), objects));
+    if let Some((right, run)) = state.right_side().zip(state.run_id()) {
+        let [name, _] = names(state, right);
+        return Some(caption(ui, state, canvas, (name, Some(run)), objects));
     }
     if let Some(comparing) = &state.comparing {
         state.compared_prediction()?;
         let text = legend_text(state, [comparing.left, comparing.right]);
         let id = Id::unique("legend of two runs");
-        return Some(Caption::new(ui, canvas, id, text));
+        return Some(Caption::new(ui, canvas, id, CAPTION_SIZE, text));
     }
     if objects.is_empty() {
         return None;
     }
     let id = Id::unique("legend of the ground truth");
-    Some(Caption::new(ui, canvas, id, truth_legend(state, objects)))
+    Some(Caption::new(ui, canvas, id, CAPTION_SIZE, truth_legend(state, objects)))
 }
 
 pub(crate) fn truth_legend(state: &State, objects: &[ShownObject]) -> String {

@@ -194,7 +194,7 @@ fn handles(rect: Rect) -> impl Iterator<Item = (Edges, Pos2)> {
 fn edited_rect(state: &State, placement: &Placement, moved: Option<BoundingBox>) -> Option<Rect> {
     let is_possible = state.overlay == Overlay::None
         && state.shown.drawing.is_none()
-        && state.side_by_side().is_none()
+        && state.right_side().is_none()
         && Action::DuplicateBox.check(state).is_ok();
     let bounds = moved.or_else(|| selected_bounds(state)).filter(|_| is_possible)?;
     let size = placement.image_size();

@@ -14,6 +14,7 @@ use eframe::egui::{
 };
 
 use crate::domain::{Look, SampleId, problem_of};
+use crate::window::comparison::ui::canvas::{DIVIDER_REACH, Side, divider_ui};
 use crate::window::explain::ui::heat_ui;
 use crate::window::state::{Action, Commands, Display, Listing, Overlay, ReviewCommand, State, ViewNumber};
 use crate::window::ui::menu_bar::IMAGE_MENU;
@@ -163,7 +164,7 @@ fn name_ui(ui: &mut Ui, state: &State) {
 }
 
 /// The position of the image, in full and as short as possible.
-fn position_texts(state: &State, sample: SampleId) -> [String; 2] {
+pub(crate) fn position_texts(state: &State, sample: SampleId) -> [String; 2] {
     let order = state.order();
     let Some(place) = order.place_of(sample) else {
         return ["not in the search results".to_owned(), "not found".to_owned()];
@@ -293,27 +294,30 @@ fn image_ui(
     last_pointer: Option<[u32; 2]>,
     commands: &mut Commands,
 ) {
-    let mut canvas = ui.available_rect_before_wrap();
+    let canvas = ui.available_rect_before_wrap();
     let Some(size) = image_size(state, textures) else {
         waiting_ui(ui, state, canvas);
         set_pointer(ui, last_pointer, None);
         return;
     };
-    if let Some(comparing) = state.side_by_side() {
-        let right = comparison::ui::canvas::split(&mut canvas);
-        comparison::ui::canvas::image_ui(ui, state, textures, comparing, (right, size), commands);
+    let undivided = Placement::new(canvas, size, state.canvas).on_screen;
+    let mut side = Side::whole(canvas);
+    if let Some(right) = state.right_side() {
+        let [left, of_right] = Side::both(state, canvas, undivided);
+        side = left;
+        comparison::ui::canvas::image_ui(ui, state, textures, right, (of_right, size), commands);
     }
     // Not a Tab stop: everything that can be done with it has a key of its own.
-    let response = ui.allocate_rect(canvas, Sense::CLICK | Sense::DRAG);
+    let response = ui.allocate_rect(side.clip, Sense::CLICK | Sense::DRAG);
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, image_name(state)));
-    let painter = ui.painter_at(canvas);
-    let placement = Placement::new(canvas, size, state.canvas);
+    let painter = ui.painter_at(side.clip);
+    let placement = Placement::new(side.canvas, size, state.canvas);
     paint_image(state, textures, &painter, placement.on_screen);
     heat_ui(&painter, state, textures, placement.on_screen);
     let pixels_per_point = ui.pixels_per_point();
     let percent = placement.zoom * pixels_per_point * 100.0;
     ui.data_mut(|data| data.insert_temp(zoom_id(), percent));
-    let pointer = response.hover_pos().filter(|at| canvas.contains(*at));
+    let pointer = response.hover_pos().filter(|at| side.clip.contains(*at));
     let pixel = pointer.and_then(|at| placement.pixel_at(at));
     set_pointer(ui, last_pointer, pixel);
     if let Some([x, y]) = pixel
@@ -330,24 +334,24 @@ fn image_ui(
     let (hovered, object) = if hides_boxes {
         (None, None)
     } else {
-        let mut labels = Labels::on_canvas(&painter, canvas);
+        let mut labels = Labels::on_canvas(&painter, side.clip);
         let objects = boxes::drawn_objects(state);
-        let legend = boxes::legend(ui, state, &objects, canvas);
+        let legend = boxes::legend(ui, state, &objects, side.half);
         if let Some(legend) = &legend {
             labels.reserve(legend.place);
         }
-        boxes::truth_ui(ui, &objects, &placement, state.shown.selected_object);
+        boxes::truth_ui(&painter, &objects, &placement, state.shown.selected_object);
         let hovered = boxes::boxes_ui(&painter, state, &placement, pointer, editing.moved, &mut labels);
         if !state.settings.outlines_only {
             boxes::truth_labels_ui(&objects, &placement, &mut labels);
         }
-        if state.side_by_side().is_none() {
+        if state.right_side().is_none() {
             boxes::compared_ui(ui, state, &placement, &mut labels);
         }
         labels.paint();
         editing.ui(&painter, state, &placement);
         if let Some(legend) = legend {
-            legend.ui(ui, canvas);
+            legend.ui(ui, side.half);
         }
         (hovered, boxes::false_negative_under(state, &objects, &placement, pointer, hovered))
     };
@@ -364,6 +368,9 @@ fn image_ui(
     context_menu_ui(&response, state, IMAGE_MENU, commands);
     if let Some(view) = placement.navigated(ui, &response, state, !editing.is_dragging) {
         commands.push(ReviewCommand::SetCanvas(view));
+    }
+    if state.right_side().is_some() {
+        divider_ui(ui, state, [canvas, undivided], DIVIDER_REACH, commands);
     }
     warning_ui(ui, state, canvas);
 }

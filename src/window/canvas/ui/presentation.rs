@@ -1,16 +1,24 @@
 //! Presentation mode: one image on a dark screen with large predictions, and nothing that reveals where the image is
 //! stored.
 
+use std::fmt::Debug;
+use std::hash::Hash;
+
 use eframe::egui::{
-    Align2, CentralPanel, Color32, Context, FontId, Frame, Id, Key, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2,
-    ViewportCommand, WidgetInfo, pos2, vec2,
+    Align2, CentralPanel, Color32, Context, Event, FontId, Frame, Id, Key, Modifiers, Painter, Rect, Role, Sense,
+    Stroke, StrokeKind, Ui, Vec2, ViewportCommand, WidgetInfo, pos2, vec2,
 };
 
-use crate::domain::{Prediction, PredictionContent, SampleId};
-use crate::window::canvas::ui::{Labels, Placement, image_size, paint_image};
+use crate::domain::{ModelTask, Prediction, SampleId, ViewSettings};
+use crate::window::canvas::ui::boxes::{drawn_objects, truth_labels_ui, truth_legend, truth_ui};
+use crate::window::canvas::ui::{Labels, Placement, image_size, paint_image, position_texts};
+use crate::window::comparison::ui::canvas::{Caption, Side, divider_ui, names, right_objects};
+use crate::window::explain::ui::{heat_ui, status_text};
 use crate::window::state::{
-    BrowseCommand, CanvasView, Command, Commands, Display, Presenting, ReviewCommand, Settings, State, Step, ViewNumber,
+    Action, BrowseCommand, CanvasView, Command, Commands, Display, Explanation, ReviewCommand, RightSide, Run,
+    ShownObject, State, Step, ViewNumber,
 };
+use crate::window::ui::keys::shortcut_text;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 
@@ -21,6 +29,27 @@ const STAGGER_SECS: f64 = 0.12;
 /// The last box starts no later than this.
 const LAST_BEGINS_SECS: f64 = 1.5;
 const KEYS_SHOWN_SECS: f64 = 4.0;
+const CAPTION_SIZE: f32 = 18.0;
+
+/// The actions that work here, besides those of [`command`]. The first ones are among the key hints.
+const ACTIONS: [Action; 13] = [
+    Action::PreviousRun,
+    Action::NextRun,
+    Action::NextLayout,
+    Action::DividerLeft,
+    Action::DividerRight,
+    Action::Explain,
+    Action::ToggleStoredBoxes,
+    Action::ToggleCaption,
+    Action::PreviousImage,
+    Action::NextImage,
+    Action::FirstImage,
+    Action::LastImage,
+    Action::Present,
+];
+const HINTED_ACTIONS: usize = 8;
+/// A space at which no line ends.
+const UNBROKEN: &str = "\u{a0}";
 
 #[derive(Default)]
 pub(crate) struct PresentationMemory {
@@ -31,6 +60,16 @@ pub(crate) struct PresentationMemory {
     seen_since: Option<f64>,
     /// When the key hints disappear.
     keys_until: f64,
+    /// What the last key may have changed without a visible effect.
+    hint: Option<Hint>,
+}
+
+/// Shown with the key hints.
+#[derive(PartialEq)]
+struct Hint {
+    slide_secs: f32,
+    min_score: Option<f32>,
+    refusal: Option<&'static str>,
 }
 
 /// Enters and leaves full screen as the state requires.
@@ -72,25 +111,32 @@ pub(crate) fn presentation_ui(
     let seen_secs = memory.seen_since.map_or(0.0, |since| now - since);
     CentralPanel::default().frame(Frame::new().fill(BACKDROP)).show(ui, |ui| {
         let screen = ui.available_rect_before_wrap();
-        image_ui(ui, state, textures, screen, seen_secs);
-        keys_ui(ui, state, memory, screen, now);
+        image_ui(ui, state, textures, screen, seen_secs, commands);
+        plates_ui(ui, state, memory, screen, now);
     });
     turn(ui.ctx(), state, memory, seen_secs, commands);
 }
 
-/// The command of a key while presenting.
-pub(crate) fn command(key: Key, presenting: Presenting, settings: &Settings) -> Option<Command> {
+/// The command of a key while presenting, which may be that of an action.
+pub(crate) fn command(key: Key, modifiers: Modifiers, action: Option<Action>, state: &State) -> Option<Command> {
+    if let Some(action) = action.filter(|action| ACTIONS.contains(action)) {
+        return Some(action.into());
+    }
+    if modifiers.alt || modifiers.command {
+        return None;
+    }
     let walk = |step| Some(BrowseCommand::Walk(step).into());
-    let wait = |by| Some(ReviewCommand::SetNumber(ViewNumber::SlideSecs, settings.slide_secs + by).into());
+    let wait = |by| Some(ReviewCommand::SetNumber(ViewNumber::SlideSecs, state.settings.slide_secs + by).into());
+    let is_playing = state.presenting.is_some_and(|presenting| presenting.is_playing);
     match key {
-        Key::Escape | Key::F11 => Some(ReviewCommand::Present(false).into()),
-        Key::Space => Some(ReviewCommand::PlaySlides(!presenting.is_playing).into()),
+        Key::Escape => Some(ReviewCommand::EndPresentation.into()),
+        Key::Space => Some(ReviewCommand::PlaySlides(!is_playing).into()),
         Key::ArrowRight | Key::PageDown => walk(Step::By(1)),
         Key::ArrowLeft | Key::PageUp => walk(Step::By(-1)),
-        Key::Home => walk(Step::First),
-        Key::End => walk(Step::Last),
         Key::ArrowUp => wait(1.0),
         Key::ArrowDown => wait(-1.0),
+        Key::Plus | Key::Equals => Some(ReviewCommand::StepMinScore(1.0).into()),
+        Key::Minus => Some(ReviewCommand::StepMinScore(-1.0).into()),
         _ => None,
     }
 }
@@ -116,7 +162,83 @@ fn turn(ctx: &Context, state: &State, memory: &mut PresentationMemory, seen_secs
     ctx.request_repaint();
 }
 
-fn image_ui(ui: &mut Ui, state: &State, textures: &mut Textures, screen: Rect, seen_secs: f64) {
+/// What one side shows over the image.
+struct Content<'s> {
+    is_right: bool,
+    prediction: Option<&'s Prediction>,
+    /// Indices of its visible boxes, highest score first.
+    boxes: Vec<usize>,
+    /// Below the image.
+    classes: Vec<String>,
+    objects: Vec<ShownObject>,
+    caption: String,
+}
+
+impl<'s> Content<'s> {
+    /// The run on screen. `right` is beside it.
+    fn left(state: &'s State, right: Option<RightSide>) -> Self {
+        // An audience must not see boxes of another image.
+        let prediction = state.shown.prediction.as_deref().filter(|_| !state.shown_is_outdated());
+        let objects = drawn_objects(state);
+        let name = match right {
+            Some(right) => names(state, right).into_iter().next(),
+            None => state.run().map(|run| run.info.name.clone()).filter(|_| state.settings.show_caption),
+        };
+        Self {
+            is_right: false,
+            prediction,
+            boxes: prediction.map_or_else(Vec::new, |_| state.shown_boxes()),
+            classes: class_lines(prediction, &state.view()),
+            caption: caption_text(state, name, &objects),
+            objects,
+        }
+    }
+
+    fn right(state: &'s State, right: RightSide) -> Self {
+        let [_, caption] = names(state, right);
+        let objects = right_objects(state, right);
+        let content =
+            Self { is_right: true, prediction: None, boxes: Vec::new(), classes: Vec::new(), objects, caption };
+        let sample = state.shown_sample();
+        match right {
+            RightSide::Truth => {
+                let classes = sample.map_or_else(Vec::new, |sample| state.truth_labels(sample));
+                Self { classes, ..content }
+            }
+            RightSide::Run(run) => {
+                let is_outdated = state.runs.get(run).zip(sample).is_some_and(|(run, sample)| run.is_outdated(sample));
+                let prediction = state.compared_prediction().filter(|_| !is_outdated);
+                Self {
+                    prediction,
+                    boxes: prediction.map_or_else(Vec::new, |_| state.compared_boxes()),
+                    classes: class_lines(prediction, &state.view_of_run(run)),
+                    ..content
+                }
+            }
+        }
+    }
+}
+
+fn class_lines(prediction: Option<&Prediction>, view: &ViewSettings) -> Vec<String> {
+    let classes = prediction.map_or(&[][..], |prediction| view.visible_classes(prediction));
+    classes.iter().map(|class| format!("{} {:.0}%", class.label, class.score * 100.0)).collect()
+}
+
+/// The name of a side and, if the user asked for it, what there is to know about the image.
+fn caption_text(state: &State, name: Option<String>, objects: &[ShownObject]) -> String {
+    let mut lines: Vec<String> = name.into_iter().collect();
+    let shown = state.shown_sample().filter(|_| state.settings.show_caption);
+    if let Some((sample, entry)) = shown.and_then(|sample| Some((sample, state.samples.get(sample)?))) {
+        let [position, _] = position_texts(state, sample);
+        lines.push(format!("{position}  ·  {}", entry.uri.file_name()));
+        let note = state.judgments.note(sample);
+        lines.extend((!note.is_empty()).then(|| note.to_owned()));
+        lines.extend((!objects.is_empty()).then(|| truth_legend(state, objects)));
+    }
+    lines.join("\n")
+}
+
+fn image_ui(ui: &Ui, state: &State, textures: &mut Textures, screen: Rect, seen_secs: f64, commands: &mut Commands) {
     let Some(size) = image_size(state, textures) else {
         let text = match state.shown.display {
             Display::Failed(_) => "This image cannot be shown",
@@ -127,27 +249,61 @@ fn image_ui(ui: &mut Ui, state: &State, textures: &mut Textures, screen: Rect, s
         ui.painter().text(screen.center(), center, text, font, Color32::GRAY);
         return;
     };
-    // An audience must not see boxes of another image.
-    let prediction = state.shown.prediction.as_deref();
-    let prediction = prediction.filter(|_| !state.shown_is_outdated());
-    let has_classes = prediction.is_some_and(|prediction| matches!(prediction.content, PredictionContent::Classes(_)));
     // Classes are below the image.
+    let has_classes = state.run().is_some_and(|run| run.task() == ModelTask::Classification);
     let foot = if has_classes { screen.height() * 0.2 } else { 0.0 };
-    let canvas = screen.with_max_y(screen.bottom() - foot);
-    let placement = Placement::new(canvas, size, CanvasView::Fit);
-    paint_image(state, textures, ui.painter(), placement.on_screen);
-    let Some(prediction) = prediction else {
-        return;
-    };
-    if has_classes {
-        let place = screen.with_min_y(canvas.bottom());
-        classes_ui(ui, state, prediction, place, seen_secs);
+    let (canvas, foot) = screen.split_top_bottom_at_y(screen.bottom() - foot);
+    let right = state.right_side();
+    let left = Content::left(state, right);
+    if let Some(right) = right {
+        let image = Placement::new(canvas, size, CanvasView::Fit).on_screen;
+        let sides = Side::both(state, canvas, image);
+        let (left_foot, right_foot) = foot.split_left_right_at_x(foot.center().x);
+        let contents = [(left, left_foot), (Content::right(state, right), right_foot)];
+        for (side, (content, foot)) in sides.into_iter().zip(contents) {
+            side_ui(ui, state, textures, (side, size), &content, seen_secs);
+            classes_ui(ui, &content, foot, seen_secs);
+        }
+        divider_ui(ui, state, [canvas, image], canvas.width(), commands);
     } else {
-        boxes_ui(ui, state, prediction, &placement, seen_secs);
+        side_ui(ui, state, textures, (Side::whole(canvas), size), &left, seen_secs);
+        classes_ui(ui, &left, foot, seen_secs);
     }
     let lasts = LAST_BEGINS_SECS + FADE_SECS;
     if seen_secs < lasts {
         ui.ctx().request_repaint();
+    }
+}
+
+/// `size` is the image's in pixels.
+fn side_ui(
+    ui: &Ui,
+    state: &State,
+    textures: &mut Textures,
+    (side, size): (Side, Vec2),
+    content: &Content<'_>,
+    seen_secs: f64,
+) {
+    let painter = ui.painter_at(side.clip);
+    let placement = Placement::new(side.canvas, size, CanvasView::Fit);
+    paint_image(state, textures, &painter, placement.on_screen);
+    if !content.is_right {
+        heat_ui(&painter, state, textures, placement.on_screen);
+    }
+    let id = Id::unique(("caption in a presentation", content.is_right));
+    let has_caption = !content.caption.is_empty();
+    let caption = has_caption.then(|| Caption::new(ui, side.half, id, CAPTION_SIZE, content.caption.clone()));
+    let large = (side.canvas.height() / 36.0).clamp(16.0, 34.0);
+    let mut labels = Labels::new(&painter, side.clip, large, vec2(8.0, 3.0));
+    if let Some(caption) = &caption {
+        labels.reserve(caption.place);
+    }
+    truth_ui(&painter, &content.objects, &placement, None);
+    boxes_ui(ui, content, &placement, (&painter, &mut labels), seen_secs);
+    truth_labels_ui(&content.objects, &placement, &mut labels);
+    labels.paint();
+    if let Some(caption) = caption {
+        caption.ui(ui, side.half);
     }
 }
 
@@ -157,8 +313,17 @@ fn light(place: usize, seen_secs: f64) -> f32 {
     ((seen_secs - begins) / FADE_SECS).clamp(0.0, 1.0) as f32
 }
 
-fn boxes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, placement: &Placement, seen_secs: f64) {
-    let visible = state.shown_boxes();
+fn boxes_ui(
+    ui: &Ui,
+    content: &Content<'_>,
+    placement: &Placement,
+    (painter, labels): (&Painter, &mut Labels<'_>),
+    seen_secs: f64,
+) {
+    let Some(prediction) = content.prediction else {
+        return;
+    };
+    let visible = &content.boxes;
     let drawn = |place: usize, index: usize| {
         let detection = &prediction.detections()[index];
         let clipped = detection.bounds.clipped(prediction.width, prediction.height);
@@ -166,7 +331,6 @@ fn boxes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, placement: &Pla
         let color = theme::class_color(&detection.label);
         (detection, rect, color, light(place, seen_secs))
     };
-    let painter = ui.painter();
     // The highest score appears first, and is painted last: on top.
     for (place, &index) in visible.iter().enumerate().rev() {
         let (_, rect, color, light) = drawn(place, index);
@@ -175,8 +339,6 @@ fn boxes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, placement: &Pla
         let line = Stroke::new(4.0, color.gamma_multiply(light));
         painter.rect_stroke(rect, 4.0, line, StrokeKind::Middle);
     }
-    let large = (placement.canvas().height() / 36.0).clamp(16.0, 34.0);
-    let mut labels = Labels::new(painter, placement.canvas(), large, vec2(8.0, 3.0));
     for (place, &index) in visible.iter().enumerate() {
         let (detection, rect, color, light) = drawn(place, index);
         let text = format!("{} {:.0}%", detection.label, detection.score * 100.0);
@@ -186,62 +348,108 @@ fn boxes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, placement: &Pla
             continue;
         };
         painter.rect_filled(label.plate, 5.0, color.gamma_multiply(light));
-        said(ui, label.plate, index, &texts[0]);
+        said(ui, label.plate, (content.is_right, index), &texts[0]);
         painter.galley(label.at, label.galley, ink);
     }
 }
 
-fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, place: Rect, seen_secs: f64) {
+fn classes_ui(ui: &Ui, content: &Content<'_>, place: Rect, seen_secs: f64) {
     let sizes = [0.36_f32, 0.2, 0.2];
     let mut top = place.top() + place.height() * 0.04;
-    let classes = state.view().visible_classes(prediction);
-    for (rank, (class, share)) in classes.iter().zip(sizes).enumerate() {
+    for (rank, (text, share)) in content.classes.iter().zip(sizes).enumerate() {
         let light = light(rank * 2, seen_secs);
-        let text = format!("{} {:.0}%", class.label, class.score * 100.0);
         let strength = if rank == 0 { 255 } else { 165 };
         let ink = Color32::from_gray(strength).gamma_multiply(light);
         let font = FontId::new(place.height() * share * 0.82, theme::strong_family());
         let height = place.height() * share;
         let at = pos2(place.center().x, top + height / 2.0);
-        let line = ui.painter().text(at, Align2::CENTER_CENTER, &text, font, ink);
-        said(ui, line, rank, &text);
+        let line = ui.painter_at(place).text(at, Align2::CENTER_CENTER, text, font, ink);
+        said(ui, line, (content.is_right, rank), text);
         top += height * 1.12;
     }
 }
 
 /// Announces painted text to screen readers.
-fn said(ui: &Ui, place: Rect, index: usize, text: &str) {
-    let id = Id::unique(("presented", index));
+fn said(ui: &Ui, place: Rect, number: impl Hash + Debug, text: &str) {
+    let id = Id::unique(("presented", number));
     let response = ui.interact(place, id, Sense::hover());
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text));
 }
 
-/// The key hints, for a while and whenever the pointer moves.
-fn keys_ui(ui: &mut Ui, state: &State, memory: &mut PresentationMemory, screen: Rect, now: f64) {
-    let has_moved = ui.input(|input| input.pointer.delta() != Vec2::ZERO);
-    if has_moved {
+/// The key hints, for a while, when the pointer moves, after keys without a visible effect and after unknown keys; and
+/// the state of the explanation.
+fn plates_ui(ui: &Ui, state: &State, memory: &mut PresentationMemory, screen: Rect, now: f64) {
+    let hint = Some(Hint {
+        slide_secs: state.settings.slide_secs,
+        min_score: min_score(state),
+        refusal: state.presenting.and_then(|presenting| presenting.refusal),
+    });
+    let is_unknown_key = |event: &Event| matches!(event, Event::Key { pressed: true, .. });
+    let is_asked = ui.input(|input| {
+        let has_moved = input.pointer.delta() != Vec2::ZERO && !input.pointer.any_down();
+        has_moved || input.events.iter().any(is_unknown_key)
+    });
+    if is_asked || memory.hint != hint {
         memory.keys_until = now + KEYS_SHOWN_SECS;
+        memory.hint = hint;
     }
+    let mut texts = Vec::new();
     let left = memory.keys_until - now;
-    if left <= 0.0 {
-        return;
+    if left > 0.0 {
+        ui.ctx().request_repaint_after_secs(left as f32);
+        texts.push(hints(ui.ctx(), state));
+        texts.extend(memory.hint.as_ref().and_then(|hint| hint.refusal).map(str::to_owned));
     }
-    ui.ctx().request_repaint_after_secs(left as f32);
-    let is_playing = state.presenting.is_some_and(|presenting| presenting.is_playing);
-    let what = if is_playing { "pauses" } else { "plays" };
-    let text = format!(
-        "Space {what}  ·  ←/→ previous, next  ·  ↑/↓ seconds per image ({:.0})  ·  Escape exits",
-        state.settings.slide_secs
-    );
+    texts.extend(match &state.shown.explanation {
+        // The reason may contain a path.
+        Explanation::Failed { question, .. } => Some(format!("“{}” could not be explained", question.label)),
+        explanation => status_text(explanation),
+    });
+    let mut top = screen.top() + 16.0;
+    for (number, text) in texts.iter().enumerate() {
+        top = plate_ui(ui, screen, top, (number, text)) + 8.0;
+    }
+}
+
+/// Draws a text at the top of the screen, and returns its lower edge.
+fn plate_ui(ui: &Ui, screen: Rect, top: f32, (number, text): (usize, &str)) -> f32 {
     let font = FontId::proportional(16.0);
-    let painter = ui.painter();
-    let galley = painter.layout_no_wrap(text.clone(), font, Color32::from_gray(225));
-    let size = galley.size() + vec2(28.0, 14.0);
-    let center = pos2(screen.center().x, screen.top() + size.y);
-    let plate = Rect::from_center_size(center, size);
-    painter.rect_filled(plate, 8.0, Color32::from_black_alpha(210));
-    painter.galley(plate.min + vec2(14.0, 7.0), galley, Color32::WHITE);
-    said(ui, plate, usize::MAX, &text);
+    let margin = vec2(14.0, 7.0);
+    let width = screen.width() - 4.0 * margin.x;
+    let galley = ui.painter().layout(text.to_owned(), font, Color32::from_gray(225), width);
+    let size = galley.size() + 2.0 * margin;
+    let plate = Rect::from_center_size(pos2(screen.center().x, top + size.y / 2.0), size);
+    ui.painter().rect_filled(plate, 8.0, Color32::from_black_alpha(210));
+    ui.painter().galley(plate.min + margin, galley, Color32::WHITE);
+    said(ui, plate, ("plate", number), &text.replace(UNBROKEN, " "));
+    plate.bottom()
+}
+
+/// The minimum score of the run on screen.
+fn min_score(state: &State) -> Option<f32> {
+    state.run().map(Run::task).map(|task| state.view().min_score_for(task))
+}
+
+/// The keys that have an effect now.
+fn hints(ctx: &Context, state: &State) -> String {
+    let is_playing = state.presenting.is_some_and(|presenting| presenting.is_playing);
+    let mut hints = vec![
+        format!("Space {}", if is_playing { "pauses" } else { "plays" }),
+        "←/→ previous, next".to_owned(),
+        format!("↑/↓ seconds per image ({:.0})", state.settings.slide_secs),
+    ];
+    hints.extend(min_score(state).map(|score| format!("+/− minimum score ({score:.2})")));
+    let has_effect = |action: &Action| match action {
+        Action::ToggleStoredBoxes => !state.shown_objects().is_empty(),
+        action => action.check(state).is_ok(),
+    };
+    for action in ACTIONS.into_iter().take(HINTED_ACTIONS).filter(has_effect) {
+        let keys = shortcut_text(ctx, action).unwrap_or_default();
+        hints.push(format!("{keys} {}", action.label().to_lowercase()));
+    }
+    hints.push("Escape exits".to_owned());
+    let hints: Vec<String> = hints.iter().map(|hint| hint.replace(' ', UNBROKEN)).collect();
+    hints.join("  ·  ")
 }
 
 #[cfg(test)]

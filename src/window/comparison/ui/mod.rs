@@ -4,8 +4,8 @@ pub(crate) mod canvas;
 
 use eframe::egui::text::LayoutJob;
 use eframe::egui::{
-    Align, Button, CollapsingHeader, FontId, Grid, Label, Layout, Rect, RichText, Sense, Shape, Stroke, TextFormat,
-    TextStyle, Ui, pos2, vec2,
+    Align, Button, CollapsingHeader, FontId, Grid, Label, Rect, RichText, Sense, Shape, Stroke, TextFormat, TextStyle,
+    Ui, pos2, vec2,
 };
 
 use crate::domain::{ModelTask, RunId, capitalized, decimal, score_text};
@@ -154,19 +154,23 @@ fn line_sample(ui: &Ui, place: Rect, is_dashed: bool) {
 }
 
 fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
-        for (layout, label) in [(CompareLayout::Overlaid, "Overlaid"), (CompareLayout::SideBySide, "Side by side")] {
+        for layout in state.layouts() {
             let is_chosen = state.settings.compare_layout == layout;
+            let label = match layout {
+                CompareLayout::Overlaid => "Overlaid",
+                CompareLayout::SideBySide => "Side by side",
+                CompareLayout::Slider => "Slider",
+                CompareLayout::TruthSlider => "Slider to ground truth",
+            };
             if ui.selectable_label(is_chosen, label).clicked() {
                 commands.push(ReviewCommand::SetCompareLayout(layout));
             }
         }
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if ui.button("End comparison").on_hover_text("Shows only one run").clicked() {
-                commands.push(ReviewCommand::StopComparing);
-            }
-        });
+        if ui.button("End comparison").on_hover_text("Shows only one run").clicked() {
+            commands.push(ReviewCommand::StopComparing);
+        }
     });
 }
 

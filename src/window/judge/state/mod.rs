@@ -47,8 +47,7 @@ pub enum ReviewCommand {
     SetComparedScores([f32; 2]),
     SetCompareLayout(CompareLayout),
     StopComparing,
-    /// Starts or ends presentation mode.
-    Present(bool),
+    EndPresentation,
     /// Whether images advance automatically.
     PlaySlides(bool),
     /// Sets a verdict on the selected box, or else on every selected image; `None` clears it. Asks before judging many
@@ -84,6 +83,8 @@ pub enum ReviewCommand {
     AddTag(String),
     RemoveTag(String),
     ChangeView(ViewChange),
+    /// Changes the minimum scores of all runs on screen by this number of steps.
+    StepMinScore(f32),
     /// Out of range, the nearest possible value.
     SetNumber(ViewNumber, f32),
 }

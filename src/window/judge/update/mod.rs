@@ -66,8 +66,7 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         ReviewCommand::SetComparedScores(scores) => comparison::update::set_scores(state, scores),
         ReviewCommand::SetCompareLayout(layout) => state.settings.compare_layout = layout,
         ReviewCommand::StopComparing => comparison::update::stop(state),
-        ReviewCommand::Present(true) => canvas::update::present(state),
-        ReviewCommand::Present(false) => state.presenting = None,
+        ReviewCommand::EndPresentation => state.presenting = None,
         ReviewCommand::PlaySlides(is_playing) => {
             if let Some(presenting) = &mut state.presenting {
                 presenting.is_playing = is_playing;
@@ -91,6 +90,7 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         }
         ReviewCommand::AddTag(tag) => verdicts::add_tag(state, &tag),
         ReviewCommand::RemoveTag(tag) => verdicts::remove_tag(state, &tag),
+        ReviewCommand::StepMinScore(steps) => canvas::update::step_min_score(state, steps),
         ReviewCommand::ChangeView(change) => canvas::update::change(state, change),
         ReviewCommand::SetNumber(number, value) => state.settings.set(number, value),
     }
