@@ -11,7 +11,8 @@ use strum::VariantArray;
 use spotcheck::domain::{BoundingBox, LabelSet, ModelTask, Sample, SampleId, SampleUri, ViewSettings};
 use spotcheck::review::{
     ArrangeRequest, Arranger, BoxOutcome, Direction, FilmOrder, FilmRequest, Mark, Marks, ObjectOutcome, OutcomeKind,
-    Outcomes, Predictions, Query, Sort, SortBy, Suppressed, VerdictKind, filmstrip, outcome_counts, statistics,
+    Outcomes, Predictions, Query, Sort, SortBy, Suppressed, SuspectOrder, VerdictKind, filmstrip, outcome_counts,
+    statistics,
 };
 
 const IMAGES: usize = 100_000;
@@ -124,7 +125,7 @@ fn filmstrips(request: &ArrangeRequest) {
         return;
     };
     let images = ArrangeRequest { query, ..request.clone() };
-    let film = FilmRequest { images, class: None, order: FilmOrder::HighestFirst };
+    let film = FilmRequest { images, class: None, order: FilmOrder::HighestFirst, suspects: SuspectOrder::Gain };
     measure("filmstrip of all wrong boxes", || filmstrip(&film, NEVER).map_or(0, |frames| frames.len()));
 }
 

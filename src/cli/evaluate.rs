@@ -17,7 +17,7 @@ use super::values::{NmsIou, parse_nms_iou, parse_score};
 use crate::annotations::matching::MatchSummary;
 use crate::dirs::AppDirs;
 use crate::domain::{ModelTask, NamePattern};
-use crate::evaluation::pipeline::measure_all;
+use crate::evaluation::pipeline::{Extras, measure_all};
 use crate::evaluation::{Counted, DRAWS, Evaluated, Metrics};
 use crate::tasks::ProgressUnit;
 use outputs::Outputs;
@@ -94,6 +94,9 @@ pub(crate) struct EvaluateArgs {
     /// Write an HTML report with metrics, plots and the most confident errors, on images if SOURCE is given
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
+    /// Write labels that may be wrong to this CSV file, ranked by the AP that a fix would gain
+    #[arg(long, value_name = "FILE.csv")]
+    suspicious_labels: Option<PathBuf>,
     /// Replace existing files, or the folder of earlier plots
     #[arg(long)]
     force: bool,
@@ -119,7 +122,14 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     for doubt in &sides.matching.doubts {
         eprintln!("warning: {doubt}{}", outputs::advice(doubt));
     }
-    let evaluated = with_progress("Evaluating", &control, || measure_all(sides, args.draws, &control))?;
+    let evaluated = with_progress("Evaluating", &control, || {
+        let extras = Extras { draws: args.draws, suspicious: args.suspicious_labels.is_some(), ..Extras::default() };
+        measure_all(sides, extras, &control)
+    })?;
+    let sign = evaluated.suspicious.as_ref().and_then(|suspicious| suspicious.training_sign.as_ref());
+    if let Some(sign) = sign {
+        eprintln!("warning: {sign}.");
+    }
     let text = outputs::summary(&evaluated);
     outputs.write(&evaluated, listed.as_ref(), &control)?;
     if outputs.takes_stdout() {
@@ -168,8 +178,8 @@ fn metric_names(task: ModelTask) -> Vec<String> {
         ModelTask::Classification => Metrics::Classification { metrics: Box::default(), intervals: None },
     };
     let (counted, matching, confident_errors) = (Counted::default(), MatchSummary::default(), Vec::new());
-    let Ok(Value::Object(fields)) = serde_json::to_value(Evaluated { metrics, counted, matching, confident_errors })
-    else {
+    let evaluated = Evaluated { metrics, counted, matching, confident_errors, suspicious: None };
+    let Ok(Value::Object(fields)) = serde_json::to_value(evaluated) else {
         return Vec::new();
     };
     let is_number = |(name, value): &(String, Value)| {

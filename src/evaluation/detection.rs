@@ -129,6 +129,10 @@ impl FoundOutcomes {
         &self.outcomes
     }
 
+    pub(super) fn overlaps(&self) -> &Overlaps {
+        &self.overlaps
+    }
+
     /// The object of `image`, which must be the evaluated one, that a detection overlaps, with the IoU.
     pub fn nearest(&self, image: &ImageObjects, detection: usize) -> Option<(u32, f64)> {
         self.overlaps.nearest(image, detection, *self.outcomes.get(detection)?)

@@ -9,7 +9,7 @@ use crate::domain::BoxRole;
 use crate::review::ClassOutcomes;
 
 /// COCO's IoU thresholds: 0.50, 0.55 … 0.95.
-const IOUS: usize = 10;
+pub(super) const IOUS: usize = 10;
 /// The index of IoU 0.75.
 const IOU_75: usize = 5;
 
@@ -19,28 +19,62 @@ type CocoNumbers = [f64; 4];
 /// Everything about each detection that is needed to measure AP on any resample of the images.
 #[derive(Debug, Clone)]
 pub struct DetectionDraws {
-    classes: Vec<ClassDraws>,
+    pub(super) classes: Vec<ClassDraws>,
     images: u32,
     /// The minimum score of each class.
-    thresholds: Vec<f64>,
+    pub(super) thresholds: Vec<f64>,
     /// COCO's IoU and recall thresholds.
-    params: Params,
+    pub(super) params: Params,
 }
 
 #[derive(Debug, Clone, Default)]
-struct ClassDraws {
-    found: Vec<Found>,
+pub(super) struct ClassDraws {
+    pub(super) found: Vec<Found>,
     /// The image of each object that counts.
-    truths: Vec<u32>,
+    pub(super) truths: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Found {
+pub(super) struct Found {
     score: f64,
-    image: u32,
+    pub(super) image: u32,
+    pub(super) matched: Matched,
+}
+
+/// How COCO matches a detection at each IoU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Matched {
     /// One bit per IoU.
-    is_correct: u16,
-    is_ignored: u16,
+    correct: u16,
+    ignored: u16,
+}
+
+impl Matched {
+    pub(super) fn is_correct(self, step: usize) -> bool {
+        self.correct >> step & 1 != 0
+    }
+
+    pub(super) fn is_ignored(self, step: usize) -> bool {
+        self.ignored >> step & 1 != 0
+    }
+}
+
+/// The detections of an image that COCO counts, by index, highest score first.
+pub(super) fn matched(image: &ImageObjects, classes: usize, ious: &[f64]) -> Vec<(usize, Matched)> {
+    let overlaps = Overlaps::new(image);
+    let matches: Vec<Vec<Option<usize>>> = ious.iter().map(|iou| overlaps.matches(image, *iou)).collect();
+    let of_detection = |index: usize| {
+        let mut matched = Matched::default();
+        for (step, matches) in matches.iter().enumerate() {
+            match matches[index].map(|truth| image.truths[truth].role) {
+                Some(BoxRole::Object) => matched.correct |= 1 << step,
+                Some(_) => matched.ignored |= 1 << step,
+                None => {}
+            }
+        }
+        (index, matched)
+    };
+    overlaps.counted(image, classes).map(of_detection).collect()
 }
 
 /// The intervals of a detector's main metrics.
@@ -78,21 +112,10 @@ impl DetectionDraws {
                 class.truths.push(number);
             }
         }
-        let overlaps = Overlaps::new(image);
-        let matches: [Vec<Option<usize>>; IOUS] =
-            std::array::from_fn(|step| overlaps.matches(image, self.params.iou_thrs[step]));
-        for index in overlaps.counted(image, self.classes.len()) {
+        for (index, matched) in matched(image, self.classes.len(), &self.params.iou_thrs) {
             let detection = &image.detections[index];
-            let class = &mut self.classes[detection.class as usize];
-            let mut found = Found { score: detection.score, image: number, is_correct: 0, is_ignored: 0 };
-            for (step, matches) in matches.iter().enumerate() {
-                match matches[index].map(|truth| image.truths[truth].role) {
-                    Some(BoxRole::Object) => found.is_correct |= 1 << step,
-                    Some(_) => found.is_ignored |= 1 << step,
-                    None => {}
-                }
-            }
-            class.found.push(found);
+            let found = Found { score: detection.score, image: number, matched };
+            self.classes[detection.class as usize].found.push(found);
         }
     }
 
@@ -175,9 +198,9 @@ impl ClassDraws {
         let mut counts = ClassOutcomes::default();
         for found in self.found.iter().take_while(|found| found.score >= threshold) {
             let times = u64::from(times[found.image as usize]);
-            if found.is_correct & 1 != 0 {
+            if found.matched.is_correct(0) {
                 counts.correct += times;
-            } else if found.is_ignored & 1 == 0 {
+            } else if !found.matched.is_ignored(0) {
                 counts.wrong += times;
             }
         }
@@ -196,11 +219,11 @@ impl ClassDraws {
                 let mut curve: Vec<[f64; 2]> = Vec::new();
                 for found in &self.found {
                     let times = f64::from(times[found.image as usize]);
-                    if times == 0.0 || found.is_ignored >> step & 1 != 0 {
+                    if times == 0.0 || found.matched.is_ignored(step) {
                         continue;
                     }
                     all += times;
-                    if found.is_correct >> step & 1 != 0 {
+                    if found.matched.is_correct(step) {
                         correct += times;
                         curve.push([correct / truths, correct / all]);
                     }

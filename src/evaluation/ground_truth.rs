@@ -164,6 +164,8 @@ pub struct Sides {
     pub thresholds: Vec<f64>,
     pub counted: Counted,
     pub matching: MatchSummary,
+    /// The split of the ground truth, if the dataset has several.
+    pub split: Option<String>,
     /// Notes to read before the numbers: whole sentences.
     pub notes: Vec<String>,
 }

@@ -23,10 +23,14 @@ mod confident_errors;
 mod curve;
 mod detection;
 mod detection_draws;
+mod fix_gain;
 mod ground_truth;
 mod intervals;
 mod matching;
 mod objects;
+mod suspicious;
+
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -51,6 +55,7 @@ pub use matching::{BoxMatches, ClassMap, MATCHING_IOU, ScoredBox, match_boxes};
 pub use objects::{
     BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ErrorCost, ImageObjects, Outcome, TrueObject, outcomes,
 };
+pub use suspicious::{LabelCorrections, Suspicious, SuspiciousLabel, SuspiciousLabels, training_sign};
 
 /// The numbers of an evaluation and its inputs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -63,6 +68,9 @@ pub struct Evaluated {
     /// Images with errors above the minimum score, most confident first; no more than a person would look at.
     #[serde(skip)]
     pub confident_errors: Vec<ConfidentError>,
+    /// `None` if they were not requested.
+    #[serde(skip)]
+    pub suspicious: Option<Arc<Suspicious>>,
 }
 
 impl Evaluated {
@@ -86,6 +94,16 @@ pub enum Metrics {
         metrics: Box<ClassificationMetrics>,
         intervals: Option<ClassificationIntervals>,
     },
+}
+
+impl Metrics {
+    /// AP, or top-1.
+    pub fn headline(&self) -> Option<f64> {
+        match self {
+            Self::Detection { metrics, .. } => metrics.ap,
+            Self::Classification { metrics, .. } => metrics.top1,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -29,6 +29,20 @@ pub struct ImageObjects {
     pub detections: Vec<DetectedObject>,
 }
 
+impl ImageObjects {
+    /// Adds an object that counts, unless one of its class covers it. Returns whether it was added.
+    pub fn add_object(&mut self, bounds: ExactBox, class: u32) -> bool {
+        let is_same = |truth: &TrueObject| {
+            truth.class == class && truth.role == BoxRole::Object && iou(bounds, truth.bounds, false) >= CORRECT_IOU
+        };
+        let is_new = !self.truths.iter().any(is_same);
+        if is_new {
+            self.truths.push(TrueObject { bounds, class, area: bounds.area(), role: BoxRole::Object });
+        }
+        is_new
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrueObject {
     pub bounds: ExactBox,
@@ -147,7 +161,7 @@ impl Overlaps {
     }
 
     /// The object of its class that counts and that a detection overlaps most; the first one on a tie.
-    fn nearest_of_class(&self, image: &ImageObjects, detection: usize) -> Option<usize> {
+    pub(super) fn nearest_of_class(&self, image: &ImageObjects, detection: usize) -> Option<usize> {
         let class = image.detections[detection].class;
         let of_class = image.truths.iter().zip(self.row(detection)).enumerate();
         let of_class = of_class.filter(|(_, (truth, _))| truth.class == class && truth.role == BoxRole::Object).rev();
@@ -215,7 +229,7 @@ impl Overlaps {
 
 /// Intersection over union; over the area of the detection alone if the object is a crowd (`bbIou` in pycocotools'
 /// `maskApi.c`).
-fn iou(found: ExactBox, truth: ExactBox, is_crowd: bool) -> f64 {
+pub(super) fn iou(found: ExactBox, truth: ExactBox, is_crowd: bool) -> f64 {
     let width = found.right().min(truth.right()) - found.left.max(truth.left);
     let height = found.bottom().min(truth.bottom()) - found.top.max(truth.top);
     if width <= 0.0 || height <= 0.0 {

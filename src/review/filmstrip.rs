@@ -1,8 +1,8 @@
 //! All boxes of one class over all samples, by score: the quickest way to spot wrong ones.
 
 use super::arrange::OtherRun;
-use super::outcomes::{OutcomeKind, ShownBox};
-use super::{ArrangeRequest, SAMPLES_PER_CHECK};
+use super::outcomes::{OutcomeKind, ShownBox, ShownSuspect};
+use super::{ArrangeRequest, FilmBox, SAMPLES_PER_CHECK, Suspect, SuspectOrder};
 use crate::domain::{BoundingBox, ModelTask, SampleId};
 
 /// A box of a detector, an image of a classifier by its top class, or a missed object.
@@ -16,14 +16,8 @@ pub struct FilmFrame {
     pub outcome: Option<OutcomeKind>,
     /// For a missed object, in pixels of the upright image.
     pub bounds: Option<BoundingBox>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FilmBox {
-    /// Index into the detections of the sample's prediction; zero for a classifier.
-    Predicted(u32),
-    /// Index into the objects of the sample's ground truth.
-    FalseNegative(u32),
+    /// The suspicious label, if the query is about them.
+    pub suspect: Option<Suspect>,
 }
 
 /// Whether low or high scores come first.
@@ -53,6 +47,8 @@ pub struct FilmRequest {
     /// A class of the model; `None` for all.
     pub class: Option<u32>,
     pub order: FilmOrder,
+    /// Applies instead of `order` if the query is about suspicious labels.
+    pub suspects: SuspectOrder,
 }
 
 /// The frames, with equal scores in listing order and missed objects last. `None` if `cancelled`, which is polled,
@@ -65,6 +61,7 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
     let other = images.other.as_ref().map(OtherRun::gate);
     let filter = images.filter();
     let about_truth = filter.about_truth();
+    let is_about_suspects = !about_truth.is_empty() && about_truth.iter().all(|term| term.is_about_suspects());
     let is_class = |class: Option<u32>| request.class.is_none_or(|wanted| class == Some(wanted));
     let mut frames = Vec::new();
     for (number, (id, summary)) in predictions.iter().enumerate() {
@@ -79,7 +76,8 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
             continue;
         }
         let outcome = |index: usize| candidate.outcomes.and_then(|shown| shown.outcomes.boxes.get(index)?.kind);
-        let frame = |shows, score, outcome, bounds| FilmFrame { sample: id, shows, score, outcome, bounds };
+        let frame =
+            |shows, score, outcome, bounds| FilmFrame { sample: id, shows, score, outcome, bounds, suspect: None };
         if about_truth.is_empty() {
             let meant = match predictions.task() {
                 ModelTask::Classification => 1,
@@ -98,6 +96,25 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
         let Some(shown) = candidate.outcomes else {
             continue;
         };
+        if is_about_suspects {
+            let mut suspects: Vec<ShownSuspect> = about_truth.iter().flat_map(|term| term.suspects_of(shown)).collect();
+            suspects.sort_by_key(|found| found.shows);
+            suspects.dedup_by_key(|found| found.shows);
+            for ShownSuspect { suspect, shows, score } in suspects {
+                let object = suspect.object.and_then(|object| shown.outcomes.objects.get(object as usize));
+                let found = suspect.found.and_then(|found| summary.classes.get(found as usize)).copied();
+                let labeled = object.and_then(|object| shown.classes.get(object.class as usize)?.of_model);
+                if !is_class(found) && !is_class(labeled) {
+                    continue;
+                }
+                let (outcome, bounds) = match shows {
+                    FilmBox::Predicted(index) => (outcome(index as usize), None),
+                    FilmBox::FalseNegative(_) => (None, object.map(|object| object.bounds)),
+                };
+                frames.push(FilmFrame { suspect: Some(suspect), ..frame(shows, score, outcome, bounds) });
+            }
+            continue;
+        }
         let mut boxes: Vec<ShownBox> = about_truth.iter().flat_map(|term| term.boxes_of(shown)).collect();
         boxes.sort_by_key(|found| found.index);
         boxes.dedup_by_key(|found| found.index);
@@ -114,7 +131,15 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
             }
         }
     }
-    request.order.sort(&mut frames);
+    if is_about_suspects {
+        let rank = |frame: &FilmFrame| request.suspects.rank(&frame.suspect?, frame.score);
+        frames.sort_by(|left, right| match (rank(left), rank(right)) {
+            (Some(left), Some(right)) => right.total_cmp(&left),
+            (left, right) => left.is_none().cmp(&right.is_none()),
+        });
+    } else {
+        request.order.sort(&mut frames);
+    }
     Some(frames)
 }
 
@@ -153,6 +178,7 @@ mod tests {
             },
             class: Some(1),
             order: FilmOrder::HighestFirst,
+            suspects: SuspectOrder::Gain,
         }
     }
 

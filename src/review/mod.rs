@@ -22,20 +22,21 @@ mod sort;
 mod statement;
 mod statistics;
 mod suppressed;
+mod suspects;
 #[cfg(test)]
 mod testing;
 mod uncertain;
 
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, OtherRun, arrange};
 pub use facts::{count_boxes, verdict_of_image};
-pub use filmstrip::{FilmBox, FilmFrame, FilmOrder, FilmRequest, filmstrip};
+pub use filmstrip::{FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use kappa::cohens_kappa;
 pub use marks::{Mark, Marks, VerdictKind};
 pub use nothing_found::NothingFound;
 pub use outcome_counts::{Confusion, OutcomeCounts, outcome_counts};
 pub use outcomes::{
     BoxOutcome, ClassOutcomes, ImageOutcomes, NO_OBJECT, NamedOutcome, ObjectOutcome, OutcomeClass, OutcomeKind,
-    Outcomes, share,
+    Outcomes, ShownSuspect, share,
 };
 pub use population::{Judged, Population, judged};
 pub use predictions::{PredictionStatus, Predictions, Summary};
@@ -53,6 +54,7 @@ pub use sort::{Direction, Sort, SortBy};
 pub use statement::{Basis, JudgedUnit, Judgment, Proportion, Statement};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};
 pub use suppressed::Suppressed;
+pub use suspects::{FilmBox, Suspect, SuspectKind, SuspectOrder};
 pub use uncertain::{margin, next_less_certain};
 
 /// The number of samples processed between two checks for cancellation.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use strum::VariantArray;
 
 use super::outcomes::{ClassOutcomes, OutcomeKind};
-use super::{ArrangeRequest, SAMPLES_PER_CHECK};
+use super::{ArrangeRequest, SAMPLES_PER_CHECK, SuspectKind};
 
 /// Counts by true and predicted class.
 pub type Confusion = BTreeMap<(Option<u32>, Option<u32>), u64>;
@@ -27,11 +27,17 @@ pub struct OutcomeCounts {
     /// once. `None` for the box: no box of any class detects the object, or only one of a class that the ground truth
     /// does not have.
     pub confusion: Confusion,
+    /// Suspicious labels, in the order of `SuspectKind::VARIANTS`.
+    suspects: [u64; SuspectKind::VARIANTS.len()],
 }
 
 impl OutcomeCounts {
     pub fn kind(&self, kind: OutcomeKind) -> u64 {
         self.kinds[kind as usize]
+    }
+
+    pub fn suspects(&self, kind: SuspectKind) -> u64 {
+        self.suspects[kind as usize]
     }
 
     pub fn all(&self) -> ClassOutcomes {
@@ -60,6 +66,9 @@ pub fn outcome_counts(request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) ->
             continue;
         };
         counts.images += 1;
+        for found in shown.suspects() {
+            counts.suspects[found.suspect.kind as usize] += 1;
+        }
         confused.clear();
         for found in shown.boxes() {
             counts.kinds[found.kind as usize] += 1;

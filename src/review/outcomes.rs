@@ -1,12 +1,13 @@
 //! The outcome of each box of a run against the ground truth, and the missed objects.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use strum::{IntoStaticStr, VariantArray};
 
 use super::by_class::ByClass;
 use super::facts::{Gate, VisibleBoxes};
+use super::suspects::{FilmBox, Suspect};
 use super::{Predictions, Summary};
 use crate::domain::{BoundingBox, ModelTask, SampleId};
 
@@ -95,6 +96,8 @@ pub struct ImageOutcomes<'o> {
     /// One per box or class of the stored prediction.
     pub boxes: &'o [BoxOutcome],
     pub objects: &'o [ObjectOutcome],
+    /// Labels that may be wrong, highest gain first.
+    pub suspects: &'o [Suspect],
 }
 
 /// A ground-truth class.
@@ -120,6 +123,7 @@ pub struct Outcomes {
     rows: Vec<Row>,
     boxes: Vec<BoxOutcome>,
     objects: Vec<ObjectOutcome>,
+    suspects: HashMap<SampleId, Vec<Suspect>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -154,8 +158,8 @@ impl Outcomes {
                 class.of_model.get_or_insert(id);
             }
         }
-        let (rows, boxes, objects) = (Vec::new(), Vec::new(), Vec::new());
-        Self { predictions, classes: classes.into(), places, rows, boxes, objects }
+        let (rows, boxes, objects, suspects) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
+        Self { predictions, classes: classes.into(), places, rows, boxes, objects, suspects }
     }
 
     /// The ground-truth index of a class of the model.
@@ -184,6 +188,11 @@ impl Outcomes {
         self.objects.extend_from_slice(objects);
     }
 
+    /// Adds a label that may be wrong, after those with a higher gain.
+    pub fn add_suspect(&mut self, id: SampleId, suspect: Suspect) {
+        self.suspects.entry(id).or_default().push(suspect);
+    }
+
     /// The outcomes of an image with this prediction; `None` if it was not evaluated, or was predicted again since.
     pub fn image(&self, id: SampleId, summary: Summary<'_>) -> Option<ImageOutcomes<'_>> {
         let row = self.rows.get(id.index()).filter(|row| row.is_evaluated)?;
@@ -194,6 +203,7 @@ impl Outcomes {
         let found = ImageOutcomes {
             boxes: self.boxes.get(range(row.first_box, row.boxes))?,
             objects: self.objects.get(range(row.first_object, row.objects))?,
+            suspects: self.suspects.get(&id).map_or(&[], Vec::as_slice),
         };
         (is_same && found.boxes.len() == summary.classes.len()).then_some(found)
     }
@@ -310,6 +320,22 @@ impl<'a> ShownOutcomes<'a> {
         })
     }
 
+    /// The suspicious labels with the boxes or objects that stand for them, and the scores of the boxes that contradict
+    /// them. Only visible boxes contradict a label, and only undetected objects stand for one.
+    pub fn suspects(self) -> impl Iterator<Item = ShownSuspect> + use<'a> {
+        let missed: Vec<u32> = match self.outcomes.suspects {
+            [] => Vec::new(),
+            _ => self.missed().map(|missed| missed.index as u32).collect(),
+        };
+        self.outcomes.suspects.iter().filter_map(move |suspect| {
+            let shows = suspect.shows(self.task)?;
+            let is_shown = suspect.found.is_none_or(|found| self.shows(found as usize));
+            let is_missed = !matches!(shows, FilmBox::FalseNegative(object) if !missed.contains(&object));
+            let score = suspect.found.and_then(|found| self.summary.scores.get(found as usize)).copied();
+            (is_shown && is_missed).then_some(ShownSuspect { suspect: *suspect, shows, score })
+        })
+    }
+
     /// Whether the filters hide a ground-truth class.
     fn hides(&self, class: u32) -> bool {
         let class = self.classes.get(class as usize).and_then(|class| class.of_model);
@@ -369,6 +395,14 @@ pub struct ShownBox {
     pub score: f32,
     pub kind: OutcomeKind,
     pub outcome: BoxOutcome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ShownSuspect {
+    pub suspect: Suspect,
+    pub shows: FilmBox,
+    /// `None` if no box contradicts the label.
+    pub score: Option<f32>,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -134,6 +134,13 @@ impl Query {
         needs
     }
 
+    /// Whether all conditions on ground truth are about suspicious labels.
+    pub fn is_about_suspects(&self) -> bool {
+        let terms: Vec<&BoxTerm> =
+            self.root.iter().flat_map(Node::box_terms).filter(|term| term.needs_truth()).collect();
+        !terms.is_empty() && terms.iter().all(|term| term.is_about_suspects())
+    }
+
     /// Examples and what they find.
     pub fn help() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
         KEYS.iter().flat_map(|key| key.help).chain(&LOGIC_HELP)

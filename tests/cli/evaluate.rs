@@ -92,6 +92,41 @@ fn coco_metrics_match_pycocotools() {
     assert!(count >= 4);
 }
 
+#[test]
+fn suspicious_labels_are_written_by_gain() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixture = repository().join("tests/evaluation/crowds");
+    let truth = folder.path().join("instances_train.json");
+    std::fs::copy(fixture.join("truth.json"), &truth).unwrap();
+    let out = folder.path().join("suspicious.csv");
+    let mut evaluate = spotcheck(&["evaluate", "--draws", "0", "--min-score", "0.5", "--suspicious-labels"]);
+    evaluate.arg(&out).arg("--truth").arg(&truth).arg("--predictions").arg(fixture.join("results.json"));
+    let output = evaluate.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("instances_train.json"), "{}", stderr(&output));
+    let expected = json_of(&fixture.join("suspicious.json"));
+    let expected = expected.as_array().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains(&format!("{} suspicious", expected.len())));
+    let text = std::fs::read_to_string(&out).unwrap();
+    let mut rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = rows.next().unwrap();
+    let column = |name: &str| names.iter().position(|one| *one == name).unwrap();
+    let found: Vec<(&str, f64)> = rows.map(|row| (row[column("kind")], row[column("gain")].parse().unwrap())).collect();
+    assert!(found.is_sorted_by(|one, other| one.1 >= other.1), "{text}");
+    for kind in ["class", "missing", "misplaced", "spurious"] {
+        let of_kind = expected.iter().filter(|row| row["kind"] == kind);
+        let mut wanted: Vec<f64> = of_kind.map(|row| row["gain"].as_f64().unwrap()).collect();
+        wanted.sort_by(|one, other| other.total_cmp(one));
+        let gains: Vec<f64> = found.iter().filter(|(one, _)| *one == kind).map(|(_, gain)| *gain).collect();
+        assert_eq!(gains.len(), wanted.len(), "{kind}");
+        for (gain, wanted) in gains.iter().zip(&wanted) {
+            assert!((gain - wanted).abs() < CLOSE, "{kind}: {gain}, expected {wanted}");
+        }
+    }
+    let again = evaluate.output().unwrap();
+    assert_eq!(again.status.code(), Some(1), "an existing file is kept");
+}
+
 /// Predicts the sample images with the detector into a project.
 fn predicted(folder: &Path) -> (PathBuf, PathBuf) {
     let (images, project) = (repository().join("assets/samples"), folder.join("run.spotcheck"));

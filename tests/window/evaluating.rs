@@ -34,7 +34,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    fn new(names: &[&str]) -> Self {
+    pub(crate) fn new(names: &[&str]) -> Self {
         let folder = || tempfile::tempdir().unwrap();
         let bench = Self { images: folder(), outputs: folder(), truth: folder() };
         for (number, name) in (0_u8..).zip(names) {
@@ -52,7 +52,7 @@ impl Bench {
     }
 
     /// Boxes as left, top, right and bottom.
-    fn put_boxes(&self, image: &str, boxes: &[(&str, f64, [u32; 4])]) {
+    pub(crate) fn put_boxes(&self, image: &str, boxes: &[(&str, f64, [u32; 4])]) {
         let id = |label: &str| ["cat", "dog", "bird", "kitten"].iter().position(|one| *one == label);
         let found = boxes.iter().map(
             |(label, score, bounds)| json!({"box": bounds, "class_id": id(label), "label": label, "score": score}),
@@ -60,19 +60,19 @@ impl Bench {
         self.put_output(image, "detection", "detections", &found.collect());
     }
 
-    fn put_classes(&self, image: &str, classes: &[(u32, &str, f64)]) {
+    pub(crate) fn put_classes(&self, image: &str, classes: &[(u32, &str, f64)]) {
         let found = classes.iter().map(|(id, label, score)| json!({"index": id, "label": label, "score": score}));
         self.put_output(image, "classification", "classes", &found.collect());
     }
 
-    fn write_truth(&self, name: &str, content: &str) -> Location {
+    pub(crate) fn write_truth(&self, name: &str, content: &str) -> Location {
         let path = self.truth.path().join(name);
         std::fs::write(&path, content).unwrap();
         Location::Path(path)
     }
 
     /// A window with the outputs as the run on screen, evaluated against the ground truth.
-    fn open(&self, truth: &Location) -> Harness<'static, App> {
+    pub(crate) fn open(&self, truth: &Location) -> Harness<'static, App> {
         let mut window = self.open_images();
         window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(truth.clone())));
         wait_until_idle(&mut window);
@@ -138,12 +138,12 @@ pub(crate) fn open_animals() -> (Bench, Harness<'static, App>) {
     (bench, window)
 }
 
-fn wait_for_counts(window: &mut Harness<'static, App>) {
+pub(crate) fn wait_for_counts(window: &mut Harness<'static, App>) {
     wait_until(window, "the counts", |window| window.state().state().outcome_counts().is_some());
     wait_until_idle(window);
 }
 
-fn set_min_score(window: &mut Harness<'static, App>, score: f32) {
+pub(crate) fn set_min_score(window: &mut Harness<'static, App>, score: f32) {
     window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(score)));
     wait_until_idle(window);
 }

@@ -36,6 +36,7 @@ mod sending;
 mod spot_check;
 #[path = "../support/mod.rs"]
 mod support;
+mod suspicious;
 mod truth;
 mod uploading;
 mod watching;

@@ -298,6 +298,32 @@ fn judged_labels() {
 }
 
 #[test]
+fn suspicious_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = window(DETECTOR, Theme::Dark);
+    predict_all(&mut window);
+    open_truth(&mut window, truth_of_samples(folder.path()));
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
+    window.state_mut().command(SearchCommand::SetQuery("suspicious".to_owned()));
+    window.state_mut().command(Action::Filmstrip);
+    window.state_mut().command(ReviewCommand::SetFilmClass(None));
+    wait_until(&mut window, "the labels", |window| {
+        let strip = window.state().state().filmstrip.as_ref().unwrap();
+        !strip.frames().is_empty() && window.state().filmstrip_is_complete()
+    });
+    let frame = window.state().state().filmstrip.as_ref().unwrap().frames()[0];
+    window.state_mut().command(ReviewCommand::ShowBox(frame.sample, frame.shows));
+    wait_until(&mut window, "the label", |window| !window.state().state().selected_suspects().is_empty());
+    window.state_mut().command(Action::FixLabel);
+    wait_for(&mut window, "AP of the corrected labels");
+    wait_until(&mut window, "the numbers", |window| {
+        let state = window.state().state();
+        state.judgments.saving() == 0 && state.tasks.is_idle() && window.state().filmstrip_is_complete()
+    });
+    take(&mut window, "suspicious-dark");
+}
+
+#[test]
 fn comparison_of_two_runs() {
     let home = tempfile::tempdir().unwrap();
     let mut window = open_at(home_with_another_detector(home.path()), |builder| drawn(builder, Theme::Dark));

@@ -53,7 +53,9 @@ impl Outputs {
             ("the class corrections", args.class_map.as_deref()),
         ];
         let mut seen: Vec<&Path> = Vec::new();
-        for out in args.out.iter().chain(&args.plots).chain(&args.report).map(PathBuf::as_path) {
+        for out in
+            args.out.iter().chain(&args.plots).chain(&args.report).chain(&args.suspicious_labels).map(PathBuf::as_path)
+        {
             if seen.contains(&out) {
                 bail!("two outputs have the same name: {}", out.display());
             }
@@ -72,6 +74,9 @@ impl Outputs {
         }
         files.extend(args.plots.iter().map(|path| (Some(EvaluationFormat::Plots), path.clone())));
         files.extend(args.report.iter().map(|path| (Some(EvaluationFormat::Report), path.clone())));
+        if let Some(path) = &args.suspicious_labels {
+            files.push((Some(EvaluationFormat::SuspiciousLabels), path.clone()));
+        }
         Ok(Self { files, existing: Existing::from_force(args.force) })
     }
 
@@ -105,6 +110,7 @@ impl Outputs {
                 EvaluationFormat::Csv => "Could not write the class table",
                 EvaluationFormat::Plots => "Could not write the plots",
                 EvaluationFormat::Report => "Could not write the report",
+                EvaluationFormat::SuspiciousLabels => "Could not write the suspicious labels",
             };
             let written = write_evaluation(evaluated, format, images.as_ref(), &target, control).context(failure)?;
             if format == EvaluationFormat::Plots {
@@ -135,6 +141,14 @@ pub(crate) fn summary(evaluated: &Evaluated) -> String {
     }
     for (count, what) in evaluated.counted.texts() {
         let _ = writeln!(rows.text, "{} {what}", grouped(count));
+    }
+    if let Some(suspicious) = &evaluated.suspicious {
+        let found = counted(suspicious.labels.len(), "suspicious label", "suspicious labels");
+        let more = match suspicious.left_out {
+            0 => String::new(),
+            left_out => format!("; {} with a lower score are not listed", grouped(left_out)),
+        };
+        let _ = writeln!(rows.text, "{found}{more}");
     }
     rows.text
 }

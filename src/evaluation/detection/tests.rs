@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::super::{DetectedObject, DetectionDraws, TrueObject, outcomes};
+use super::super::{
+    DetectedObject, DetectionDraws, ImageSides, SuspiciousLabel, SuspiciousLabels, TrueObject, outcomes,
+};
 use super::*;
 
 const CLOSE: f64 = 1e-9;
@@ -220,6 +222,47 @@ fn resample_repeats_its_images() {
                 let difference = got.unwrap_or(0.0) - wanted.unwrap_or(0.0);
                 assert!(difference.abs() < CLOSE, "{}: {got:?}, expected {wanted:?}", folder.display());
             }
+        }
+    }
+}
+
+/// The suspicious labels of images, each named by its number.
+fn suspicious(images: Vec<ImageObjects>, classes: &[EvaluatedClass], threshold: f64) -> Vec<SuspiciousLabel> {
+    let thresholds = vec![threshold; classes.len()];
+    let mut evaluation = DetectionEvaluation::new(classes.to_vec(), thresholds.clone());
+    let mut draws = DetectionDraws::new(thresholds);
+    let mut suspicious = SuspiciousLabels::default();
+    for (number, objects) in images.into_iter().enumerate() {
+        let found = evaluation.add(&objects);
+        draws.add(&objects);
+        let stored = (0..objects.detections.len() as u32).collect();
+        let image = ImageSides { name: number.to_string(), objects, stored, ..ImageSides::default() };
+        suspicious.add_boxes(&image, &found, &draws);
+    }
+    draws.sort();
+    suspicious.finish(&draws, || false).unwrap().labels
+}
+
+/// Against `tests/evaluation/make_suspicious.py`: pycocotools, cleanlab, and the formula of `FiftyOne`.
+#[test]
+fn suspicious_labels_match_pycocotools_and_cleanlab() {
+    for folder in fixtures() {
+        let (images, classes, expected) = load(&folder);
+        let found = suspicious(images, &classes, expected["threshold"].as_f64().unwrap());
+        assert!(found.is_sorted_by(|one, other| one.gain >= other.gain), "{}", folder.display());
+        let rows = read(&folder, "suspicious.json");
+        assert_eq!(found.len(), list(&rows).len(), "{}", folder.display());
+        for row in list(&rows) {
+            let index = |name: &str| row[name].as_u64().map(|index| index as u32);
+            let is_same = |label: &&SuspiciousLabel| {
+                label.image == row["image"].to_string()
+                    && label.kind.into_str() == row["kind"]
+                    && (label.object, label.found) == (index("label"), index("found"))
+            };
+            let label = found.iter().find(is_same).unwrap_or_else(|| panic!("{}: {row}", folder.display()));
+            check(&format!("gain of {row}"), &folder, Some(label.gain), &row["gain"]);
+            check(&format!("mistakenness of {row}"), &folder, label.mistakenness, &row["mistakenness"]);
+            check(&format!("quality of {row}"), &folder, label.quality, &row["quality"]);
         }
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! The CLI and the window call the same functions, so both get the same numbers.
 
+mod corrected;
 mod sides;
 mod truth;
+
+use std::sync::Arc;
 
 use crate::annotations::matching::CorrectionsError;
 use crate::annotations::{AnnotationsError, ClassNamesError};
@@ -11,13 +14,14 @@ use crate::domain::{BoundingBox, BoxRole, ModelTask, SampleId, counted, grouped}
 use crate::evaluation::{
     ClassificationEvaluation, ClassificationIntervals, ConfidentErrors, DetectionDraws, DetectionEvaluation,
     DetectionIntervals, DrawnNumber, Evaluated, FoundOutcomes, ImageSides, Metrics, NoTruth, Outcome, Sides,
-    TrueObject, each_draw, repeated,
+    Suspicious, SuspiciousLabels, TrueObject, each_draw, repeated, training_sign,
 };
 use crate::image::source::SourceError;
 use crate::project::StoreError;
-use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes};
+use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes, Suspect};
 use crate::tasks::{Cancelled, ProgressUnit, TaskControl};
 
+pub use corrected::correct;
 pub use sides::{FileSide, ListedSamples, RunSide, annotation_sides, run_sides};
 pub use truth::{TruthFrom, TruthScores, open_truth, truth_of};
 
@@ -119,36 +123,50 @@ enum DrawnFrom {
     Classification(Vec<[bool; 2]>),
 }
 
-/// Measures everything except the intervals, for which `times` resamples are prepared; for 0, nothing is collected.
-/// `outcomes` collects the outcome of each box of images with a sample. Progress is in images.
+/// What to collect besides the metrics.
+#[derive(Default)]
+pub struct Extras<'o> {
+    /// The number of resamples for the intervals; nothing is collected for 0.
+    pub draws: usize,
+    /// Collects the outcome of each box of images with a sample, and their suspicious labels.
+    pub outcomes: Option<&'o mut Outcomes>,
+    /// Whether to find suspicious labels.
+    pub suspicious: bool,
+}
+
+/// Measures everything except the intervals. Progress is in images.
 ///
 /// # Errors
 /// Canceled, or the boxes cannot be measured.
 pub fn measure(
     sides: Sides,
-    times: usize,
-    outcomes: Option<&mut Outcomes>,
+    mut extras: Extras<'_>,
     control: &TaskControl,
 ) -> Result<(Evaluated, Option<Draws>), EvaluateError> {
     control.begin(ProgressUnit::Images);
     control.set_total(Some(sides.images.len() as u64));
-    let (counted, matching) = (sides.counted.clone(), sides.matching.clone());
+    let (counted, matching, split) = (sides.counted.clone(), sides.matching.clone(), sides.split.clone());
     let mut errors = ConfidentErrors::default();
-    let (metrics, of) = match sides.task {
-        ModelTask::Detection => detection(sides, times, outcomes, &mut errors, control)?,
-        ModelTask::Classification => classification(sides, times, outcomes, &mut errors, control)?,
+    let (metrics, of, suspicious) = match sides.task {
+        ModelTask::Detection => detection(sides, &mut extras, &mut errors, control)?,
+        ModelTask::Classification => classification(sides, &mut extras, &mut errors, control)?,
     };
     control.checkpoint()?;
-    let evaluated = Evaluated { metrics, counted, matching, confident_errors: errors.finish() };
-    Ok((evaluated, of.map(|of| Draws { times, of })))
+    let suspicious = suspicious.map(|mut suspicious| {
+        suspicious.training_sign = training_sign(&counted.truth, split.as_deref(), &metrics);
+        add_suspects(extras.outcomes.as_deref_mut(), &suspicious);
+        Arc::new(suspicious)
+    });
+    let evaluated = Evaluated { metrics, counted, matching, confident_errors: errors.finish(), suspicious };
+    Ok((evaluated, of.map(|of| Draws { times: extras.draws, of })))
 }
 
-/// All metrics; with intervals unless `times` is 0.
+/// All metrics; with intervals unless `extras.draws` is 0.
 ///
 /// # Errors
 /// As [`measure`].
-pub fn measure_all(sides: Sides, times: usize, control: &TaskControl) -> Result<Evaluated, EvaluateError> {
-    let (mut evaluated, draws) = measure(sides, times, None, control)?;
+pub fn measure_all(sides: Sides, extras: Extras<'_>, control: &TaskControl) -> Result<Evaluated, EvaluateError> {
+    let (mut evaluated, draws) = measure(sides, extras, control)?;
     if let Some(draws) = draws {
         draws.add_intervals(&mut evaluated, control)?;
     }
@@ -207,35 +225,67 @@ fn drawn_shares(
     Some([0, 1].map(|place| DrawnNumber::Repeated(drawn.iter().map(|shares| shares[place]).collect())))
 }
 
+fn add_suspects(outcomes: Option<&mut Outcomes>, suspicious: &Suspicious) {
+    let Some(outcomes) = outcomes else { return };
+    for label in &suspicious.labels {
+        let Some(sample) = label.sample else { continue };
+        outcomes.add_suspect(
+            sample,
+            Suspect {
+                kind: label.kind,
+                found: label.found,
+                object: label.object,
+                gain: label.gain as f32,
+                mistakenness: label.mistakenness.map(|number| number as f32),
+                quality: label.quality.map(|number| number as f32),
+            },
+        );
+    }
+}
+
 fn detection(
     sides: Sides,
-    times: usize,
-    mut outcomes: Option<&mut Outcomes>,
+    extras: &mut Extras<'_>,
     errors: &mut ConfidentErrors,
     control: &TaskControl,
-) -> Result<(Metrics, Option<DrawnFrom>), EvaluateError> {
+) -> Result<(Metrics, Option<DrawnFrom>, Option<Suspicious>), EvaluateError> {
     let thresholds = sides.thresholds;
     let mut have_objects = vec![false; sides.classes.len()];
     for truth in sides.images.iter().flat_map(|image| &image.objects.truths) {
         have_objects[truth.class as usize] = true;
     }
     let mut evaluation = DetectionEvaluation::with_objects(sides.classes, thresholds.clone(), &have_objects);
-    let mut draws = (times > 0).then(|| DetectionDraws::new(thresholds.clone()));
+    let mut suspicious = extras.suspicious.then(SuspiciousLabels::default);
+    let mut draws = (extras.draws > 0 || extras.suspicious).then(|| DetectionDraws::new(thresholds.clone()));
     for image in sides.images {
         control.checkpoint()?;
         let found = evaluation.add(&image.objects);
         errors.add_boxes(&image, &found, &thresholds);
-        if let (Some(outcomes), Some(sample)) = (outcomes.as_deref_mut(), image.sample) {
+        if let (Some(outcomes), Some(sample)) = (extras.outcomes.as_deref_mut(), image.sample) {
             add_boxes(outcomes, sample, &image, &found);
         }
         if let Some(draws) = &mut draws {
             draws.add(&image.objects);
         }
+        if let (Some(suspicious), Some(draws)) = (&mut suspicious, &draws) {
+            suspicious.add_boxes(&image, &found, draws);
+        }
         control.add_done(1);
     }
     control.set_step("measuring");
     let metrics = evaluation.finish().map_err(EvaluateError::Unmeasured)?;
-    Ok((Metrics::Detection { metrics: Box::new(metrics), intervals: None }, draws.map(DrawnFrom::Detection)))
+    let metrics = Metrics::Detection { metrics: Box::new(metrics), intervals: None };
+    let suspicious = match (suspicious, &mut draws) {
+        (Some(suspicious), Some(draws)) => {
+            control.set_step("ranking suspicious labels");
+            draws.sort();
+            let found = suspicious.finish(draws, || control.checkpoint().is_err());
+            control.checkpoint()?;
+            found
+        }
+        _ => None,
+    };
+    Ok((metrics, draws.filter(|_| extras.draws > 0).map(DrawnFrom::Detection), suspicious))
 }
 
 fn add_boxes(outcomes: &mut Outcomes, sample: SampleId, image: &ImageSides, found: &FoundOutcomes) {
@@ -274,12 +324,12 @@ fn object(truth: &TrueObject) -> ObjectOutcome {
 
 fn classification(
     sides: Sides,
-    times: usize,
-    mut outcomes: Option<&mut Outcomes>,
+    extras: &mut Extras<'_>,
     errors: &mut ConfidentErrors,
     control: &TaskControl,
-) -> Result<(Metrics, Option<DrawnFrom>), EvaluateError> {
+) -> Result<(Metrics, Option<DrawnFrom>, Option<Suspicious>), EvaluateError> {
     let mut evaluation = ClassificationEvaluation::new(sides.classes);
+    let mut suspicious = extras.suspicious.then(SuspiciousLabels::default);
     let mut hits = Vec::new();
     for image in sides.images {
         control.checkpoint()?;
@@ -287,14 +337,18 @@ fn classification(
         let Some(truth) = image.truth_class else { continue };
         evaluation.add(truth, &image.classes);
         errors.add_class(&image, truth);
+        if let Some(suspicious) = &mut suspicious {
+            suspicious.add_class(&image, truth);
+        }
         let is_within = |most: usize| image.classes.iter().take(most).any(|(class, _)| *class == truth);
         hits.push([is_within(1), is_within(5)]);
-        if let (Some(outcomes), Some(sample)) = (outcomes.as_deref_mut(), image.sample) {
+        if let (Some(outcomes), Some(sample)) = (extras.outcomes.as_deref_mut(), image.sample) {
             add_class(outcomes, sample, truth, is_within(1));
         }
     }
-    let metrics = Box::new(evaluation.finish());
-    Ok((Metrics::Classification { metrics, intervals: None }, (times > 0).then_some(DrawnFrom::Classification(hits))))
+    let metrics = Metrics::Classification { metrics: Box::new(evaluation.finish()), intervals: None };
+    let draws = (extras.draws > 0).then_some(DrawnFrom::Classification(hits));
+    Ok((metrics, draws, suspicious.map(SuspiciousLabels::finish_classes)))
 }
 
 /// Only the top class has an outcome.

@@ -419,7 +419,8 @@ impl<'t> Matching<'t> {
             *counted.problems.entry(kind.word()).or_default() += count;
         }
         let (task, classes) = (truth.task, truth.classes.classes.clone());
-        Ok(Sides { task, classes, matched, model_classes, images, thresholds, counted, matching, notes })
+        let split = truth.split.as_ref().map(|split| split.name.clone());
+        Ok(Sides { task, classes, matched, model_classes, images, thresholds, counted, matching, split, notes })
     }
 }
 

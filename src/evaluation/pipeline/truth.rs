@@ -14,7 +14,7 @@ use crate::review::VerdictKind;
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The number of judged images whose predictions are read together.
-const READ_AT_ONCE: usize = 1000;
+pub(super) const READ_AT_ONCE: usize = 1000;
 
 #[derive(Clone)]
 pub enum TruthFrom {

@@ -6,6 +6,7 @@ use super::csv_table::{Table, escape_formula};
 use super::options::EvaluationFormat;
 use super::plots::{PlotImages, plots};
 use super::report::evaluation_page;
+use super::suspicious::write_suspicious;
 use super::target::{ExportTarget, FOLDER_MARK, WholeFile, WholeFolder};
 use super::{EvaluatedImages, ExportError};
 use crate::domain::Problem;
@@ -41,6 +42,7 @@ pub fn write_evaluation(
             file.commit_with(b"\n")?;
         }
         EvaluationFormat::Csv => write_classes(evaluated, target)?,
+        EvaluationFormat::SuspiciousLabels => write_suspicious(evaluated, target)?,
         EvaluationFormat::Plots => written.plots = write_plots(evaluated, target, control)?,
         EvaluationFormat::Report => {
             let file = WholeFile::create(target)?;

@@ -24,6 +24,7 @@ mod row;
 #[cfg(test)]
 mod sampler;
 mod selection;
+mod suspicious;
 mod tally;
 mod target;
 #[cfg(test)]

@@ -120,6 +120,8 @@ pub enum EvaluationFormat {
     Csv,
     /// A folder with each plot as SVG and PNG.
     Plots,
+    /// A table of labels that may be wrong.
+    SuspiciousLabels,
 }
 
 impl EvaluationFormat {
@@ -129,6 +131,7 @@ impl EvaluationFormat {
             Self::Json => "JSON",
             Self::Csv => "CSV",
             Self::Plots => "Plots",
+            Self::SuspiciousLabels => "Suspicious labels",
         }
     }
 
@@ -138,6 +141,7 @@ impl EvaluationFormat {
             Self::Json => "All metrics in one file, as written by spotcheck evaluate --out",
             Self::Csv => "One row per class",
             Self::Plots => "A folder with each plot as SVG and PNG",
+            Self::SuspiciousLabels => "A CSV file of labels that may be wrong, by the AP that a fix would gain",
         }
     }
 
@@ -147,6 +151,7 @@ impl EvaluationFormat {
             Self::Json => "Evaluation metrics",
             Self::Csv => "Class table",
             Self::Plots => "Evaluation plots",
+            Self::SuspiciousLabels => "Table of suspicious labels",
         }
     }
 
@@ -155,7 +160,7 @@ impl EvaluationFormat {
         match self {
             Self::Report => Some("html"),
             Self::Json => Some("json"),
-            Self::Csv => Some("csv"),
+            Self::Csv | Self::SuspiciousLabels => Some("csv"),
             Self::Plots => None,
         }
     }

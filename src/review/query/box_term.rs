@@ -8,7 +8,8 @@ use crate::review::Summary;
 use crate::review::by_class::ByClass;
 use crate::review::candidate::Candidate;
 use crate::review::facts::Gate;
-use crate::review::outcomes::{MissedObject, OutcomeClass, OutcomeKind, ShownBox, ShownOutcomes};
+use crate::review::outcomes::{MissedObject, OutcomeClass, OutcomeKind, ShownBox, ShownOutcomes, ShownSuspect};
+use crate::review::suspects::{FilmBox, SuspectKind};
 
 /// Boxes and missed objects that meet any of these conditions. Displays as the text that searches for them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,6 +47,8 @@ pub enum OutcomeWord {
     Error(OutcomeKind),
     /// A false positive of any kind except `Class`: the box covers no object.
     Unmatched,
+    /// A label that may be wrong, of this kind or of any.
+    Suspicious(Option<SuspectKind>),
 }
 
 /// A class as typed.
@@ -167,6 +170,8 @@ impl OutcomeWord {
             Self::Missed => "error:missed",
             Self::Unmatched => "error:unmatched",
             Self::Error(kind) => return format!("error:{}", kind.into_str()),
+            Self::Suspicious(None) => "suspicious",
+            Self::Suspicious(Some(kind)) => return format!("suspicious:{}", kind.into_str()),
         };
         word.to_owned()
     }
@@ -237,11 +242,41 @@ impl BoxTerm {
         if let Some(class) = self.truth.as_ref().filter(|_| self.is_truth_alone()) {
             return shown.outcomes.objects.iter().any(|object| class.means(object.class));
         }
-        let count = self.boxes_of(shown).count() + self.objects_of(shown).count();
+        let count = if self.is_about_suspects() {
+            self.suspects_of(shown).count()
+        } else {
+            self.boxes_of(shown).count() + self.objects_of(shown).count()
+        };
         match self.boxes {
             Some(span) => span.contains(count as f32),
             None => count > 0,
         }
+    }
+
+    pub fn is_about_suspects(&self) -> bool {
+        matches!(self.outcome, Some(OutcomeWord::Suspicious(_)))
+    }
+
+    /// The suspicious labels that match. A score, an IoU or a class of the model is that of the box that contradicts the
+    /// label, or the class that matches the label.
+    pub fn suspects_of<'a>(&'a self, shown: ShownOutcomes<'a>) -> impl Iterator<Item = ShownSuspect> + 'a {
+        let suspects = self.is_about_suspects().then(|| shown.suspects()).into_iter().flatten();
+        suspects.filter(move |found| {
+            let suspect = found.suspect;
+            let index = suspect.found.map(|index| index as usize);
+            let object = suspect.object.and_then(|object| shown.outcomes.objects.get(object as usize));
+            let class = index.and_then(|index| shown.summary.classes.get(index)).copied();
+            let labeled = object.and_then(|object| shown.classes.get(object.class as usize)?.of_model);
+            let iou = index.and_then(|index| shown.outcomes.boxes.get(index)).map(|outcome| outcome.iou);
+            matches!(self.outcome, Some(OutcomeWord::Suspicious(kind)) if kind.is_none_or(|kind| kind == suspect.kind))
+                && self
+                    .class
+                    .as_ref()
+                    .is_none_or(|name| class.into_iter().chain(labeled).any(|class| name.means(class)))
+                && self.truth.as_ref().is_none_or(|name| object.is_some_and(|object| name.means(object.class)))
+                && self.iou.is_none_or(|span| iou.is_some_and(|iou| span.contains(iou)))
+                && self.score.is_none_or(|span| found.score.is_some_and(|score| span.contains(score)))
+        })
     }
 
     /// The visible boxes that match.
@@ -260,6 +295,7 @@ impl BoxTerm {
             Some(OutcomeWord::Error(kind)) => found.kind == kind,
             Some(OutcomeWord::Unmatched) => found.kind.is_wrong() && found.kind != OutcomeKind::Class,
             Some(OutcomeWord::NotFound | OutcomeWord::Missed) => false,
+            Some(OutcomeWord::Suspicious(_)) => self.suspects(shown, FilmBox::Predicted(found.index as u32)),
         };
         has_outcome
             && self.class.as_ref().is_none_or(|class| class.means(found.class))
@@ -268,17 +304,26 @@ impl BoxTerm {
             && self.score.is_none_or(|span| span.contains(found.score))
     }
 
+    /// Whether a matching suspicious label is shown as this box or object.
+    fn suspects(&self, shown: ShownOutcomes<'_>, shows: FilmBox) -> bool {
+        self.suspects_of(shown).any(|found| found.shows == shows)
+    }
+
     /// The matching objects that no visible box detects.
     pub fn objects_of<'a>(&'a self, shown: ShownOutcomes<'a>) -> impl Iterator<Item = MissedObject> + 'a {
         let without_others = self.outcome == Some(OutcomeWord::Missed);
         // An undetected object has no score and no IoU.
-        let are_meant = (without_others || self.outcome == Some(OutcomeWord::NotFound) || self.is_truth_alone())
+        let are_meant = (without_others
+            || self.outcome == Some(OutcomeWord::NotFound)
+            || self.is_about_suspects()
+            || self.is_truth_alone())
             && self.score.is_none()
             && self.iou.is_none();
         let objects = are_meant.then(|| shown.missed()).into_iter().flatten();
         objects.filter(move |missed| {
             let class = shown.classes.get(missed.object.class as usize).and_then(|class| class.of_model);
             !(without_others && shown.is_confused(missed.index))
+                && (!self.is_about_suspects() || self.suspects(shown, FilmBox::FalseNegative(missed.index as u32)))
                 && self.class.as_ref().is_none_or(|name| class.is_some_and(|class| name.means(class)))
                 && self.truth.as_ref().is_none_or(|name| name.means(missed.object.class))
         })

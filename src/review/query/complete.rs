@@ -10,6 +10,7 @@ use super::{Node, Query, quoted};
 use crate::domain::LabelSet;
 use crate::review::VerdictKind;
 use crate::review::outcomes::OutcomeClass;
+use crate::review::suspects::SuspectKind;
 
 const MAX_NAMES: usize = 8;
 
@@ -53,6 +54,7 @@ pub fn complete(
                 "class" => ranked(&value, labels.iter().map(|(_, name)| name), whole),
                 "truth" => ranked(&value, truth.iter().map(|class| class.name.as_str()), whole),
                 "error" => ranked(&value, ERRORS.iter().map(|(word, _)| *word), whole),
+                "suspicious" => ranked(&value, SuspectKind::VARIANTS.iter().map(SuspectKind::into_str), whole),
                 "tag" => ranked(&value, tags.iter().map(String::as_str), whole),
                 "verdict" => ranked(&value, VerdictKind::VARIANTS.iter().map(VerdictKind::into_str), whole),
                 _ => return Vec::new(),
@@ -349,7 +351,14 @@ mod tests {
         let labels = labels();
         let classes = [None, Some(ClassName::exact(&labels, 0)), Some(ClassName::exact(&labels, 1))];
         let words = OutcomeKind::VARIANTS.iter().filter(|kind| kind.is_wrong()).map(|kind| OutcomeWord::Error(*kind));
-        let others = [OutcomeWord::Right, OutcomeWord::Wrong, OutcomeWord::NotFound, OutcomeWord::Missed];
+        let others = [
+            OutcomeWord::Right,
+            OutcomeWord::Wrong,
+            OutcomeWord::NotFound,
+            OutcomeWord::Missed,
+            OutcomeWord::Suspicious(None),
+            OutcomeWord::Suspicious(Some(SuspectKind::Misplaced)),
+        ];
         let bounds = [None, Some(Span { low: 0.1, high: 0.35, includes_high: false, ..Span::ANY })];
         let mut all = BoxQuery::default();
         for outcome in words.chain(others).chain([OutcomeWord::Unmatched]) {

@@ -39,6 +39,8 @@ pub enum Takes {
     /// Nothing: the key is a word about ground truth.
     Outcome(OutcomeWord),
     Error,
+    /// The kind of a suspicious label; without a value, any.
+    OptionalSuspect,
     /// From 0 to 1, for boxes.
     Iou,
     /// A class change between two runs.
@@ -74,7 +76,7 @@ pub enum Value {
 
 /// In the order of the help. The first key applies to words without a key, the second to all conditions on boxes.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 24] = [
+pub(super) static KEYS: [Key; 25] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, ignoring case"),
         ("\"two words\"", "Both words, including the space, in the name"),
@@ -143,6 +145,10 @@ pub(super) static KEYS: [Key; 24] = [
             class)"),
         ("error:unmatched", "Any kind except a wrong class: location, both, duplicate or background"),
     ], test: on_boxes },
+    Key { words: &["suspicious"], example: "suspicious", meaning: "with a label that may be wrong", help: &[
+        ("suspicious", "A ground-truth label that may be wrong, ranked in the filmstrip by the AP that a fix would gain"),
+        ("suspicious:class", "A kind of suspicious label: class, missing, misplaced or spurious"),
+    ], takes: Takes::OptionalSuspect, test: on_boxes },
     Key { words: &["truth"], example: "truth:cat", meaning: "with this class in the ground truth", help: &[
         ("truth:cat class:dog", "A dog box on a ground-truth cat"),
     ], takes: Takes::TruthClass, test: on_boxes },
@@ -185,6 +191,7 @@ impl Key {
             Takes::OptionalText | Takes::OptionalVerdict | Takes::Nothing => Value::Any,
             Takes::OptionalCount => Value::Number(Span { low: 1.0, ..Span::ANY }),
             Takes::Outcome(word) => Value::Boxes(word.into()),
+            Takes::OptionalSuspect => Value::Boxes(OutcomeWord::Suspicious(None).into()),
             Takes::Text
             | Takes::Score
             | Takes::Iou

@@ -2,12 +2,15 @@
 
 use std::ops::Range;
 
+use strum::VariantArray;
+
 use super::box_term::{BoxTerm, ClassName, OutcomeWord};
 use super::key::{KEYS, Key, Takes, Term, Value};
 use super::{Node, Query, QueryError, SHOWN_LETTERS, Span, nearest};
 use crate::domain::{grouped, shortened};
 use crate::review::VerdictKind;
 use crate::review::outcomes::OutcomeKind;
+use crate::review::suspects::SuspectKind;
 
 /// Maximum nesting of `(` and `!`: every function that walks a query recurses as deep.
 const MAX_DEPTH: usize = 64;
@@ -170,6 +173,7 @@ impl Parser<'_> {
             Takes::Class => Value::Boxes(BoxTerm { class: Some(ClassName::new(&lower)), ..BoxTerm::default() }),
             Takes::TruthClass => Value::Boxes(BoxTerm { truth: Some(ClassName::new(&lower)), ..BoxTerm::default() }),
             Takes::Error => Value::Boxes(error_word(&value, &lower)?.into()),
+            Takes::OptionalSuspect => Value::Boxes(OutcomeWord::Suspicious(Some(suspect_kind(&value, &lower)?)).into()),
             Takes::Change => Value::Change(lower, [].into()),
             Takes::OptionalVerdict => Value::Verdict(verdict(&value, &lower)?),
             Takes::Nothing | Takes::Outcome(_) | Takes::Score | Takes::Iou | Takes::OptionalCount => {
@@ -387,6 +391,17 @@ pub(super) const ERRORS: [(&str, OutcomeWord); 7] = [
     ("missed", OutcomeWord::Missed),
     ("unmatched", OutcomeWord::Unmatched),
 ];
+
+fn suspect_kind(value: &Word, lower: &str) -> Result<SuspectKind, QueryError> {
+    let found = SuspectKind::VARIANTS.iter().find(|kind| kind.into_str() == lower);
+    found.copied().ok_or_else(|| {
+        let message = format!(
+            "“{}” is not a kind of suspicious label; write class, missing, misplaced or spurious",
+            shortened(&value.text, SHOWN_LETTERS)
+        );
+        QueryError { at: value.at.clone(), message }
+    })
+}
 
 fn error_word(value: &Word, lower: &str) -> Result<OutcomeWord, QueryError> {
     let found = ERRORS.iter().find(|(word, _)| lower == *word);

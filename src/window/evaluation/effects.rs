@@ -6,7 +6,8 @@ use std::time::Instant;
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches, MatchRules};
 use crate::domain::{NamePattern, Sample, SharedList};
 use crate::evaluation::pipeline::{
-    EvaluateError, RunSide, TruthFrom, TruthScores, measure, measure_all, open_truth, run_sides, truth_of,
+    EvaluateError, Extras, RunSide, TruthFrom, TruthScores, correct, measure, measure_all, open_truth, run_sides,
+    truth_of,
 };
 use crate::evaluation::{DRAWS, Evaluated, GroundTruth, NoTruth, Sides};
 use crate::review::Outcomes;
@@ -15,8 +16,8 @@ use crate::window::effects::{Effects, Shared};
 use crate::window::outputs::effects::import::{corrections_in, files_at};
 use crate::window::outputs::effects::labels_of;
 use crate::window::state::{
-    EvaluateRequest, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure, NO_IMAGE, OpenedTruth, Ticket, TruthAt,
-    TruthImages, TruthNames, TruthRequest, TruthSource,
+    CorrectedLabels, EvaluateRequest, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure, NO_IMAGE, OpenedTruth,
+    Ticket, TruthAt, TruthImages, TruthNames, TruthRequest, TruthSource,
 };
 
 /// The limit of images named in a message.
@@ -27,6 +28,7 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: EvaluationEffect) {
     match effect {
         EvaluationEffect::OpenTruth { request, ticket } => open(shared, request, ticket),
         EvaluationEffect::Evaluate { request, ticket } => evaluate(shared, request, ticket),
+        EvaluationEffect::MeasureCorrected { request, ticket } => measure_corrected(shared, request, ticket),
     }
 }
 
@@ -119,6 +121,16 @@ fn evaluate(shared: &Arc<Shared>, request: EvaluateRequest, ticket: Ticket) {
     );
 }
 
+fn measure_corrected(shared: &Arc<Shared>, request: EvaluateRequest, ticket: Ticket) {
+    let run = request.run.id;
+    shared.run_task(
+        "measure corrected labels",
+        ticket,
+        move |shared, ticket| corrected(shared, &request, &ticket.control),
+        move |task, result| EvaluationEvent::Corrected { task, run, result },
+    );
+}
+
 fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Result<EvaluatedRun, Failure> {
     let begun = Instant::now();
     let control = &ticket.control;
@@ -126,8 +138,8 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
     let named = sides.classes.iter().map(|class| (class.id, class.name.clone()));
     let mut outcomes = Outcomes::new(request.predictions.clone(), named, sides.model_classes.iter().copied());
     let notes = sides.notes.clone();
-    let (mut evaluated, draws) =
-        measure(sides, DRAWS, Some(&mut outcomes), control).map_err(|error| failure(&error))?;
+    let extras = Extras { draws: DRAWS, outcomes: Some(&mut outcomes), suspicious: true };
+    let (mut evaluated, draws) = measure(sides, extras, control).map_err(|error| failure(&error))?;
     let mut run = EvaluatedRun {
         evaluated: Arc::new(evaluated.clone()),
         outcomes: Arc::new(outcomes),
@@ -148,20 +160,45 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
 pub(crate) fn measured(
     shared: &Shared,
     request: &EvaluateRequest,
+    extras: Extras<'_>,
     control: &TaskControl,
 ) -> Result<Evaluated, Failure> {
     let sides = sides_of(shared, request, control)?;
-    measure_all(sides, DRAWS, control).map_err(|error| failure(&error))
+    measure_all(sides, extras, control).map_err(|error| failure(&error))
+}
+
+/// The metrics against the labels as the verdicts correct them.
+fn corrected(shared: &Shared, request: &EvaluateRequest, control: &TaskControl) -> Result<CorrectedLabels, Failure> {
+    let begun = Instant::now();
+    let with_verdicts = |side: &RunSide<'_>| {
+        let mut sides = sides_with(request, side, control)?;
+        let corrections = correct(&mut sides, side, control)?;
+        Ok((corrections, measure_all(sides, Extras::default(), control)?.metrics.headline()))
+    };
+    let (corrections, number) = with_side(shared, request, with_verdicts)?;
+    Ok(CorrectedLabels { corrections, number, secs: begun.elapsed().as_secs_f32() })
 }
 
 fn sides_of(shared: &Shared, request: &EvaluateRequest, control: &TaskControl) -> Result<Sides, Failure> {
+    with_side(shared, request, |side| sides_with(request, side, control))
+}
+
+fn with_side<T>(
+    shared: &Shared,
+    request: &EvaluateRequest,
+    work: impl FnOnce(&RunSide<'_>) -> Result<T, EvaluateError>,
+) -> Result<T, Failure> {
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
     // The evaluation reads the project, so everything must be saved first.
     project.flush()?;
     let listed = Some(request.samples.iter().collect());
     let side = RunSide { project: &project, run: &request.run, view: &request.view, listed };
+    work(&side).map_err(|error| failure(&error))
+}
+
+fn sides_with(request: &EvaluateRequest, side: &RunSide<'_>, control: &TaskControl) -> Result<Sides, EvaluateError> {
     let rules = MatchRules { corrections: &request.corrections, folders: Folders::Agree };
-    run_sides(&request.truth, &side, rules, control).map_err(|error| failure(&error))
+    run_sides(&request.truth, side, rules, control)
 }
 
 fn failure(error: &EvaluateError) -> Failure {

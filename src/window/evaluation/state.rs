@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::annotations::matching::{ClassCorrections, OtherFolders};
 use crate::domain::{
-    BoundingBox, DrawnBox, LabelSet, Location, RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings,
+    BoundingBox, DrawnBox, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings,
 };
-use crate::evaluation::{DrawnNumber, Evaluated, GroundTruth, MatchedClasses};
+use crate::evaluation::{DrawnNumber, Evaluated, GroundTruth, LabelCorrections, MatchedClasses};
 use crate::review::{
-    FilmBox, ImageOutcomes, NamedOutcome, OtherRun, OutcomeCounts, Outcomes, Predictions, VerdictKind,
+    FilmBox, ImageOutcomes, NamedOutcome, OtherRun, OutcomeCounts, Outcomes, Predictions, Suspect, SuspectKind,
+    VerdictKind,
 };
 use crate::window::state::{Display, Failure, Loadable, PredictionsFrom, Run, SourceId, State, TaskId, Ticket};
 
@@ -35,6 +36,8 @@ pub enum EvaluationCommand {
         from: String,
         to: String,
     },
+    /// Measures the corrected labels again.
+    MeasureCorrected,
     /// Removes all class corrections.
     ClearCorrections,
     /// Shows or hides the panel with the numbers.
@@ -49,6 +52,11 @@ pub enum EvaluationEffect {
         ticket: Ticket,
     },
     Evaluate {
+        request: EvaluateRequest,
+        ticket: Ticket,
+    },
+    /// Measure a run against the labels as its verdicts correct them.
+    MeasureCorrected {
         request: EvaluateRequest,
         ticket: Ticket,
     },
@@ -67,6 +75,11 @@ pub enum EvaluationEvent {
         task: TaskId,
         run: RunId,
         result: Result<Box<EvaluatedRun>, Failure>,
+    },
+    Corrected {
+        task: TaskId,
+        run: RunId,
+        result: Result<CorrectedLabels, Failure>,
     },
 }
 
@@ -200,6 +213,25 @@ pub struct RunEvaluation {
     pub last: Option<EvaluatedRun>,
     /// The inputs of the last or pending request.
     pub(crate) basis: Option<EvaluationBasis>,
+    pub corrected: Corrected,
+}
+
+/// The metrics against the labels as the verdicts correct them.
+#[derive(Debug, Default)]
+pub struct Corrected {
+    pub status: Loadable<CorrectedLabels>,
+    /// The last result; it stays while a new one is computed.
+    pub last: Option<CorrectedLabels>,
+    /// The inputs of the last or pending request: those of the evaluation, and the revision of the verdicts.
+    pub(crate) basis: Option<(EvaluationBasis, u64)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CorrectedLabels {
+    pub corrections: LabelCorrections,
+    /// AP, or top-1.
+    pub number: Option<f64>,
+    pub(crate) secs: f32,
 }
 
 /// Everything that an evaluation depends on, in a form that reveals changes.
@@ -340,6 +372,31 @@ impl State {
     pub fn class_of_object(&self, sample: SampleId, object: u32) -> Option<&str> {
         let class = self.outcomes_of(sample)?.objects.get(object as usize)?.class;
         Some(&self.evaluated()?.outcomes.classes.get(class as usize)?.name)
+    }
+
+    /// The ground-truth class that matches that of a box.
+    pub(crate) fn truth_class_of_box(&self, sample: SampleId, index: Option<u32>) -> Option<&str> {
+        let class = *self.run()?.predictions.summary(sample)?.classes.get(index? as usize)?;
+        let outcomes = &self.evaluated()?.outcomes;
+        Some(&outcomes.classes.get(outcomes.place_of(class)? as usize)?.name)
+    }
+
+    /// “wrong class, cat → dog”: what may be wrong with a label, and its fix.
+    pub fn fix_text(&self, sample: SampleId, suspect: &Suspect) -> String {
+        let label = suspect.object.and_then(|object| self.class_of_object(sample, object)).unwrap_or("?");
+        let found = self.truth_class_of_box(sample, suspect.found).unwrap_or("?");
+        let kind = suspect.kind.text();
+        match suspect.kind {
+            SuspectKind::Class => format!("{kind}, {label} → {found}"),
+            SuspectKind::Missing => format!("{kind} {found}"),
+            SuspectKind::Misplaced | SuspectKind::Spurious => format!("{kind} {label}"),
+        }
+    }
+
+    /// “AP +0.0120”: what fixing a label would gain.
+    pub fn gain_text(&self, gain: f64) -> String {
+        let is_detection = self.run().is_none_or(|run| run.task() == ModelTask::Detection);
+        format!("{} {gain:+.4}", if is_detection { "AP" } else { "Top-1" })
     }
 
     /// A ground-truth object as a person would draw it; `None` if the image is not evaluated.

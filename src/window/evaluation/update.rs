@@ -10,8 +10,9 @@ use crate::domain::{RunId, counted};
 use crate::tasks::ProgressUnit;
 use crate::window::evaluation::state::EvaluationBasis;
 use crate::window::state::{
-    EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, Failure, Listing,
-    Loadable, OpenedTruth, Overlay, State, TaskId, TaskKind, TruthAt, TruthReading, TruthRequest, TruthSource,
+    CorrectedLabels, EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent,
+    Failure, Listing, Loadable, OpenedTruth, Overlay, State, TaskId, TaskKind, TruthAt, TruthReading, TruthRequest,
+    TruthSource,
 };
 use crate::window::update::images;
 use crate::window::{project, tasks};
@@ -50,6 +51,11 @@ pub(crate) fn on_command(state: &mut State, command: EvaluationCommand) {
         EvaluationCommand::CorrectClass { from, to } => {
             correct(state, |corrections| corrections.set(from, to));
         }
+        EvaluationCommand::MeasureCorrected => {
+            if let Some(of_run) = state.run_id().and_then(|run| state.evaluating.as_mut()?.runs.get_mut(&run)) {
+                of_run.corrected.basis = None;
+            }
+        }
         EvaluationCommand::ClearCorrections => {
             correct(state, |corrections| *corrections = ClassCorrections::default());
         }
@@ -62,6 +68,7 @@ pub(crate) fn on_event(state: &mut State, event: EvaluationEvent) {
         EvaluationEvent::TruthOpened(task, result) => opened(state, task, result),
         EvaluationEvent::Measured { task, run, evaluated } => measured(state, task, run, *evaluated),
         EvaluationEvent::Evaluated { task, run, result } => ended(state, task, run, result),
+        EvaluationEvent::Corrected { task, run, result } => corrected(state, task, run, result),
     }
 }
 
@@ -117,7 +124,7 @@ fn stop(state: &mut State) {
     let Some(evaluating) = &state.evaluating else {
         return;
     };
-    let runs = evaluating.runs.values().filter_map(|run| run.status.task());
+    let runs = evaluating.runs.values().flat_map(|run| [run.status.task(), run.corrected.status.task()]).flatten();
     let tasks: Vec<TaskId> = evaluating.truth.task().into_iter().chain(runs).collect();
     for task in tasks {
         tasks::update::cancel(state, Some(task));
@@ -272,6 +279,50 @@ pub(crate) fn follow(state: &mut State) {
     for run in state.run_id().into_iter().chain(compared) {
         evaluate(state, run);
     }
+    if let Some(run) = state.run_id() {
+        measure_corrected(state, run);
+    }
+}
+
+/// Measures the corrected labels while they are on screen, once the verdicts change.
+fn measure_corrected(state: &mut State, run: RunId) {
+    let verdicts = state.judgments.marks().revision();
+    let Some(evaluating) = &state.evaluating else {
+        return;
+    };
+    let is_on_screen = evaluating.is_shown || state.arranging.is_about_suspects();
+    let is_of_verdicts = matches!(evaluating.at, TruthAt::Verdicts(_));
+    let Some(of_run) = evaluating.runs.get(&run).filter(|_| is_on_screen && verdicts > 0 && !is_of_verdicts) else {
+        return;
+    };
+    let corrected = &of_run.corrected;
+    let basis = of_run.basis.clone().filter(|_| of_run.last.is_some()).map(|basis| (basis, verdicts));
+    let is_slow = corrected.basis.is_some() && corrected.last.is_some_and(|last| last.secs > REPEATED_SECS);
+    let is_due = basis.is_some() && corrected.basis != basis && !is_slow;
+    if !is_due || of_run.status.is_loading() || corrected.status.is_loading() {
+        return;
+    }
+    let Some(request) = request(state, run) else {
+        return;
+    };
+    let title = format!("Measure corrected labels of {}", request.run.name);
+    let ticket = tasks::update::begin(state, TaskKind::Evaluate, ProgressUnit::Images, title);
+    if let Some(of_run) = state.evaluating.as_mut().and_then(|evaluating| evaluating.runs.get_mut(&run)) {
+        of_run.corrected.status = Loadable::Loading(ticket.id);
+        of_run.corrected.basis = basis;
+    }
+    state.effects.push(EvaluationEffect::MeasureCorrected { request, ticket });
+}
+
+fn corrected(state: &mut State, task: TaskId, run: RunId, result: Result<CorrectedLabels, Failure>) {
+    let measured = result.as_ref().ok().copied();
+    let is_current = tasks::update::settle(state, task, result, |state| {
+        Some(&mut state.evaluating.as_mut()?.runs.get_mut(&run)?.corrected.status)
+    });
+    let of_run = state.evaluating.as_mut().and_then(|evaluating| evaluating.runs.get_mut(&run));
+    if let Some(of_run) = of_run.filter(|_| is_current) {
+        of_run.corrected.last = measured.or(of_run.corrected.last);
+    }
 }
 
 fn read_truth(state: &mut State) {
@@ -392,6 +443,12 @@ pub(crate) fn forget_run(state: &mut State, run: RunId) {
 }
 
 impl State {
+    /// Whether verdicts changed since the corrected labels were measured.
+    pub fn corrected_labels_are_outdated(&self) -> bool {
+        let basis = self.evaluation().and_then(|evaluation| evaluation.corrected.basis.as_ref());
+        basis.is_some_and(|(_, verdicts)| *verdicts != self.judgments.marks().revision())
+    }
+
     /// Whether predictions of the run on screen, or verdicts used as its ground truth, changed since it was evaluated.
     pub fn evaluation_is_outdated(&self) -> bool {
         let (Some(run), Some(evaluating)) = (self.run(), &self.evaluating) else {

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use crate::domain::SampleId;
+use crate::evaluation::DRAWS;
+use crate::evaluation::pipeline::Extras;
+use crate::project::export::options::EvaluationFormat;
 use crate::project::export::{
     ComparisonContext, EvaluatedBoxes, EvaluatedImages, Existing, ExportContext, ExportError, ExportTarget,
     export_comparison, export_run, write_evaluation,
@@ -72,7 +75,8 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
     // The export includes the last verdicts.
     project.flush().map_err(|error| failed(&error))?;
-    let evaluation = request.evaluation.as_ref().map(|evaluation| measured(shared, evaluation, control)).transpose()?;
+    let measured = |evaluation| measured(shared, evaluation, Extras { draws: DRAWS, ..Extras::default() }, control);
+    let evaluation = request.evaluation.as_ref().map(measured).transpose()?;
     let context = ExportContext {
         run: *request.run,
         view: request.view,
@@ -116,7 +120,9 @@ fn export_evaluation(
 ) -> Result<Exported, Failure> {
     let ExportEvaluationRequest { evaluation, format, target: file } = request;
     let source = shared.source(evaluation.source).ok_or(Failure::Cancelled)?;
-    let evaluated = measured(shared, evaluation, control)?;
+    let extras =
+        Extras { draws: DRAWS, suspicious: *format == EvaluationFormat::SuspiciousLabels, ..Extras::default() };
+    let evaluated = measured(shared, evaluation, extras, control)?;
     let target = target(file);
     let samples = evaluation.samples.iter().map(|sample| (sample.name.as_str(), &sample.uri)).collect();
     let images = EvaluatedImages { source: &*source, samples, limits: &shared.limits() };

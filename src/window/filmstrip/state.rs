@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::domain::{ModelTask, SampleId, Verdict};
-use crate::review::{FilmBox, FilmFrame, FilmOrder, VerdictKind};
+use crate::review::{FilmBox, FilmFrame, FilmOrder, Suspect, SuspectOrder, VerdictKind};
 use crate::window::search::state::Basis;
-use crate::window::state::{Derived, State};
+use crate::window::state::{Derived, Run, State};
 
 /// The open strip: its request and its current frames.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub struct Filmstrip {
     /// truth.
     pub class: Option<u32>,
     pub order: FilmOrder,
+    /// The order of suspicious labels.
+    pub suspects: SuspectOrder,
     pub(crate) frames: Derived<FilmBasis, Vec<FilmFrame>>,
     /// Several selected boxes, to judge together; empty if only the box in view is.
     pub selected: BTreeSet<(SampleId, FilmBox)>,
@@ -29,6 +31,7 @@ pub(crate) struct FilmBasis {
     /// The overlap above which boxes are hidden, and the revision of the known overlaps.
     pub(crate) hidden: Option<(f32, u64)>,
     pub(crate) order: FilmOrder,
+    pub(crate) suspects: SuspectOrder,
 }
 
 impl Filmstrip {
@@ -89,7 +92,8 @@ impl Filmstrip {
 
 impl FilmBasis {
     pub(crate) fn is_same_question(&self, other: &Self) -> bool {
-        self.images.is_same_question(&other.images) && (self.class, self.order) == (other.class, other.order)
+        self.images.is_same_question(&other.images)
+            && (self.class, self.order, self.suspects) == (other.class, other.order, other.suspects)
     }
 }
 
@@ -108,6 +112,23 @@ impl State {
             self.shown.selected_box.filter(|index| *index < boxes).map(|index| FilmBox::Predicted(index as u32));
         let object = self.shown.selected_object.map(|index| FilmBox::FalseNegative(index as u32));
         selected.or(object).map(|shows| (sample, shows)).into_iter().collect()
+    }
+
+    /// The suspicious labels that the next verdict applies to.
+    pub fn selected_suspects(&self) -> Vec<(SampleId, Suspect)> {
+        let Some(task) = self.run().map(Run::task) else {
+            return Vec::new();
+        };
+        let mut judged = self.judged_boxes();
+        if judged.is_empty() && task == ModelTask::Classification && self.selection.selected().len() == 1 {
+            judged.extend(self.shown_sample().map(|sample| (sample, FilmBox::Predicted(0))));
+        }
+        let suspect = |(sample, shows): (SampleId, FilmBox)| {
+            let suspects = self.outcomes_of(sample)?.suspects;
+            let found = suspects.iter().find(|suspect| suspect.shows(task) == Some(shows))?;
+            Some((sample, *found))
+        };
+        judged.into_iter().filter_map(suspect).collect()
     }
 
     /// The verdict on a box of the run on screen, on an image of a classifier, or on the label of an undetected object:

@@ -4,9 +4,10 @@ use eframe::egui::{
     Color32, CornerRadius, Id, Panel, Rect, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, WidgetInfo,
     pos2, vec2,
 };
+use strum::VariantArray;
 
 use crate::domain::{ModelTask, SampleId};
-use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind};
+use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind, SuspectOrder};
 use crate::window::state::{Action, Commands, Filmstrip, ReviewCommand, State};
 use crate::window::ui::field::Field;
 use crate::window::ui::menu_bar::BOX_MENU;
@@ -43,7 +44,11 @@ fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Comm
             ui.label(strong("Filmstrip of"));
         }
         class_ui(ui, state, strip, commands);
-        turn_ui(ui, strip, commands);
+        if state.arranging.is_about_suspects() {
+            suspect_order_ui(ui, strip, commands);
+        } else {
+            turn_ui(ui, strip, commands);
+        }
         let [count, above] = count_texts(state, strip);
         let text = fitting(ui, [&above, &count], ui.available_width());
         let label = ui.weak(text.cloned().unwrap_or_default());
@@ -63,6 +68,18 @@ fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Commands) {
     if turn.clicked() {
         commands.push(ReviewCommand::SetFilmOrder(other));
     }
+}
+
+fn suspect_order_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Commands) {
+    let field = Field::new("Order of suspicious labels").help(strip.suspects.meaning());
+    field.list_ui(ui, strip.suspects.text(), |ui| {
+        for order in SuspectOrder::VARIANTS {
+            let choice = ui.selectable_label(strip.suspects == *order, order.text());
+            if choice.on_hover_text(order.meaning()).clicked() {
+                commands.push(ReviewCommand::SetSuspectOrder(*order));
+            }
+        }
+    });
 }
 
 /// The number of boxes, in short and in full.
@@ -273,6 +290,11 @@ fn text_height(state: &State) -> f32 {
 /// The outcome and the score; with ground truth, also the class and the error.
 fn caption(state: &State, frame: &FilmFrame) -> [String; 2] {
     let score = frame.score.map(|score| format!("{:.1}%", score * 100.0));
+    if let Some(suspect) = &frame.suspect {
+        let gain = state.gain_text(suspect.gain.into());
+        let first = [gain].into_iter().chain(score).collect::<Vec<_>>().join(" · ");
+        return [first, state.fix_text(frame.sample, suspect)];
+    }
     let mark = match frame.shows {
         FilmBox::FalseNegative(_) => Some("FN"),
         FilmBox::Predicted(_) => frame.outcome.map(OutcomeKind::mark),

@@ -44,7 +44,7 @@ pub(crate) fn follow(state: &mut State) {
     }
     let images = ArrangeRequest { suppressed: hidden_overlaps(state).cloned(), ..state.arrange_request() };
     let id = RequestId(state.ids.next());
-    let what = Box::new(FilmRequest { images, class: basis.class, order: basis.order });
+    let what = Box::new(FilmRequest { images, class: basis.class, order: basis.order, suspects: basis.suspects });
     state.effects.push(ReviewEffect::GatherFilmstrip { id, what });
     if let Some(strip) = &mut state.filmstrip {
         strip.frames.keep_if(|gathered| gathered.is_same_question(&basis));
@@ -79,6 +79,7 @@ fn basis(state: &State) -> Option<FilmBasis> {
         class: strip.class,
         hidden: hidden_overlaps(state).map(|bits| (bits.max_iou(), bits.revision())),
         order: strip.order,
+        suspects: strip.suspects,
     })
 }
 

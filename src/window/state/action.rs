@@ -305,6 +305,12 @@ pub enum Action {
     )]
     WrongClass,
     #[strum(
+        message = "Fix label",
+        detailed_message = "Accepts the fix of a suspicious label, as verdicts on the box and the label",
+        props(keys = "X")
+    )]
+    FixLabel,
+    #[strum(
         message = "Draw box",
         detailed_message = "Adds a box that the model did not find: drag over the object, then enter its class",
         props(keys = "B")
@@ -735,6 +741,10 @@ impl Action {
                 let finds_boxes = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
                 let has_class = !finds_boxes || !state.judged_boxes().is_empty();
                 can_judge(state).and_then(|()| need(has_class, "Select the box that has the wrong class"))
+            }
+            Self::FixLabel => {
+                can_judge(state)?;
+                need(!state.selected_suspects().is_empty(), "Select a suspicious label first; search for “suspicious”")
             }
             Self::DrawBox => {
                 can_judge(state)?;

@@ -244,6 +244,7 @@ fn on_image_action(state: &mut State, action: Action) {
         Action::WriteNote => judge::update::verdicts::focus(state, JudgeField::Note),
         Action::AddTag => judge::update::verdicts::focus(state, JudgeField::Tag),
         Action::NextUnjudged => judge::update::verdicts::next_unjudged(state),
+        Action::FixLabel => judge::update::fixes::fix(state),
         Action::NextUncertain => judge::update::verdicts::next_uncertain(state),
         Action::Undo => judge::update::verdicts::undo(state),
         Action::Redo => judge::update::verdicts::redo(state),

@@ -6,6 +6,7 @@ mod matching;
 mod matrix;
 pub(crate) mod open_annotations;
 mod overview;
+pub(crate) mod suspicious;
 mod table;
 
 use std::sync::Arc;

@@ -11,6 +11,7 @@ use crate::evaluation::{
 };
 use crate::review::{ClassOutcomes, OutcomeKind, OutcomeWord};
 use crate::window::evaluation::ui::curves::{Threshold, curves_ui, reliability_ui};
+use crate::window::evaluation::ui::suspicious::suspicious_ui;
 use crate::window::evaluation::ui::{Shown, decimals};
 use crate::window::state::{Commands, EvaluationCommand, SearchCommand};
 use crate::window::ui::theme;
@@ -28,6 +29,7 @@ pub(crate) fn overview_ui(ui: &mut Ui, shown: &Shown<'_>, commands: &mut Command
                 classification_ui(ui, shown, metrics, *intervals, commands);
             }
         }
+        suspicious_ui(ui, shown, commands);
         notes_ui(ui, shown);
     });
 }
@@ -134,7 +136,7 @@ fn threshold_ui(
     }
 }
 
-fn count_button_ui(
+pub(super) fn count_button_ui(
     ui: &mut Ui,
     (count, what): (u64, &str),
     meaning: &str,

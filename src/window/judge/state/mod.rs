@@ -9,7 +9,7 @@ use self::spot_check::{SampleDesign, SampleRequest};
 use crate::domain::{BoundingBox, RunInfo, Saliency, SampleSet, SampleUri, ViewSettings};
 use crate::evaluation::Agreement;
 use crate::project::export::options::ExportFormat;
-use crate::review::{FilmBox, FilmFrame, FilmOrder, FilmRequest, LoadedSample, Outcomes, ReviewReport};
+use crate::review::{FilmBox, FilmFrame, FilmOrder, FilmRequest, LoadedSample, Outcomes, ReviewReport, SuspectOrder};
 use crate::window::state::{
     Arc, CanvasView, CompareLayout, CompareRequest, CropRequest, ExplainRequest, Failure, RequestId, RunId, SampleId,
     SourceId, TaskId, Ticket, Verdict, ViewChange, ViewNumber,
@@ -32,6 +32,7 @@ pub enum ReviewCommand {
     /// Opens the strip with all boxes of a class, or switches it to this class.
     OpenFilmstrip(u32),
     SetFilmOrder(FilmOrder),
+    SetSuspectOrder(SuspectOrder),
     /// `None` for all classes found by a search about the ground truth.
     SetFilmClass(Option<u32>),
     /// The boxes of the strip on screen that have no pixels yet, most urgent first. Replaces the previous request.

@@ -14,6 +14,7 @@ use strum::VariantArray;
 
 use crate::domain::{SampleId, SampleSet, Verdict};
 use crate::review::{FilterCounts, VerdictKind};
+use crate::window::evaluation::ui::suspicious::fix_line_ui;
 use crate::window::state::{Action, Commands, JudgeField, ProjectCommand, ReviewCommand, State};
 use crate::window::ui::widgets::{
     self, action_icon_ui, ends_ui, grouped, label_verdict_text, paint_verdict, truncated, verdict_color, verdict_sign,
@@ -54,6 +55,7 @@ pub(crate) fn judge_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, com
     spacing.item_spacing = vec2(6.0, 4.0);
     spacing.button_padding.x = 8.0;
     spot_check::progress_ui(ui, state, commands);
+    fix_line_ui(ui, state, commands);
     lines_ui(ui, state, memory, commands);
     ui.add_space(2.0);
 }

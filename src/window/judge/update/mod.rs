@@ -1,6 +1,7 @@
 //! Dispatches commands and events about comparing and judging.
 
 pub(crate) mod drawing;
+pub(crate) mod fixes;
 pub(crate) mod spot_check;
 pub(crate) mod verdicts;
 
@@ -56,6 +57,11 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         ReviewCommand::SetFilmOrder(order) => {
             if let Some(strip) = &mut state.filmstrip {
                 strip.order = order;
+            }
+        }
+        ReviewCommand::SetSuspectOrder(order) => {
+            if let Some(strip) = &mut state.filmstrip {
+                strip.suspects = order;
             }
         }
         ReviewCommand::LoadCrops(requested) => filmstrip::update::request_crops(state, &requested),

@@ -147,20 +147,31 @@ fn marks_on_boxes(
 ) -> Result<Vec<(SampleId, Mark)>, &'static str> {
     let run = state.run().ok_or("Choose a model first")?;
     let is_detection = run.task() == ModelTask::Detection;
-    // The verdicts as they will be: two undetected objects of an image need different indices.
+    marks_by_sample(state, judged, |judgment, sample, shows| match shows {
+        FilmBox::Predicted(index) => {
+            let box_index = is_detection.then_some(index);
+            box_marks(judgment, VerdictTarget { run: Some(run.id()), box_index }, verdict)
+        }
+        FilmBox::FalseNegative(object) => label_marks(state, run, judgment, (sample, object), verdict),
+    })
+}
+
+/// The marks for each of these, which `marks` derives from the judgment as the previous ones leave it: two undetected
+/// objects of an image need different indices.
+///
+/// # Errors
+/// Those of `marks`.
+pub(super) fn marks_by_sample<T: Copy>(
+    state: &State,
+    judged: &[(SampleId, T)],
+    marks: impl Fn(&ImageJudgment, SampleId, T) -> Result<Vec<Mark>, &'static str>,
+) -> Result<Vec<(SampleId, Mark)>, &'static str> {
     let mut judgments = BTreeMap::<SampleId, ImageJudgment>::new();
     let mut all = Vec::new();
-    for &(sample, shows) in judged {
+    for &(sample, what) in judged {
         let known = || state.judgments.get(sample).cloned().unwrap_or_default();
         let judgment = judgments.entry(sample).or_insert_with(known);
-        let marks = match shows {
-            FilmBox::Predicted(index) => {
-                let box_index = is_detection.then_some(index);
-                box_marks(judgment, VerdictTarget { run: Some(run.id()), box_index }, verdict)?
-            }
-            FilmBox::FalseNegative(object) => label_marks(state, run, judgment, (sample, object), verdict)?,
-        };
-        for mark in marks {
+        for mark in marks(judgment, sample, what)? {
             judgment.set(mark.clone());
             all.push((sample, mark));
         }
@@ -173,7 +184,7 @@ fn marks_on_boxes(
 ///
 /// # Errors
 /// Why the box cannot have this verdict.
-fn box_marks(
+pub(super) fn box_marks(
     judgment: &ImageJudgment,
     target: VerdictTarget,
     verdict: Option<&Verdict>,
@@ -198,7 +209,7 @@ fn box_marks(
 ///
 /// # Errors
 /// Why the label cannot have this verdict.
-fn label_marks(
+pub(super) fn label_marks(
     state: &State,
     run: &Run,
     judgment: &ImageJudgment,
@@ -289,6 +300,15 @@ pub(crate) fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
     match state.judged_boxes().as_slice() {
         [(sample, FilmBox::Predicted(index))] => Some((*sample, state.run_id()?, *index)),
         _ => None,
+    }
+}
+
+/// Advances from a box or an image of a classifier.
+pub(super) fn go_on_from(state: &mut State, judged: (SampleId, FilmBox), was_judged: bool) {
+    if state.run().is_some_and(|run| run.task() == ModelTask::Classification) {
+        go_on_from_image(state, was_judged);
+    } else {
+        go_on_from_box(state, judged, was_judged);
     }
 }
 

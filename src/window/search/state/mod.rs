@@ -181,6 +181,11 @@ impl Arranging {
         self.query.needs_truth()
     }
 
+    /// Whether the query is about suspicious labels.
+    pub fn is_about_suspects(&self) -> bool {
+        self.query.is_about_suspects()
+    }
+
     /// Whether the query is about the sample to judge.
     pub fn is_about_sample(&self) -> bool {
         self.query.needs_sample()

@@ -1,0 +1,114 @@
+//! Labels of the ground truth that may be wrong.
+
+use strum::{IntoStaticStr, VariantArray};
+
+use crate::domain::ModelTask;
+
+/// A box or object of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FilmBox {
+    /// Index into the detections of the sample's prediction; zero for a classifier.
+    Predicted(u32),
+    /// Index into the objects of the sample's ground truth.
+    FalseNegative(u32),
+}
+
+/// What may be wrong with a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", const_into_str)]
+pub enum SuspectKind {
+    /// A box of another class covers the object.
+    Class,
+    /// A box covers no object: its label may be missing.
+    Missing,
+    /// A box of the right class covers the object only roughly.
+    Misplaced,
+    /// No box of any class covers the object.
+    Spurious,
+}
+
+impl SuspectKind {
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Class => "wrong class",
+            Self::Missing => "missing",
+            Self::Misplaced => "misplaced",
+            Self::Spurious => "spurious",
+        }
+    }
+}
+
+/// A label that may be wrong, and what its fix would gain.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Suspect {
+    pub kind: SuspectKind,
+    /// The box that contradicts the label: an index into the stored prediction; `None` if there is none.
+    pub found: Option<u32>,
+    /// An index into the objects of the image; `None` for a missing label.
+    pub object: Option<u32>,
+    /// The increase of AP, or of top-1, if only this label is fixed.
+    pub gain: f32,
+    /// `FiftyOne`'s mistakenness, `0.0..=1.0`; `None` if it has none for this kind.
+    pub mistakenness: Option<f32>,
+    /// cleanlab's label quality, `0.0..=1.0`, worst first; `None` if it has none for this kind.
+    pub quality: Option<f32>,
+}
+
+impl Suspect {
+    /// The box or object that stands for the label in the filmstrip.
+    pub fn shows(&self, task: ModelTask) -> Option<FilmBox> {
+        let is_of_object =
+            task == ModelTask::Detection && matches!(self.kind, SuspectKind::Class | SuspectKind::Spurious);
+        if is_of_object { self.object.map(FilmBox::FalseNegative) } else { self.found.map(FilmBox::Predicted) }
+    }
+}
+
+/// The order of suspicious labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, VariantArray)]
+pub enum SuspectOrder {
+    #[default]
+    Gain,
+    Score,
+    Mistakenness,
+    Quality,
+}
+
+impl SuspectOrder {
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Gain => "AP gain",
+            Self::Score => "Score",
+            Self::Mistakenness => "Mistakenness (FiftyOne)",
+            Self::Quality => "Label quality (cleanlab)",
+        }
+    }
+
+    /// The formula and its source.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Gain => {
+                "The exact increase of AP (IoU 0.50 to 0.95) if only this label is fixed; for a classifier, of top-1"
+            }
+            Self::Score => "The score of the box that contradicts the label, as hotcoco orders its label errors",
+            Self::Mistakenness => {
+                "FiftyOne: with the score c, (c + 1) / 2 for a wrong class, and (c (2i - 1) + 1) / 2 with \
+                 i = 2 (1 - IoU), at most 1, for a misplaced label. Missing and spurious labels have none and come last"
+            }
+            Self::Quality => {
+                "cleanlab's ObjectLab, lowest first, with the similarity s = 0.9 IoU + 0.1 exp(-0.1 distance in \
+                 pixels): 1 - s for a wrong class, s for a missing or misplaced label. Spurious labels have none and \
+                 come last. For a classifier: self-confidence, the score of the label's class"
+            }
+        }
+    }
+
+    /// The most suspicious has the highest rank; `None` comes last.
+    pub(super) fn rank(self, suspect: &Suspect, score: Option<f32>) -> Option<f32> {
+        match self {
+            Self::Gain => Some(suspect.gain),
+            Self::Score => score,
+            Self::Mistakenness => suspect.mistakenness,
+            Self::Quality => suspect.quality.map(|quality| -quality),
+        }
+    }
+}
