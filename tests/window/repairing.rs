@@ -102,6 +102,54 @@ fn missing_box_is_drawn_and_named() {
 }
 
 #[test]
+fn digits_choose_the_classes_that_they_are_assigned_to() {
+    let folder = folder_of(1, IMAGE);
+    let mut window = open_cup(folder.path());
+    let ask = |window: &mut Harness<'static, App>| {
+        window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
+        window.state_mut().command(Action::WrongClass);
+        wait_for_overlay(window, Overlay::WrongClass);
+        window.run_steps(2);
+    };
+    let shortcut = |window: &Harness<'static, App>, class: &str| {
+        let node = window.get_by_role_and_label(Role::Button, class);
+        node.accesskit_node().keyboard_shortcut().map(str::to_owned)
+    };
+    let text = |window: &mut Harness<'static, App>, text: &str| {
+        window.event(egui::Event::Text(text.to_owned()));
+        window.run_steps(3);
+    };
+    ask(&mut window);
+    window.key_press_modifiers(Modifiers::COMMAND, Key::Num7);
+    window.run_steps(2);
+    assert_eq!(window.state().state().class_digits().count(), 0, "no class is chosen");
+    window.get_by_label("Correct class").type_text("zebra");
+    window.run_steps(2);
+    window.key_press_modifiers(Modifiers::COMMAND, Key::Num7);
+    window.run_steps(2);
+    assert_eq!(window.state().state().class_digits().collect::<Vec<_>>(), [(7, "zebra")]);
+    window.key_press(Key::Escape);
+    window.run_steps(2);
+    ask(&mut window);
+    assert_eq!(shortcut(&window, "zebra").as_deref(), Some("7"));
+    text(&mut window, "7");
+    assert_eq!(verdict(&window, 0), Some(Verdict::WrongClass("zebra".to_owned())));
+    // The help lists it, and the line of a class with another digit has none of its own.
+    window.state_mut().command(Action::Help);
+    wait_for(&mut window, "Choose “zebra”");
+    window.key_press(Key::Escape);
+    window.run_steps(2);
+    ask(&mut window);
+    let first = window.state().state().recent_classes[0].clone();
+    assert_eq!(first, "zebra");
+    text(&mut window, "1");
+    assert_eq!(window.state().state().overlay, Overlay::WrongClass, "1 chooses nothing");
+    window.get_by_label("Reset digits").click();
+    window.run_steps(3);
+    assert_eq!(window.state().state().class_digits().count(), 0);
+}
+
+#[test]
 fn escape_ends_drawing_and_leaves_no_box() {
     let folder = folder_of(1, IMAGE);
     let mut window = open_cup(folder.path());

@@ -578,6 +578,12 @@ impl State {
         running.iter().any(|task| task.kind == TaskKind::List)
     }
 
+    /// The classes of the run's model that digits choose, lowest digit first.
+    pub fn class_digits(&self) -> impl Iterator<Item = (u8, &str)> {
+        let model = self.run().map(|run| &*run.info.key.model_id);
+        model.into_iter().flat_map(|model| self.settings.class_digits(model))
+    }
+
     /// Offers a class first the next time.
     pub(crate) fn remember_class(&mut self, class: &str) {
         self.recent_classes.retain(|known| known != class);

@@ -90,6 +90,8 @@ pub struct Settings {
     pub cache_bytes: u64,
     /// The live filters by model id.
     views: BTreeMap<String, ViewSettings>,
+    /// The classes that the user assigned to the digits 1 to 9, by model id.
+    class_digits: BTreeMap<String, BTreeMap<u8, String>>,
 }
 
 /// A number of the settings that only changes what is drawn.
@@ -179,6 +181,7 @@ impl Default for Settings {
             explanation_opacity: 0.65,
             max_megapixels: 512,
             cache_bytes: 1 << 30,
+            class_digits: BTreeMap::new(),
             views: BTreeMap::new(),
         }
     }
@@ -239,6 +242,28 @@ impl Settings {
 
     pub(crate) fn confirm_assumptions(&mut self, card: &ModelCard) {
         self.confirmed_assumptions.insert(card.id.clone(), card.assumed.clone());
+    }
+
+    /// The classes of a model that digits choose, lowest digit first.
+    pub fn class_digits(&self, model_id: &str) -> impl Iterator<Item = (u8, &str)> {
+        let digits = self.class_digits.get(model_id).into_iter().flatten();
+        digits.map(|(digit, class)| (*digit, class.as_str()))
+    }
+
+    /// Lets a digit choose a class and no other digit choose it; frees the digit if it does already. Returns whether it
+    /// chooses the class now.
+    pub(crate) fn toggle_class_digit(&mut self, model_id: &str, digit: u8, class: &str) -> bool {
+        let digits = self.class_digits.entry(model_id.to_owned()).or_default();
+        let frees = digits.get(&digit).is_some_and(|known| known == class);
+        digits.retain(|_, known| known != class);
+        if !frees {
+            digits.insert(digit, class.to_owned());
+        }
+        !frees
+    }
+
+    pub(crate) fn reset_class_digits(&mut self, model_id: &str) {
+        self.class_digits.remove(model_id);
     }
 
     pub(crate) fn view_of(&self, card: &ModelCard) -> Cow<'_, ViewSettings> {

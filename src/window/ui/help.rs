@@ -9,7 +9,7 @@ use crate::window::ui::keys;
 use crate::window::ui::widgets::{action_button_ui, command_button_ui, strong};
 
 /// Keys and gestures without an action of their own.
-const GESTURES: [(&str, &str); 9] = [
+const GESTURES: [(&str, &str); 11] = [
     ("Arrow keys, Page up and down", "Browse the images"),
     ("Shift with these", "Extend the selection"),
     ("Ctrl or Shift click", "Select individual images or a range"),
@@ -18,6 +18,8 @@ const GESTURES: [(&str, &str); 9] = [
     ("Double click", "Switch between fit and actual size"),
     ("Click on a box", "Select it on the image and in the list"),
     ("Hold H", "Hide the boxes"),
+    ("1 to 9, when asked for a class", "Choose it"),
+    ("Ctrl and 1 to 9, when asked for a class", "Assign the digit to it, or free the digit"),
     ("Escape", "Close dialogs; go back from a box to its image, or from several images to one"),
 ];
 
@@ -28,7 +30,7 @@ pub(crate) fn help_ui(ctx: &Context, state: &State, commands: &mut Commands) {
     dialog_ui(ctx, "help", 560.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         heading_ui(ui, "Keys and mouse", "");
         let height = (ui.ctx().content_rect().height() - 240.0).max(160.0);
-        ScrollArea::vertical().max_height(height).show(ui, keys_ui);
+        ScrollArea::vertical().max_height(height).show(ui, |ui| keys_ui(ui, state));
         ui.add_space(8.0);
         let version = format!("Spotcheck {}", env!("CARGO_PKG_VERSION"));
         ui.label(RichText::new(version).weak());
@@ -94,11 +96,16 @@ fn entries(markdown: &str) -> Vec<(usize, String)> {
     entries
 }
 
-fn keys_ui(ui: &mut Ui) {
+fn keys_ui(ui: &mut Ui, state: &State) {
     Grid::new("keys").num_columns(2).spacing(vec2(24.0, 5.0)).show(ui, |ui| {
         for (gesture, meaning) in GESTURES {
             ui.label(gesture);
             ui.label(RichText::new(meaning).weak());
+            ui.end_row();
+        }
+        for (digit, class) in state.class_digits() {
+            ui.label(format!("{digit}, when asked for a class"));
+            ui.label(RichText::new(format!("Choose “{class}”")).weak());
             ui.end_row();
         }
         for &action in Action::VARIANTS {

@@ -66,6 +66,13 @@ pub enum ReviewCommand {
     },
     /// The class of the box that was drawn, or the right class of the selected box or the selected images.
     ChooseClass(String),
+    /// Lets a digit from 1 to 9 choose a class, or frees it if it does already.
+    ToggleClassDigit {
+        digit: u8,
+        class: String,
+    },
+    /// Frees all digits.
+    ResetClassDigits,
     /// The name that is saved with verdicts; empty for none.
     SetReviewer(String),
     /// Draws a sample of the run on screen, and begins to judge it.

@@ -1,6 +1,6 @@
 //! The correct class of a wrong box, and the question before judging many images.
 
-use eframe::egui::{Button, Context, Event, Label, ScrollArea, Sense, Ui, vec2};
+use eframe::egui::{Button, Context, Event, Key, Label, Modifiers, ScrollArea, Sense, Ui, vec2};
 
 use crate::domain::{ModelTask, Prediction, Verdict};
 use crate::evaluation::MATCHING_IOU;
@@ -11,6 +11,8 @@ use crate::window::ui::widgets::{box_count, command_button_ui, image_count, note
 
 const MAX_LINES: usize = 50;
 const LIST_HEIGHT: f32 = 240.0;
+const DIGITS: [Key; 9] =
+    [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9];
 
 #[derive(Default)]
 pub(crate) struct WrongClassMemory {
@@ -59,9 +61,13 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut WrongClassMemory, comman
             let is_current = memory.line == Some(line);
             let size = vec2(ui.available_width(), 0.0);
             // Even an empty right side keeps the name on the left.
-            let digit = if typed.is_empty() && line < 9 { (line + 1).to_string() } else { String::new() };
-            let button = Button::selectable(is_current, *class).right_text(digit).min_size(size).sense(Sense::CLICK);
+            let digit = digit_of(state, line, class).filter(|_| typed.is_empty());
+            let text = digit.map(|digit| digit.to_string()).unwrap_or_default();
+            let button = Button::selectable(is_current, *class).right_text(&text).min_size(size).sense(Sense::CLICK);
             let response = ui.add(button).accessible_name(*class);
+            if digit.is_some() {
+                response.ctx.accesskit_node_builder(response.id, |node| node.set_keyboard_shortcut(text));
+            }
             if is_current && steps != 0 {
                 response.scroll_to_me(None);
             }
@@ -75,31 +81,58 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut WrongClassMemory, comman
         None => typed,
     };
     hint_ui(ui, taken, typed, &classes, memory.line.is_some());
+    digits_ui(ui, state, taken, commands);
     if enter && !taken.is_empty() {
         chosen = Some(taken.to_owned());
     }
-    chosen = digit.and_then(|digit| classes.get(digit)).map(|class| (*class).to_owned()).or(chosen);
+    let has_digit = |(line, class): &(usize, &&str)| digit.is_some() && digit_of(state, *line, class) == digit;
+    chosen = classes.iter().enumerate().find(has_digit).map(|(_, class)| (*class).to_owned()).or(chosen);
     if let Some(class) = chosen {
         commands.push(ReviewCommand::ChooseClass(class));
     }
 }
 
-/// The line of a digit that was pressed before anything was typed, unless a class begins with a digit.
-fn taken_digit(ui: &Ui, state: &State, typed: &str) -> Option<usize> {
-    let run = state.run()?;
-    if !typed.is_empty()
-        || run.labels().iter().any(|(_, name)| name.starts_with(|letter: char| letter.is_ascii_digit()))
-    {
-        return None;
-    }
+/// The digit that chooses a class: the one that the user assigned to it, otherwise that of its line.
+fn digit_of(state: &State, line: usize, class: &str) -> Option<u8> {
+    let assigned = state.class_digits().find(|(_, other)| *other == class).map(|(digit, _)| digit);
+    let of_line = u8::try_from(line + 1).ok().filter(|digit| *digit <= 9);
+    let is_free = |digit: &u8| state.class_digits().all(|(other, _)| other != *digit) && !begins_with_digit(state);
+    assigned.or(of_line.filter(is_free))
+}
+
+/// Whether a class begins with a digit, which is then typed.
+fn begins_with_digit(state: &State) -> bool {
+    let mut names = state.run().into_iter().flat_map(|run| run.labels().iter());
+    names.any(|(_, name)| name.starts_with(|letter: char| letter.is_ascii_digit()))
+}
+
+/// The digit that was pressed before anything was typed, if it chooses a class.
+fn taken_digit(ui: &Ui, state: &State, typed: &str) -> Option<u8> {
+    let is_taken = |digit: &u8| {
+        let is_assigned = state.class_digits().any(|(other, _)| other == *digit);
+        is_assigned || (!begins_with_digit(state) && (1..=9).contains(digit))
+    };
     let digit = |event: &Event| match event {
-        Event::Text(text) => text.parse().ok().filter(|digit| (1..=9).contains(digit)),
+        Event::Text(text) if typed.is_empty() => text.parse().ok().filter(is_taken),
         _ => None,
     };
     ui.input_mut(|input| {
         let position = input.events.iter().position(|event| digit(event).is_some())?;
-        digit(&input.events.remove(position)).map(|digit: usize| digit - 1)
+        digit(&input.events.remove(position))
     })
+}
+
+/// Ctrl and a digit assign the digit to the class that Enter uses.
+fn digits_ui(ui: &mut Ui, state: &State, taken: &str, commands: &mut Commands) {
+    let is_pressed = |key: Key| ui.input_mut(|input| input.consume_key(Modifiers::COMMAND, key));
+    if let Some((digit, _)) = (1..).zip(DIGITS).find(|(_, key)| is_pressed(*key)) {
+        commands.push(ReviewCommand::ToggleClassDigit { digit, class: taken.to_owned() });
+    }
+    let modifier = ui.ctx().format_modifiers(Modifiers::COMMAND);
+    note_ui(ui, format!("{modifier} and 1 to 9 assign a digit to a class, for this model"));
+    if state.class_digits().next().is_some() {
+        command_button_ui(ui, "Reset digits", commands, || ReviewCommand::ResetClassDigits);
+    }
 }
 
 /// A hint at what Enter does.
@@ -131,14 +164,16 @@ fn right_class(state: &State) -> Option<String> {
 }
 
 /// The classes that contain every typed word: the ground-truth class, the model's next best classes of a classifier,
-/// those used last (even if the model does not have them), then those that begin with the typed text.
+/// those used last and those with a digit (even if the model does not have them), then those that begin with the typed
+/// text.
 fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
     let Some(run) = state.run() else {
         return Vec::new();
     };
     let shown = state.shown.prediction.as_deref();
     let runners_up = shown.into_iter().flat_map(Prediction::classes).skip(1).map(|class| class.label.as_str());
-    let likely: Vec<&str> = runners_up.chain(state.recent_classes.iter().map(String::as_str)).collect();
+    let recent = state.recent_classes.iter().map(String::as_str);
+    let likely: Vec<&str> = runners_up.chain(recent).chain(state.class_digits().map(|(_, class)| class)).collect();
     let typed = typed.trim().to_lowercase();
     let words: Vec<&str> = typed.split_whitespace().collect();
     let is_like = |class: &&str| {

@@ -36,6 +36,20 @@ pub(crate) fn choose_class(state: &mut State, class: &str) {
     }
 }
 
+/// Lets a digit choose a class of the run's model, or frees it if it does already.
+pub(crate) fn toggle_class_digit(state: &mut State, digit: u8, class: &str) {
+    let class = class.trim();
+    let Some(run) = state.runs.current().filter(|_| !class.is_empty()) else {
+        state.show_notice("Choose a class with the arrow keys first");
+        return;
+    };
+    let is_assigned = state.settings.toggle_class_digit(&run.info.key.model_id, digit, class);
+    state.show_notice(match is_assigned {
+        true => format!("{digit} chooses “{class}”"),
+        false => format!("{digit} no longer chooses “{class}”"),
+    });
+}
+
 /// Moves the edges of the selected box to these pixels of the upright image.
 pub(crate) fn move_box(state: &mut State, bounds: BoundingBox) {
     let Some(edited) = Edited::new(state) else {

@@ -83,6 +83,12 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         ReviewCommand::MoveBox(bounds) => drawing::move_box(state, bounds),
         ReviewCommand::NudgeBox { by, resizes } => drawing::nudge(state, by, resizes),
         ReviewCommand::ChooseClass(class) => drawing::choose_class(state, &class),
+        ReviewCommand::ToggleClassDigit { digit, class } => drawing::toggle_class_digit(state, digit, &class),
+        ReviewCommand::ResetClassDigits => {
+            if let Some(run) = state.runs.current() {
+                state.settings.reset_class_digits(&run.info.key.model_id);
+            }
+        }
         ReviewCommand::SetReviewer(name) => state.settings.reviewer = name,
         ReviewCommand::DrawSample(design) => spot_check::draw(state, design),
         ReviewCommand::JudgeSample => spot_check::judge_it(state),
