@@ -13,7 +13,7 @@ use super::columns::{Columns, Kind, SampleSummary, Summary, f32_column, u32_colu
 use super::error::StoreError;
 use super::files::ProjectFile;
 use super::names::{StoredName, from_stored, to_stored};
-use super::writer::run_number;
+use super::writer::{given_classes_name, run_number};
 use crate::domain::{
     DrawnBox, FileStamp, JudgedSample, LabelSet, Prediction, RunId, RunInfo, S3Place, SamplePrediction, SampleUri,
     Verdict, VerdictTarget,
@@ -297,6 +297,16 @@ impl Project {
         self.0.readers.read("read the view settings of the project", |connection| {
             let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
             connection.prepare("SELECT name, json FROM views")?.query_map([], pair)?.collect()
+        })
+    }
+
+    /// The classes that verdicts on a run have named, in the order of their first use, even if they were cleared since.
+    /// Those of verdicts from earlier versions may be missing.
+    pub fn given_classes(&self, run: RunId) -> ReadResult<Vec<String>> {
+        self.0.readers.read("read the classes of the verdicts", |connection| {
+            let sql = "SELECT json FROM views WHERE name = ?1";
+            let found = connection.query_row(sql, [given_classes_name(run)], |row| json_of_row(row, 0)).optional()?;
+            Ok(found.unwrap_or_default())
         })
     }
 }

@@ -164,6 +164,8 @@ struct Statements<'t> {
     set_prediction: Statement<'t>,
     set_boxes: Statement<'t>,
     remove_boxes: Statement<'t>,
+    begin_classes: Statement<'t>,
+    add_class: Statement<'t>,
     set_verdict: Statement<'t>,
     remove_verdict: Statement<'t>,
 }
@@ -192,6 +194,17 @@ impl<'t> Statements<'t> {
                  ON CONFLICT (run, sample) DO UPDATE SET bounds = excluded.bounds",
             )?,
             remove_boxes: connection.prepare("DELETE FROM boxes WHERE run = ?1 AND sample = ?2")?,
+            begin_classes: connection.prepare(
+                "INSERT INTO views (name, json) SELECT ?1, (
+                     SELECT json_group_array(class) FROM (
+                         SELECT DISTINCT trim(right_class) AS class FROM verdicts
+                         WHERE run = ?2 AND right_class IS NOT NULL ORDER BY class))
+                 WHERE NOT EXISTS (SELECT 1 FROM views WHERE name = ?1)",
+            )?,
+            add_class: connection.prepare(
+                "UPDATE views SET json = json_insert(json, '$[#]', ?2)
+                 WHERE name = ?1 AND NOT EXISTS (SELECT 1 FROM json_each(json) WHERE value = ?2)",
+            )?,
             set_verdict: connection.prepare(
                 "INSERT INTO verdicts (sample, run, box, verdict, right_class, bounds, reviewer)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
@@ -227,10 +240,11 @@ impl<'t> Statements<'t> {
                 if refused.doubled.remove(run) {
                     return Ok(());
                 }
-                let run = run_number(*run);
+                let number = run_number(*run);
                 let sql = "DELETE FROM verdicts WHERE run = ?1";
-                self.connection.execute(sql, [run])?;
-                self.connection.execute("DELETE FROM runs WHERE id = ?1", [run])?;
+                self.connection.execute(sql, [number])?;
+                self.connection.execute("DELETE FROM views WHERE name = ?1", [given_classes_name(*run)])?;
+                self.connection.execute("DELETE FROM runs WHERE id = ?1", [number])?;
                 Ok(())
             }
             Change::Predictions { run, predictions } => {
@@ -343,6 +357,11 @@ impl<'t> Statements<'t> {
             Some(verdict) => {
                 let bounds = verdict.drawn().map(|drawn| to_json(&drawn.bounds())).transpose()?;
                 let right_class = verdict.right_class();
+                if let (Some(of), Some(class)) = (target.run, right_class) {
+                    let name = given_classes_name(of);
+                    self.begin_classes.execute(params![name, run])?;
+                    self.add_class.execute([&*name, class.trim()])?;
+                }
                 let values = params![sample, run, box_number, verdict.into_str(), right_class, bounds, reviewer];
                 self.set_verdict.execute(values)?;
             }
@@ -391,6 +410,12 @@ impl<'t> Statements<'t> {
         }
         Err(unfit(format!("run {} does not exist in this project", run.0)))
     }
+}
+
+/// The entry in `views` with the classes that verdicts on a run have named, in the order of their first use: new classes
+/// are numbered in this order, so that they keep their ids when others come and go.
+pub(super) fn given_classes_name(run: RunId) -> String {
+    format!("given-classes-{}", run.0)
 }
 
 /// SQLite's integers are signed; ids never come near the limit.

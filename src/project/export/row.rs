@@ -113,13 +113,18 @@ impl ExportContext {
     }
 }
 
-/// The classes of a run's verdicts that the model does not have, by name.
-pub(super) fn new_classes(judgments: &[JudgedSample], run: &RunInfo) -> Vec<String> {
+/// The classes of a run's verdicts that the model does not have. `given` are those of all verdicts, also cleared ones,
+/// in the order of their first use: a class that is no longer used keeps the ids of those after it.
+pub(super) fn new_classes(judgments: &[JudgedSample], run: &RunInfo, given: &[String]) -> Vec<String> {
+    let is_new = |name: &&str| run.labels.find(name).is_none();
     let verdicts = judgments.iter().flat_map(|judged| &judged.verdicts);
     let of_run = verdicts.filter(|(target, _)| target.run == Some(run.id));
-    let given = of_run.filter_map(|(_, verdict)| verdict.right_class());
-    let new: BTreeSet<&str> = given.filter(|name| run.labels.find(name).is_none()).map(str::trim).collect();
-    new.into_iter().map(str::to_owned).collect()
+    let used = of_run.filter_map(|(_, verdict)| verdict.right_class());
+    let used: BTreeSet<&str> = used.filter(is_new).map(str::trim).collect();
+    let given: Vec<&str> = given.iter().map(String::as_str).filter(is_new).collect();
+    let last = given.iter().rposition(|name| used.contains(name)).map_or(0, |last| last + 1);
+    let unknown = used.into_iter().filter(|name| !given.contains(name));
+    given[..last].iter().copied().chain(unknown).map(str::to_owned).collect()
 }
 
 /// One row per given sample, in order. The samples contain the current versions of their files: a prediction of an
