@@ -7,48 +7,32 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::Value;
 
 use super::Outcome;
 use super::place::S3Args;
 use super::terminal::{interruptible, stdout, with_progress};
+use super::truth::TruthArgs;
 use super::values::{NmsIou, parse_nms_iou, parse_score};
 use crate::annotations::matching::MatchSummary;
 use crate::dirs::AppDirs;
-use crate::domain::{ModelTask, NamePattern};
+use crate::domain::ModelTask;
 use crate::evaluation::pipeline::{Extras, measure_all};
 use crate::evaluation::{Counted, DRAWS, Evaluated, Metrics};
 use crate::tasks::ProgressUnit;
 use outputs::Outputs;
+pub(crate) use outputs::advice;
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("ground_truth").args(["truth", "truth_names"]).required(true)))]
 pub(crate) struct EvaluateArgs {
     /// Image folder or `s3://bucket/folder/` of a project; optional with --project or --predictions. Provides images
     /// for --report, and image sizes if boxes in --predictions are fractions
     #[arg(required_unless_present_any = ["project", "predictions"])]
     source: Option<PathBuf>,
-    /// Ground truth: a file or folder, local or in S3, in any format of docs/ground-truth.md; or a project file
-    /// (`*.spotcheck`) with verdicts
-    #[arg(long, value_name = "TRUTH", required_unless_present = "truth_names")]
-    truth: Option<PathBuf>,
-    /// Run whose verdicts are the ground truth, by name or number [default: the newest with verdicts]
-    #[arg(long, value_name = "NAME", requires = "truth")]
-    truth_run: Option<String>,
-    /// Split of a `data.yaml` to read as ground truth: train, val or test [default: val]
-    #[arg(long, value_name = "NAME", requires = "truth")]
-    split: Option<String>,
-    /// Treat --truth as ground truth even if it has scores
-    #[arg(long, requires = "truth")]
-    ignore_truth_scores: bool,
-    /// Class names for ground truth with class numbers only: imagenet, coco-80, coco-91, cifar-10, a label file, or
-    /// `model` for the predictions' classes in order, from 0
-    #[arg(long, value_name = "NAME|FILE|model", requires = "truth")]
-    truth_labels: Option<String>,
-    /// Read ground-truth classes from image file names, for example `*_{class}.png` or `{class}-*`; `*` matches any
-    /// text, `?` one character, and `{class}` as much as possible
-    #[arg(long, value_name = "PATTERN", conflicts_with = "truth", value_parser = NamePattern::parse)]
-    truth_names: Option<NamePattern>,
+    #[command(flatten)]
+    truth: TruthArgs,
     /// Project file (`*.spotcheck`) with the predictions [default: the project of SOURCE in the data folder]
     #[arg(long, value_name = "FILE", conflicts_with = "predictions")]
     project: Option<PathBuf>,
@@ -61,16 +45,9 @@ pub(crate) struct EvaluateArgs {
     /// Class names for --predictions with class numbers only: imagenet, coco-80, coco-91, cifar-10, or a label file
     #[arg(long, value_name = "NAME|FILE", requires = "predictions")]
     labels: Option<String>,
-    /// Match images by file name even if their folders differ
-    #[arg(long)]
-    ignore_folders: bool,
     /// IoU type; only boxes are supported
     #[arg(long, value_name = "TYPE", value_enum, default_value_t = IouType::Bbox)]
     iou_type: IouType,
-    /// CSV file that maps predicted classes to ground-truth classes by name or number: one `from,to` per line; an empty
-    /// `to` skips the class
-    #[arg(long, value_name = "FILE")]
-    class_map: Option<PathBuf>,
     /// Minimum score for precision, recall, F1 and the confusion matrix [default: from the project, otherwise 0.5]
     #[arg(long, value_name = "SCORE", value_parser = parse_score::<f64>)]
     min_score: Option<f64>,

@@ -30,6 +30,7 @@ mod review;
 mod runtime;
 mod terminal;
 mod transform;
+mod truth;
 mod upload;
 mod values;
 mod window;

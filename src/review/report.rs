@@ -76,11 +76,7 @@ impl ReviewReport {
         let Acceptance { rate, low, high } = self.acceptance;
         lines.extend(interval(rate, low, high).map(|rate| format!("Accepted without correction: {rate}")));
         lines.extend(self.more_for_one_percent.map(more_sentence));
-        lines.extend(self.truth.map(|truth| {
-            let kappa = truth.kappa.map_or_else(String::new, |kappa| format!(" (Cohen's kappa {kappa:.3})"));
-            let verdicts = counted(truth.compared, "verdict", "verdicts");
-            format!("The ground truth agrees with {} of {verdicts}{kappa}", grouped(truth.agreed))
-        }));
+        lines.extend(self.truth.map(|truth| format!("The ground truth agrees with {}", truth.text())));
         lines.extend(self.target.as_ref().map(|target| match (target.min_score, target.low, target.high) {
             (Some(score), Some(low), Some(high)) => format!(
                 "Precision {} is reached at score ≥ {score:.2} (95% interval there: {low:.3} to {high:.3})",
@@ -140,6 +136,21 @@ pub struct TruthAgreement {
     pub kappa: Option<f64>,
 }
 
+impl TruthAgreement {
+    /// From whether each verdict, and the ground truth, has a prediction as correct. `None` without any.
+    fn new(pairs: Vec<(bool, bool)>) -> Option<Self> {
+        let agreed = pairs.iter().filter(|(judged, truth)| judged == truth).count();
+        let compared = pairs.len();
+        (compared > 0).then(|| Self { compared, agreed, kappa: cohens_kappa(pairs) })
+    }
+
+    /// “12 of 14 verdicts (Cohen's kappa 0.712)”.
+    pub fn text(&self) -> String {
+        let kappa = self.kappa.map_or_else(String::new, |kappa| format!(" (Cohen's kappa {kappa:.3})"));
+        format!("{} of {}{kappa}", grouped(self.agreed), counted(self.compared, "verdict", "verdicts"))
+    }
+}
+
 /// The fraction accepted without any correction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Acceptance {
@@ -153,6 +164,8 @@ pub struct ClassPart {
     pub class: String,
     #[serde(flatten)]
     pub part: Part,
+    /// As that of the report.
+    pub truth: Option<TruthAgreement>,
 }
 
 /// Scores from `from` to below `to`.
@@ -321,7 +334,7 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
         corrections: review.corrections(),
         added: population.added.iter().map(|(class, count)| Added { class: class.clone(), count: *count }).collect(),
         target: request.target_precision.map(|precision| review.target(precision)),
-        truth: review.truth(),
+        truth: TruthAgreement::new(review.compared().map(|(_, pair)| pair).collect()),
         more_for_one_percent: review.statement.more_for(ONE_PERCENT, review.covered(), is_correct),
     }
 }
@@ -381,8 +394,14 @@ impl Review<'_> {
 
     /// The classes in the population, most frequent first.
     fn classes(&self) -> Vec<ClassPart> {
-        let part =
-            |(class, group)| ClassPart { class: self.request.labels.name(class), part: part(&self.statement, &group) };
+        let mut compared = BTreeMap::<u32, Vec<(bool, bool)>>::new();
+        for (unit, pair) in self.compared() {
+            compared.entry(unit.class).or_default().push(pair);
+        }
+        let part = |(class, group)| {
+            let truth = compared.remove(&class).and_then(TruthAgreement::new);
+            ClassPart { class: self.request.labels.name(class), part: part(&self.statement, &group), truth }
+        };
         let mut parts: Vec<ClassPart> = self.groups(|class, _| class).into_iter().map(part).collect();
         parts.sort_by_key(|row| std::cmp::Reverse(row.part.population));
         parts
@@ -419,13 +438,10 @@ impl Review<'_> {
         parts
     }
 
-    fn truth(&self) -> Option<TruthAgreement> {
+    /// The verdicts that were compared with ground truth, and whether both have the prediction as correct.
+    fn compared(&self) -> impl Iterator<Item = (&JudgedUnit, (bool, bool))> {
         let truth = &self.request.population.truth;
-        let pairs = self.covered().filter_map(|unit| Some((is_correct(unit), *truth.get(&unit.index)?)));
-        let pairs: Vec<(bool, bool)> = pairs.collect();
-        let agreed = pairs.iter().filter(|(judged, truth)| judged == truth).count();
-        let compared = pairs.len();
-        (compared > 0).then(|| TruthAgreement { compared, agreed, kappa: cohens_kappa(pairs) })
+        self.covered().filter_map(|unit| Some((unit, (is_correct(unit), *truth.get(&unit.index)?))))
     }
 
     fn corrections(&self) -> Vec<Correction> {

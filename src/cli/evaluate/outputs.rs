@@ -46,11 +46,12 @@ impl Outputs {
     /// # Errors
     /// A file would overwrite an input or another output, or exists.
     pub(crate) fn from_args(args: &EvaluateArgs) -> anyhow::Result<Self> {
+        let [truth, class_map] = args.truth.inputs();
         let inputs = [
-            ("the ground truth", args.truth.as_deref()),
+            truth,
+            class_map,
             ("the predictions", args.predictions.as_deref()),
             ("the project", args.project.as_deref()),
-            ("the class corrections", args.class_map.as_deref()),
         ];
         let mut seen: Vec<&Path> = Vec::new();
         for out in

@@ -1,34 +1,27 @@
 //! Opens the two sides of an evaluation.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
 use super::EvaluateArgs;
+use crate::annotations;
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches, MatchRules};
-use crate::annotations::{self, AnnotationsError};
-use crate::aws::Aws;
-use crate::cli::export::{choose_run, find_run, open_project, stored_view};
-use crate::cli::place::{self, S3Args, is_stdin, parse_location};
-use crate::cli::values::{NmsIou, find_labels, read_class_map};
+use crate::cli::export::{choose_run, open_project, stored_view};
+use crate::cli::place::{self, S3Args, parse_location};
+use crate::cli::truth::{self, files, is_project, names_of_run, problem_notes};
+use crate::cli::values::{NmsIou, find_labels};
 use crate::dirs::AppDirs;
-use crate::domain::{
-    AnnotationProblems, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, TruthLabel, ViewSettings,
-};
-use crate::evaluation::pipeline::{
-    EvaluateError, FileSide, RunSide, TruthFrom, TruthScores, annotation_sides, open_truth, run_sides,
-};
-use crate::evaluation::{GroundTruth, NoTruth, Sides};
+use crate::domain::{LabelSet, ModelTask, RunInfo, Sample, TruthLabel, ViewSettings};
+use crate::evaluation::pipeline::{EvaluateError, FileSide, RunSide, annotation_sides, run_sides};
+use crate::evaluation::{GroundTruth, Sides};
 use crate::image::size::image_size;
-use crate::image::source::{Files, Source, for_task};
+use crate::image::source::{Source, for_task};
 use crate::project::Project;
 use crate::sagemaker::jobs::quoted;
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// The number of unusable entries per kind that are named.
-const MAX_NAMED: usize = 5;
 /// The minimum score without a project.
 const USUAL_MIN_SCORE: f64 = 0.5;
 
@@ -42,8 +35,8 @@ pub(crate) fn read(
     control: &TaskControl,
 ) -> anyhow::Result<(Sides, Option<Listing>)> {
     let listed = args.source.as_deref().map(|source| listing(source, &args.s3, control)).transpose()?;
-    let corrections = args.class_map.as_deref().map(read_class_map).transpose()?.unwrap_or_default();
-    let folders = if args.ignore_folders { Folders::MayDiffer } else { Folders::Agree };
+    let corrections = args.truth.corrections()?;
+    let folders = args.truth.folders();
     let rules = MatchRules { corrections: &corrections, folders };
     let (truth, mut notes, sides) = if let Some(predictions) = &args.predictions {
         check_is_no_project(predictions)?;
@@ -59,7 +52,7 @@ pub(crate) fn read(
             Some((_, samples)) => Ok(names_of(samples)),
             None => Ok(found.annotations.images.iter().map(|image| image.name.clone()).collect()),
         };
-        let truth = read_truth(args, dirs, control, names, || labels_of(&found.annotations.classes))?;
+        let truth = args.truth.read(&args.s3, dirs, control, names, || labels_of(&found.annotations.classes))?;
         let is_detection = truth.task == ModelTask::Detection;
         let of_images = listed.as_ref().filter(|_| is_detection);
         let sizes = of_images.map(|listed| image_sizes(&truth, listed, folders, control)).transpose()?;
@@ -77,7 +70,7 @@ pub(crate) fn read(
             Some((_, samples)) => Ok(names_of(samples)),
             None => names_of_run(&project, &run, control),
         };
-        let truth = read_truth(args, dirs, control, names, || run.labels.clone())?;
+        let truth = args.truth.read(&args.s3, dirs, control, names, || run.labels.clone())?;
         let view = view_of(&project, &run, args)?;
         let listed = listed.as_ref().map(|(_, samples)| samples.iter().collect());
         let sides = run_sides(&truth, &RunSide { project: &project, run: &run, view: &view, listed }, rules, control);
@@ -96,52 +89,6 @@ fn labels_of(classes: &[TruthLabel]) -> LabelSet {
     (0..).zip(named.into_iter().filter_map(|class| class.name.clone())).collect()
 }
 
-/// The word in `--truth-labels` for the classes of the predictions.
-const OF_MODEL: &str = "model";
-
-/// `names`: the image names, if they contain the classes. `of_model`: the classes of the predictions.
-fn read_truth(
-    args: &EvaluateArgs,
-    dirs: &AppDirs,
-    control: &TaskControl,
-    names: impl FnOnce() -> anyhow::Result<Vec<String>>,
-    of_model: impl FnOnce() -> LabelSet,
-) -> anyhow::Result<GroundTruth> {
-    let from = match (&args.truth, &args.truth_names) {
-        (_, Some(pattern)) => TruthFrom::Names { names: names()?, pattern: pattern.clone() },
-        (Some(path), None) if is_project(path) => judged(path, args.truth_run.as_deref(), dirs)?,
-        (Some(path), None) if args.truth_run.is_none() => {
-            let scores = if args.ignore_truth_scores { TruthScores::Ignored } else { TruthScores::default() };
-            TruthFrom::Files { files: files(path, &args.s3)?, split: args.split.clone(), scores }
-        }
-        (Some(_), None) => bail!("--truth-run is for a project (*.spotcheck) as --truth"),
-        (None, None) => bail!("Specify the ground truth with --truth or --truth-names"),
-    };
-    let labels = match args.truth_labels.as_deref() {
-        Some(OF_MODEL) => {
-            let labels = of_model();
-            if labels.is_empty() {
-                bail!("The predictions have no class names; set --truth-labels to a label file or coco-80");
-            }
-            Some(labels.counted_from_0())
-        }
-        labels => labels.map(find_labels).transpose()?,
-    };
-    open_truth(&from, labels.as_ref(), control).map_err(|error| match error {
-        EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => anyhow::Error::from(error)
-            .context("Pass predictions with --predictions; if these are ground truth, add --ignore-truth-scores"),
-        EvaluateError::Annotations(AnnotationsError::NoSplit { place, wanted, splits }) if !splits.is_empty() => {
-            let choices: Vec<String> = splits.iter().map(|split| format!("--split {split}")).collect();
-            anyhow!("{place} has no split “{wanted}”; choose {}", choices.join(" or "))
-        }
-        error => anyhow::Error::from(error).context("Could not read the ground truth"),
-    })
-}
-
-fn is_project(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("spotcheck"))
-}
-
 fn check_is_no_project(predictions: &Path) -> anyhow::Result<()> {
     if is_project(predictions) {
         bail!("The predictions are in a project; use --project {}", quoted(&predictions.to_string_lossy()));
@@ -149,76 +96,19 @@ fn check_is_no_project(predictions: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The verdicts on a run of a project.
-fn judged(path: &Path, wanted: Option<&str>, dirs: &AppDirs) -> anyhow::Result<TruthFrom> {
-    let project = open_project(path, &S3Args::default(), dirs, "spotcheck evaluate")?;
-    let runs = project.runs()?;
-    let run = if let Some(wanted) = wanted {
-        find_run(&runs, wanted)?
-    } else {
-        let judgments = project.judgments()?;
-        let targets = judgments.iter().flat_map(|judged| &judged.verdicts).filter_map(|(target, _)| target.run);
-        let judged: HashSet<RunId> = targets.collect();
-        let newest = runs.iter().rfind(|run| judged.contains(&run.id));
-        let newest = newest.with_context(|| format!("No verdicts on predictions in {}", path.display()))?;
-        newest.clone()
-    };
-    let view = stored_view(&project, &run)?;
-    Ok(TruthFrom::Verdicts { project, run: Box::new(run), view: Box::new(view) })
-}
-
 fn names_of(samples: &[Sample]) -> Vec<String> {
     samples.iter().map(|sample| sample.name.clone()).collect()
-}
-
-fn names_of_run(project: &Project, run: &RunInfo, control: &TaskControl) -> anyhow::Result<Vec<String>> {
-    let root = project.root();
-    let mut names = Vec::new();
-    project.each_summary(run.id, control, |page| {
-        names.extend(page.iter().map(|summary| summary.sample.name_below(root.as_deref())));
-    })?;
-    control.checkpoint()?;
-    Ok(names)
 }
 
 /// Adds what to do on the command line.
 fn with_advice(error: EvaluateError, args: &EvaluateArgs) -> anyhow::Error {
     let advice = match &error {
-        EvaluateError::NoClassInCommon { .. } => "Map the classes with --class-map",
         EvaluateError::UnknownSize { .. } if args.source.is_some() => "SOURCE does not contain this image",
         EvaluateError::UnknownSize { .. } => "Add the image folder: spotcheck evaluate FOLDER --truth …",
-        EvaluateError::OtherFolders { .. } => "If the images are the same, add --ignore-folders",
-        EvaluateError::OtherTask { .. } if args.predictions.is_none() => {
-            "Choose another run of the project with \
-            --run"
-        }
-        _ => return error.into(),
+        EvaluateError::OtherTask { .. } if args.predictions.is_some() => return error.into(),
+        _ => return truth::with_advice(error),
     };
     anyhow!("{error}. {advice}")
-}
-
-fn files(path: &Path, s3: &S3Args) -> anyhow::Result<Files> {
-    // S3 flags may only apply to the images.
-    match parse_location(path, s3.for_path(path, true))? {
-        Location::Path(path) if is_stdin(&path) => {
-            bail!("annotations are read from a file or folder, not from standard input")
-        }
-        location => Ok(Files::new(&Aws::new(), &location)),
-    }
-}
-
-/// Names some of the unusable entries, by kind.
-fn problem_notes(problems: &AnnotationProblems) -> Vec<String> {
-    let mut notes = Vec::new();
-    for (kind, count) in problems.counts() {
-        let of_kind = problems.iter().filter(|problem| problem.kind == kind);
-        notes.extend(of_kind.take(MAX_NAMED).map(|problem| format!("{} {}", problem.place, problem.reason)));
-        let more = count.saturating_sub(MAX_NAMED as u64);
-        if more > 0 {
-            notes.push(format!("and {more} more; {}", kind.text(count)));
-        }
-    }
-    notes
 }
 
 /// The project's last view settings, overridden by the flags.

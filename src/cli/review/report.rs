@@ -2,20 +2,29 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
 
 use super::{ReviewedRun, reviewed_view};
+use crate::annotations::matching::MatchRules;
 use crate::cli::Outcome;
-use crate::cli::out_file::is_stdout;
+use crate::cli::evaluate::advice;
+use crate::cli::out_file::{check_is_no_input, is_stdout};
 use crate::cli::terminal::{interruptible, raw_stdout, stdout, with_progress};
+use crate::cli::truth::{TruthArgs, names_of_run, problem_notes, with_advice};
 use crate::cli::values::parse_score;
-use crate::domain::grouped;
-use crate::project::OpenMode;
-use crate::project::export::{Existing, ExportTarget, RunReview, WholeFile, report_of_run, review_sample};
+use crate::dirs::AppDirs;
+use crate::domain::{RunInfo, SampleId, ViewSettings, grouped};
+use crate::evaluation::pipeline::{Extras, RunSide, measure_boxes, run_sides};
+use crate::project::export::{
+    EvaluatedBoxes, Existing, ExportTarget, RunReview, WholeFile, known_predictions, known_samples, report_of_run,
+    review_sample,
+};
+use crate::project::{OpenMode, Project};
 use crate::review::ReviewReport;
-use crate::tasks::ProgressUnit;
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The number of corrections listed in the terminal.
 const MAX_CORRECTIONS: usize = 10;
@@ -31,6 +40,8 @@ pub(crate) struct ReportArgs {
     /// Find the lowest minimum score with at least this precision, from 0 to 1
     #[arg(long, value_name = "PRECISION", value_parser = parse_score::<f64>)]
     target_precision: Option<f64>,
+    #[command(flatten)]
+    truth: TruthArgs,
     /// Write the report as JSON; `-` for stdout [default: a summary on stdout]
     #[arg(long, value_name = "FILE.json")]
     out: Option<PathBuf>,
@@ -45,6 +56,9 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
         WholeFile::create(&target).context("Could not write the report")
     };
     let to_stdout = args.out.as_deref().is_some_and(is_stdout);
+    if let Some(out) = &args.out {
+        check_is_no_input(out, &args.truth.inputs())?;
+    }
     let file = args.out.as_ref().filter(|_| !to_stdout).map(target).transpose()?;
     let (project, run) = args.of.open(OpenMode::Read)?;
     let sample = review_sample(&project, &run)?;
@@ -58,10 +72,16 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
         bail!("the sample was drawn at score ≥ {least}; choose at least that, or draw another sample");
     }
     let control = interruptible(ProgressUnit::Images)?;
-    let report = with_progress("Reading", &control, || {
-        let review =
-            RunReview { min_score: Some(min_score), target_precision: args.target_precision, ..RunReview::new(&view) };
-        report_of_run(&project, &run, review, &control)
+    let report = with_progress("Reading", &control, || -> anyhow::Result<ReviewReport> {
+        let truth = args.truth.is_given().then(|| evaluated(args, &project, &run, &view, &control)).transpose()?;
+        let review = RunReview {
+            view: &view,
+            min_score: Some(min_score),
+            target_precision: args.target_precision,
+            truth: truth.as_ref(),
+        };
+        control.begin(ProgressUnit::Images);
+        Ok(report_of_run(&project, &run, review, &control)?)
     })?;
     for note in &report.notes {
         eprintln!("note: {note}");
@@ -79,6 +99,35 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::AllWell)
 }
 
+/// The outcomes of the run's boxes against the ground truth. Predictions of files that have changed since count, as they
+/// do in the rest of the report.
+fn evaluated(
+    args: &ReportArgs,
+    project: &Project,
+    run: &RunInfo,
+    view: &ViewSettings,
+    control: &TaskControl,
+) -> anyhow::Result<EvaluatedBoxes> {
+    let names = || names_of_run(project, run, control);
+    let truth = args.truth.read(&args.of.s3, &AppDirs::find()?, control, names, || run.labels.clone())?;
+    let corrections = args.truth.corrections()?;
+    let rules = MatchRules { corrections: &corrections, folders: args.truth.folders() };
+    let samples = known_samples(project, run.id, &[], control)?;
+    let ids = (0..).map(SampleId::from_index).zip(&samples).map(|(id, sample)| (&sample.uri, id)).collect();
+    let predictions = known_predictions(project, run, &ids, control)?;
+    let side = RunSide { project, run, view, listed: Some(samples.iter().collect()) };
+    let sides = run_sides(&truth, &side, rules, control).map_err(with_advice)?;
+    for note in problem_notes(&truth.problems).iter().chain(&sides.notes) {
+        eprintln!("{note}");
+    }
+    for doubt in &sides.matching.doubts {
+        eprintln!("warning: {doubt}{}", advice(doubt));
+    }
+    let (_, _, outcomes) = measure_boxes(sides, predictions, Extras::default(), control)?;
+    let samples = ids.into_iter().map(|(uri, id)| (uri.clone(), id)).collect();
+    Ok(EvaluatedBoxes { outcomes: Arc::new(outcomes), samples })
+}
+
 /// The report for people.
 fn summary(report: &ReviewReport) -> String {
     let mut lines = report.sentences();
@@ -86,6 +135,8 @@ fn summary(report: &ReviewReport) -> String {
     let classes = report.classes.iter().map(|row| (row.class.clone(), &row.part));
     let judged = scores.chain(classes).filter_map(|(name, part)| Some((name, part.interval()?, part)));
     lines.extend(judged.map(|(name, interval, part)| format!("{name}: {interval} from {}", part.verdicts())));
+    let truth = report.classes.iter().filter_map(|row| Some((&row.class, row.truth?)));
+    lines.extend(truth.map(|(class, truth)| format!("ground truth, {class}: agrees with {}", truth.text())));
     for row in report.corrections.iter().take(MAX_CORRECTIONS) {
         lines.push(format!("{} -> {}: {} (about {:.0} in total)", row.from, row.to, grouped(row.count), row.estimated));
     }

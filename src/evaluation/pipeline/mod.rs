@@ -18,7 +18,7 @@ use crate::evaluation::{
 };
 use crate::image::source::SourceError;
 use crate::project::StoreError;
-use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes, Suspect};
+use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes, Predictions, Suspect};
 use crate::tasks::{Cancelled, ProgressUnit, TaskControl};
 
 pub use corrected::correct;
@@ -159,6 +159,23 @@ pub fn measure(
     });
     let evaluated = Evaluated { metrics, counted, matching, confident_errors: errors.finish(), suspicious };
     Ok((evaluated, of.map(|of| Draws { times: extras.draws, of })))
+}
+
+/// As [`measure`], with the outcome of each box of `predictions`, which are those of the run in `sides`.
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_boxes(
+    sides: Sides,
+    predictions: Predictions,
+    extras: Extras<'_>,
+    control: &TaskControl,
+) -> Result<(Evaluated, Option<Draws>, Outcomes), EvaluateError> {
+    let named = sides.classes.iter().map(|class| (class.id, class.name.clone()));
+    let mut outcomes = Outcomes::new(predictions, named, sides.model_classes.iter().copied());
+    let extras = Extras { outcomes: Some(&mut outcomes), ..extras };
+    let (evaluated, draws) = measure(sides, extras, control)?;
+    Ok((evaluated, draws, outcomes))
 }
 
 /// All metrics; with intervals unless `extras.draws` is 0.

@@ -43,11 +43,12 @@ pub use jsonl::jsonl_line;
 pub use report::EvaluatedImages;
 pub use review::{RunReview, SampleCsv, draw_sample, load_sample, report_of_run, review_population, review_sample};
 pub use row::{EvaluatedBoxes, ExportContext, ExportRow, project_rows};
-pub use selection::{follow_listing, known_samples, matching_samples, stored_sample};
+pub use selection::{follow_listing, known_predictions, known_samples, matching_samples, stored_sample};
 pub use tally::ExportReport;
 pub use target::{Existing, ExportTarget, WholeFile};
 pub use verdict_csv::{
     ImportedVerdicts, OtherVerdicts, RejectedRow, VerdictCsvError, export_conflicts, export_verdicts, import_verdicts,
+    verdicts_as_csv,
 };
 
 use self::annotated_folder::AnnotatedWriter;
@@ -138,7 +139,7 @@ pub fn export_run(
     control.set_total(Some(samples.len() as u64));
     control.set_done_before(0);
     if options.classes == ClassChoice::Judged {
-        context.new_classes = row::new_classes(&judgments, &context.run);
+        context.new_classes = row::new_classes(&judgments, &context.run, &project.given_classes(context.run.id)?);
     }
     let mut rows = project_rows(project, context.run.id, samples.into_iter(), judgments);
     export(&mut rows, &context, options, target, control)

@@ -75,21 +75,7 @@ pub fn matching_samples(
     }
     let ids: HashMap<&SampleUri, SampleId> =
         samples.iter().enumerate().map(|(index, sample)| (&sample.uri, SampleId::from_index(index))).collect();
-    let mut predictions = Predictions::new(run.card.task);
-    project.each_summary(run.id, control, |page| {
-        for summary in page {
-            let Some(&id) = ids.get(&summary.sample) else {
-                continue;
-            };
-            match summary.result {
-                Ok(found) => {
-                    predictions.record_summary(id, found.width, found.height, &found.classes, &found.scores);
-                    predictions.set_warnings(id, found.warnings);
-                }
-                Err(reason) => predictions.record_failure(id, reason),
-            }
-        }
-    })?;
+    let predictions = known_predictions(project, run, &ids, control)?;
     let of_outdated = |(uri, stored): (SampleUri, StoredStamp)| {
         let id = *ids.get(&uri)?;
         let now = samples[id.index()].stamp();
@@ -111,6 +97,34 @@ pub fn matching_samples(
     control.checkpoint()?;
     let order = arrangement.map(|arrangement| Arc::clone(arrangement.order())).unwrap_or_default();
     Ok(order.iter().map(|id| samples[id.index()].clone()).collect())
+}
+
+/// A run's predictions for these images, without box positions.
+///
+/// # Errors
+/// The project cannot be read, or canceled.
+pub fn known_predictions(
+    project: &Project,
+    run: &RunInfo,
+    ids: &HashMap<&SampleUri, SampleId>,
+    control: &TaskControl,
+) -> Result<Predictions, StoreError> {
+    let mut predictions = Predictions::new(run.card.task);
+    project.each_summary(run.id, control, |page| {
+        for summary in page {
+            let Some(&id) = ids.get(&summary.sample) else {
+                continue;
+            };
+            match summary.result {
+                Ok(found) => {
+                    predictions.record_summary(id, found.width, found.height, &found.classes, &found.scores);
+                    predictions.set_warnings(id, found.warnings);
+                }
+                Err(reason) => predictions.record_failure(id, reason),
+            }
+        }
+    })?;
+    Ok(predictions)
 }
 
 /// The images in the sample of the run.

@@ -6,11 +6,10 @@ use std::time::Instant;
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches, MatchRules};
 use crate::domain::{NamePattern, Sample, SharedList};
 use crate::evaluation::pipeline::{
-    EvaluateError, Extras, RunSide, TruthFrom, TruthScores, correct, measure, measure_all, open_truth, run_sides,
+    EvaluateError, Extras, RunSide, TruthFrom, TruthScores, correct, measure_all, measure_boxes, open_truth, run_sides,
     truth_of,
 };
 use crate::evaluation::{DRAWS, Evaluated, GroundTruth, NoTruth, Sides};
-use crate::review::Outcomes;
 use crate::tasks::TaskControl;
 use crate::window::effects::{Effects, Shared};
 use crate::window::outputs::effects::import::{corrections_in, files_at};
@@ -135,11 +134,10 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
     let begun = Instant::now();
     let control = &ticket.control;
     let sides = sides_of(shared, request, control)?;
-    let named = sides.classes.iter().map(|class| (class.id, class.name.clone()));
-    let mut outcomes = Outcomes::new(request.predictions.clone(), named, sides.model_classes.iter().copied());
     let notes = sides.notes.clone();
-    let extras = Extras { draws: DRAWS, outcomes: Some(&mut outcomes), suspicious: true };
-    let (mut evaluated, draws) = measure(sides, extras, control).map_err(|error| failure(&error))?;
+    let extras = Extras { draws: DRAWS, suspicious: true, ..Extras::default() };
+    let measured = measure_boxes(sides, request.predictions.clone(), extras, control);
+    let (mut evaluated, draws, outcomes) = measured.map_err(|error| failure(&error))?;
     let mut run = EvaluatedRun {
         evaluated: Arc::new(evaluated.clone()),
         outcomes: Arc::new(outcomes),

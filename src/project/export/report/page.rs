@@ -159,6 +159,7 @@ fn statement(review: &ReviewReport) -> Markup {
     let scores = review.scores.iter().map(|row| (format!("{:.1} to {:.1}", row.from, row.to), row.part));
     let classes = review.classes.iter().map(|row| (row.class.clone(), row.part));
     let corrections = review.corrections.iter().take(CORRECTIONS);
+    let truth = review.classes.iter().filter_map(|row| Some((&row.class, row.truth?.text())));
     html! {
         section {
             h2 { "Review of the run" }
@@ -173,6 +174,10 @@ fn statement(review: &ReviewReport) -> Markup {
             @if !review.added.is_empty() {
                 p { "Objects that the model missed: "
                     @for row in &review.added { span.tag { (row.class) " " (row.count) } " " } }
+            }
+            @if review.truth.is_some() {
+                p { "Verdicts that the ground truth agrees with: "
+                    @for (class, truth) in truth { span.tag { (class) " " (truth) } " " } }
             }
         }
     }

@@ -71,6 +71,8 @@ fn contents_ui(ui: &mut Ui, report: &ReviewReport) {
         counts_ui(ui, "Corrected classes", corrections.collect());
         let added = report.added.iter().map(|row| (row.class.clone(), row.count));
         counts_ui(ui, "Objects that the model missed", added.collect());
+        let truth = report.classes.iter().filter_map(|row| Some((row.class.clone(), row.truth?.text())));
+        lines_ui(ui, "Verdicts that the ground truth agrees with", truth.collect());
     });
 }
 
@@ -96,12 +98,16 @@ fn parts_ui(ui: &mut Ui, title: &str, mut parts: Vec<(String, &Part)>) {
 }
 
 fn counts_ui(ui: &mut Ui, title: &str, counts: Vec<(String, usize)>) {
-    if counts.is_empty() {
+    lines_ui(ui, title, counts.into_iter().map(|(name, count)| (name, grouped(count))).collect());
+}
+
+fn lines_ui(ui: &mut Ui, title: &str, lines: Vec<(String, String)>) {
+    if lines.is_empty() {
         return;
     }
     ui.add_space(8.0);
     ui.label(strong(title));
-    for (name, count) in counts {
-        ui.label(format!("{name}: {}", grouped(count)));
+    for (name, text) in lines {
+        ui.label(format!("{name}: {text}"));
     }
 }
