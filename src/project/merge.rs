@@ -7,7 +7,8 @@ use strum::{IntoStaticStr, VariantArray};
 use super::names::{from_stored, to_stored};
 use super::{Project, StoreError};
 use crate::domain::{
-    Change, JudgedSample, Prediction, PredictionContent, RunId, SamplePrediction, SampleUri, Verdict, VerdictTarget,
+    Change, DrawnBox, JudgedSample, Prediction, PredictionContent, RunId, SamplePrediction, SampleUri, Verdict,
+    VerdictTarget,
 };
 use crate::tasks::TaskControl;
 
@@ -35,14 +36,15 @@ pub struct Merge {
     pub added: usize,
 }
 
-/// A box or image that both have judged.
+/// A box, label or image that both have judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
     /// In the first project.
     pub sample: SampleUri,
+    /// `None` for the image and for a label.
     pub box_index: Option<u32>,
-    /// The model's class id; `None` for the image of a detector.
-    pub class: Option<u32>,
+    /// The model's class, or the label's; `None` for the image of a detector.
+    pub class: Option<String>,
     pub verdicts: [Verdict; 2],
     pub reviewers: [Option<String>; 2],
 }
@@ -52,6 +54,24 @@ impl Pair {
         self.verdicts[0] != self.verdicts[1]
     }
 }
+
+/// A verdict and its reviewer.
+#[derive(Debug, Clone, PartialEq)]
+struct Given {
+    verdict: Verdict,
+    reviewer: Option<String>,
+}
+
+impl Given {
+    /// The object of an added box, or of a label that is wrong. A label of an undetected object that is right is an
+    /// added box with its class and position.
+    fn object(&self) -> Option<&DrawnBox> {
+        self.verdict.drawn().filter(|_| !matches!(self.verdict, Verdict::Moved(_)))
+    }
+}
+
+/// The verdicts on an image and one run. Those of the second project have the run of the first.
+type OfImage = BTreeMap<VerdictTarget, Given>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
@@ -86,6 +106,16 @@ pub fn merge_verdicts(
     let name = |sample: &SampleUri| from_stored(root.as_deref(), &to_stored(second_root.as_deref(), sample));
     let mut predictions = compare_predictions([first, second], [first_run, second_run], &name, control)?;
     let reviewers = [first.reviewers(first_run)?, second.reviewers(second_run)?];
+    let of_image = |judged: &JudgedSample, side: usize| -> OfImage {
+        let is_of_run = |of: Option<RunId>| of.is_none_or(|of| of == [first_run, second_run][side]);
+        let of_run = judged.verdicts.iter().filter(|(target, _)| is_of_run(target.run));
+        let given = |(target, verdict): &(VerdictTarget, Verdict)| {
+            let reviewer = reviewers[side].get(&(judged.sample.clone(), *target)).cloned();
+            let target = VerdictTarget { run: target.run.map(|_| first_run), ..*target };
+            (target, Given { verdict: verdict.clone(), reviewer })
+        };
+        of_run.map(given).collect()
+    };
     let known: HashMap<SampleUri, JudgedSample> =
         first.judgments()?.into_iter().map(|judged| (judged.sample.clone(), judged)).collect();
     let mut merge = Merge::default();
@@ -94,59 +124,87 @@ pub fn merge_verdicts(
         let ours = known.get(&sample);
         merge.merge_notes(&sample, &theirs, ours);
         let prediction = predictions.remove(&sample);
-        let mut taken: BTreeMap<VerdictTarget, &Verdict> =
-            ours.into_iter().flat_map(|ours| &ours.verdicts).map(|(target, verdict)| (*target, verdict)).collect();
-        for (their_target, verdict) in &theirs.verdicts {
-            let run = match their_target.run {
-                Some(of) if of == second_run => Some(first_run),
-                None => None,
-                Some(_) => continue,
-            };
-            if run.is_some() && prediction.is_none() {
-                return Err(MergeError::OnlyInSecond(sample.to_string()));
-            }
-            let mut target = VerdictTarget { run, ..*their_target };
-            if matches!(verdict, Verdict::Added(_) | Verdict::Spurious(_)) {
-                if taken.values().any(|taken| *taken == verdict) {
-                    continue;
-                }
-                while taken.contains_key(&target) {
-                    target.box_index = target.box_index.map(|index| index + 1);
-                }
-            }
-            let reviewer = reviewers[1].get(&(theirs.sample.clone(), *their_target)).cloned();
-            let set = |verdict: Option<&Verdict>, reviewer: Option<String>| Change::SetVerdict {
-                sample: sample.clone(),
-                target,
-                verdict: verdict.cloned(),
-                reviewer,
-            };
-            let Some(our_verdict) = taken.get(&target).copied() else {
-                taken.insert(target, verdict);
-                merge.added += 1;
-                merge.changes.push(set(Some(verdict), reviewer));
-                continue;
-            };
-            let our_reviewer = reviewers[0].get(&(sample.clone(), target)).cloned();
-            let pair = Pair {
-                sample: sample.clone(),
-                box_index: target.box_index,
-                class: prediction.as_ref().and_then(|prediction| class_of(prediction, target.box_index)),
-                verdicts: [our_verdict.clone(), verdict.clone()],
-                reviewers: [our_reviewer, reviewer.clone()],
-            };
-            match prefer {
-                Prefer::Second if pair.is_conflict() => merge.changes.push(set(Some(verdict), reviewer)),
-                Prefer::None if pair.is_conflict() => merge.changes.push(set(None, None)),
-                _ => {}
-            }
-            merge.pairs.push(pair);
+        let theirs = of_image(&theirs, 1);
+        if prediction.is_none() && theirs.keys().any(|target| target.run.is_some()) {
+            return Err(MergeError::OnlyInSecond(sample.to_string()));
         }
+        let before = ours.map(|ours| of_image(ours, 0)).unwrap_or_default();
+        let mut after = merge.merge_image(&sample, prediction.as_ref(), &before, theirs, prefer);
+        if let Some(prediction) = &prediction {
+            number_added(&mut after, first_run, prediction.detections().len());
+        }
+        merge.changes.extend(changes(&sample, &before, &after));
     }
     Ok(merge)
 }
 
+/// Gives the added boxes the indices that follow those of the prediction.
+fn number_added(verdicts: &mut OfImage, run: RunId, predicted: usize) {
+    let is_added = |given: &Given| matches!(given.verdict, Verdict::Added(_));
+    let added: Vec<Given> = verdicts.values().filter(|given| is_added(given)).cloned().collect();
+    verdicts.retain(|_, given| !is_added(given));
+    let target = |index| VerdictTarget { run: Some(run), box_index: Some(index) };
+    verdicts.extend((predicted as u32..).map(target).zip(added));
+}
+
+/// What turns the verdicts on an image into others.
+fn changes<'v>(sample: &'v SampleUri, before: &'v OfImage, after: &'v OfImage) -> impl Iterator<Item = Change> + 'v {
+    let targets: BTreeSet<VerdictTarget> = before.keys().chain(after.keys()).copied().collect();
+    let changed = targets.into_iter().filter(|target| before.get(target) != after.get(target));
+    changed.map(|target| {
+        let given = after.get(&target).cloned();
+        let (verdict, reviewer) = given.map_or((None, None), |given| (Some(given.verdict), given.reviewer));
+        Change::SetVerdict { sample: sample.clone(), target, verdict, reviewer }
+    })
+}
+
 impl Merge {
+    /// Returns the merged verdicts on an image.
+    fn merge_image(
+        &mut self,
+        sample: &SampleUri,
+        prediction: Option<&Prediction>,
+        ours: &OfImage,
+        theirs: OfImage,
+        prefer: Prefer,
+    ) -> OfImage {
+        let mut merged = ours.clone();
+        for (their_target, their) in theirs {
+            let object = their.object();
+            let same = match object {
+                Some(object) => ours.iter().find(|(_, our)| our.object() == Some(object)),
+                None => ours.get_key_value(&their_target),
+            };
+            let Some((target, our)) = same else {
+                // Two boxes of one person can be the same.
+                if object.is_none() || !merged.values().any(|other| other.object() == object) {
+                    self.added += 1;
+                    insert(&mut merged, their_target, their);
+                }
+                continue;
+            };
+            let class = match object {
+                Some(object) => Some(object.class().to_owned()),
+                None => prediction.and_then(|prediction| class_of(prediction, target.box_index)),
+            };
+            let pair = Pair {
+                sample: sample.clone(),
+                box_index: target.box_index.filter(|_| object.is_none()),
+                class,
+                verdicts: [our.verdict.clone(), their.verdict.clone()],
+                reviewers: [our.reviewer.clone(), their.reviewer.clone()],
+            };
+            if pair.is_conflict() && prefer != Prefer::First {
+                merged.remove(target);
+                if prefer == Prefer::Second {
+                    insert(&mut merged, their_target, their);
+                }
+            }
+            self.pairs.push(pair);
+        }
+        merged
+    }
+
     fn merge_notes(&mut self, sample: &SampleUri, theirs: &JudgedSample, ours: Option<&JudgedSample>) {
         let our_note = ours.map_or("", |ours| &ours.note);
         if !theirs.note.is_empty() && !our_note.contains(&theirs.note) {
@@ -160,6 +218,14 @@ impl Merge {
             self.changes.push(Change::SetTags { sample: sample.clone(), tags });
         }
     }
+}
+
+/// Adds a verdict; an added box or a label gets the next free index.
+fn insert(verdicts: &mut OfImage, mut target: VerdictTarget, given: Given) {
+    while given.object().is_some() && verdicts.contains_key(&target) {
+        target.box_index = target.box_index.map(|index| index + 1);
+    }
+    verdicts.insert(target, given);
 }
 
 /// The predictions of the images that both runs have.
@@ -220,9 +286,9 @@ fn is_same(ours: &Prediction, theirs: &Prediction) -> bool {
     }
 }
 
-fn class_of(prediction: &Prediction, box_index: Option<u32>) -> Option<u32> {
+fn class_of(prediction: &Prediction, box_index: Option<u32>) -> Option<String> {
     match box_index {
-        Some(index) => prediction.detections().get(index as usize).map(|found| found.class_id),
-        None => prediction.classes().first().map(|top| top.index),
+        Some(index) => prediction.detections().get(index as usize).map(|found| found.label.clone()),
+        None => prediction.classes().first().map(|top| top.label.clone()),
     }
 }

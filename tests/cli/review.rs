@@ -216,6 +216,59 @@ fn report_without_a_sample_is_clustered_by_image() {
 }
 
 #[test]
+fn report_compares_verdicts_with_ground_truth() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    let is_accepted = |found: &Value| (found["score"].as_f64().unwrap() * 1000.0).round() as u32 % 3 > 0;
+    let is_true = |image: &str| image.trim_end_matches(".png").parse::<u32>().unwrap() % 2 == 0;
+    let judged: Vec<&Value> = bench.boxes().iter().filter(|found| found["score"].as_f64().unwrap() >= 0.5).collect();
+    let word = |found: &Value| plain(if is_accepted(found) { "accept" } else { "reject" });
+    bench.change("p.spotcheck", judged.iter().map(|found| bench.verdict(found, word(found), "Ann")).collect());
+    // Each box in an even image is an object; the odd images show nothing.
+    let lines = (0..250).map(|number| {
+        let image = format!("{number:03}.png");
+        let of_image = bench.boxes().iter().filter(|found| found["image"] == *image && is_true(&image));
+        let label = |found: &Value| {
+            let class = CLASSES[found["class"].as_u64().unwrap() as usize];
+            serde_json::json!({"box": found["bounds"], "label": class})
+        };
+        let detections: Vec<Value> = of_image.map(label).collect();
+        format!("{}\n", serde_json::json!({"image": image, "width": 400, "height": 400, "detections": detections}))
+    });
+    std::fs::write(bench.path("truth.jsonl"), lines.collect::<String>()).unwrap();
+    let report = bench.report("p.spotcheck", &["--truth", "truth.jsonl"]);
+    // Kappa of a table of two by two, in closed form.
+    let check = |found: &Value, class: Option<usize>| {
+        let of_class = judged.iter().filter(|found| class.is_none_or(|class| found["class"] == class));
+        let mut table = [[0.0; 2]; 2];
+        for found in of_class {
+            table[usize::from(is_accepted(found))][usize::from(is_true(found["image"].as_str().unwrap()))] += 1.0;
+        }
+        let [[a, b], [c, d]] = table;
+        assert!(a > 0.0 && b > 0.0 && c > 0.0 && d > 0.0);
+        let kappa = 2.0 * (a * d - b * c) / ((a + b) * (b + d) + (a + c) * (c + d));
+        assert_eq!((&found["compared"], &found["agreed"]), (&(a + b + c + d).into(), &(a + d).into()));
+        assert!((found["kappa"].as_f64().unwrap() - kappa).abs() < 1e-9, "{found}, expected {kappa}");
+    };
+    // Counts as the report writes them.
+    let as_numbers = |truth: &Value| {
+        let number = |key: &str| truth[key].as_f64().unwrap();
+        serde_json::json!({"compared": number("compared"), "agreed": number("agreed"), "kappa": number("kappa")})
+    };
+    check(&as_numbers(&report["truth"]), None);
+    for row in report["classes"].as_array().unwrap() {
+        let class = CLASSES.iter().position(|class| row["class"] == *class);
+        check(&as_numbers(&row["truth"]), class);
+    }
+    let summary = bench.reviewed("report", &["p.spotcheck", "--truth", "truth.jsonl"]);
+    assert!(String::from_utf8_lossy(&summary.stdout).contains("ground truth, cat: "));
+    let missing = bench.review("report", &["p.spotcheck", "--truth", "missing.json"]);
+    assert_eq!(missing.status.code(), Some(1));
+    let lost = bench.review("report", &["p.spotcheck", "--truth", "truth.jsonl", "--out", "truth.jsonl", "--force"]);
+    assert_eq!(lost.status.code(), Some(1));
+}
+
+#[test]
 fn larger_sample_with_the_same_seed_contains_the_smaller() {
     let bench = Bench::new();
     bench.project("p.spotcheck");
@@ -442,13 +495,44 @@ fn ids_of_new_classes_do_not_depend_on_the_filter() {
             let categories = coco["categories"].as_array().unwrap();
             categories.iter().find(|category| category["name"] == name).unwrap()["id"].clone()
         };
-        assert_eq!([id("ape"), id("zebra")], [Value::from(3), Value::from(4)], "{filter}");
+        assert_eq!([id("zebra"), id("ape")], [Value::from(3), Value::from(4)], "{filter}");
     }
     for format in ["csv", "jsonl"] {
         let (refused, _) = export(&bench, "c.out", &["--format", format, "--model-classes"]);
         assert_eq!(refused.status.code(), Some(1));
         assert!(stderr(&refused).contains("--model-classes"), "{}", stderr(&refused));
     }
+}
+
+#[test]
+fn new_classes_keep_their_ids() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    let image = bench.boxes()[0]["image"].as_str().unwrap();
+    let give = |index: u32, class: Option<&str>| {
+        let target = VerdictTarget { run: Some(RUN), box_index: Some(index) };
+        let verdict = class.map(|class| Verdict::WrongClass(class.to_owned()));
+        let given = Change::SetVerdict { sample: bench.uri(image), target, verdict, reviewer: None };
+        bench.change("p.spotcheck", vec![given]);
+    };
+    let ids = || {
+        let (output, coco) = export(&bench, "c.json", &["--format", "coco", "--all-boxes"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let coco: Value = serde_json::from_str(&coco).unwrap();
+        let new = coco["categories"].as_array().unwrap().iter().skip(CLASSES.len());
+        new.map(|category| format!("{} {}", category["id"], category["name"].as_str().unwrap())).collect::<Vec<_>>()
+    };
+    give(0, Some("zebra"));
+    assert_eq!(ids(), ["3 zebra"]);
+    give(1, Some("ape"));
+    assert_eq!(ids(), ["3 zebra", "4 ape"]);
+    give(0, Some("cat"));
+    assert_eq!(ids(), ["3 zebra", "4 ape"], "the id of a class that is no longer used is not reused");
+    give(1, None);
+    assert_eq!(ids(), Vec::<String>::new());
+    give(1, Some("ape"));
+    give(0, Some("zebra"));
+    assert_eq!(ids(), ["3 zebra", "4 ape"]);
 }
 
 #[test]
@@ -467,20 +551,23 @@ fn judged_images_with_changed_files_are_counted() {
 }
 
 #[test]
-fn standard_output_takes_reports_only() {
+fn standard_output_takes_everything_except_projects() {
     let bench = Bench::new();
     bench.project("p.spotcheck");
+    bench.change("p.spotcheck", bench.verdicts());
     let report = bench.reviewed("report", &["p.spotcheck", "--out", "-"]);
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();
     assert_eq!(report["basis"], "judged");
-    for (command, arguments) in [
-        ("sample", &["p.spotcheck", "--count", "3", "--out", "-"][..]),
-        ("export", &["p.spotcheck", "--out", "-"]),
-        ("merge", &["p.spotcheck", "p.spotcheck", "--out", "-"]),
-    ] {
-        assert_eq!(bench.review(command, arguments).status.code(), Some(1), "{command}");
-        assert!(!bench.path("-").exists() && !bench.path("-.spotcheck").exists());
+    for (command, arguments) in [("sample", &["p.spotcheck", "--count", "3"][..]), ("export", &["p.spotcheck"])] {
+        let piped = bench.reviewed(command, &[arguments, &["--out", "-"]].concat());
+        bench.reviewed(command, &[arguments, &["--out", "o.csv", "--force"]].concat());
+        assert!(piped.stdout == std::fs::read(bench.path("o.csv")).unwrap(), "{command}");
+        assert!(piped.stdout.starts_with(b"image,box,"), "{command}");
     }
+    let merged = bench.review("merge", &["p.spotcheck", "p.spotcheck", "--out", "-"]);
+    assert_eq!(merged.status.code(), Some(1));
+    assert!(stderr(&merged).contains("project") && merged.stdout.is_empty(), "{}", stderr(&merged));
+    assert!(!bench.path("-").exists() && !bench.path("-.spotcheck").exists());
 }
 
 #[test]
@@ -531,6 +618,62 @@ fn merged_project_has_the_verdicts_of_both() {
     assert_eq!(bench.review("merge", &twice).status.code(), Some(1));
     let input = bench.review("merge", &["a.spotcheck", "b.spotcheck", "--out", "a.spotcheck", "--force"]);
     assert_eq!(input.status.code(), Some(1));
+}
+
+#[test]
+fn right_and_wrong_labels_are_in_conflict() {
+    let bench = Bench::new();
+    let image = bench.boxes()[0]["image"].as_str().unwrap();
+    let count = bench.boxes().iter().filter(|found| found["image"] == image).count() as u32;
+    let drawn = |class: &str, left: f32| DrawnBox::new(class, [left, 2.5, 90.0, 40.0].into(), [400, 400]).unwrap();
+    let right = |index: u32, class: &str, left: f32| {
+        (VerdictTarget { run: Some(RUN), box_index: Some(count + index) }, Verdict::Added(drawn(class, left)))
+    };
+    let wrong = |index: u32, class: &str, left: f32| {
+        (VerdictTarget { run: None, box_index: Some(index) }, Verdict::Spurious(drawn(class, left)))
+    };
+    let project = |name: &str, reviewer: &str, verdicts: Vec<(VerdictTarget, Verdict)>| {
+        bench.project(name);
+        let given = |(target, verdict)| Change::SetVerdict {
+            sample: bench.uri(image),
+            target,
+            verdict: Some(verdict),
+            reviewer: Some(reviewer.to_owned()),
+        };
+        bench.change(name, verdicts.into_iter().map(given).collect());
+    };
+    // Both agree on the labels from 20 on, and differ on those from 1, 10 and 30 on.
+    let ann = vec![right(0, "cat", 1.0), right(1, "dog", 10.0), right(2, "cat", 20.0), wrong(0, "cat", 30.0)];
+    project("a.spotcheck", "Ann", ann);
+    let bob = vec![wrong(4, "cat", 1.0), right(0, "bird", 1.0), wrong(5, "dog", 10.0), right(1, "cat", 20.0)];
+    project("b.spotcheck", "Bob", [bob, vec![right(2, "cat", 30.0)]].concat());
+    for (prefer, expected) in [
+        ("first", vec!["cat 1 Ann", "dog 10 Ann", "cat 20 Ann", "bird 1 Bob", "-cat 30 Ann"]),
+        ("second", vec!["cat 20 Ann", "bird 1 Bob", "cat 30 Bob", "-cat 1 Bob", "-dog 10 Bob"]),
+        ("none", vec!["cat 20 Ann", "bird 1 Bob"]),
+    ] {
+        let arguments = ["a.spotcheck", "b.spotcheck", "--out", "c.spotcheck", "--conflicts", "c.csv", "--force"];
+        let output = bench.reviewed("merge", &[&arguments[..], &["--prefer", prefer]].concat());
+        let text = stderr(&output);
+        assert!(text.contains("1 verdict only in the second project, 4 in both, 3 conflicts"), "{text}");
+        assert!(text.contains("kappa, dog: 0.000 "), "{text}");
+        let conflicts =
+            bench.rows("c.csv").into_iter().map(|row| [&row[1], &row[2], &row[4], &row[9]].map(Clone::clone));
+        let expected_conflicts =
+            [["", "spurious", "30", "added"], ["", "added", "1", "spurious"], ["", "added", "10", "spurious"]];
+        let expected_conflicts = expected_conflicts.map(|row| row.map(str::to_owned));
+        assert_eq!(conflicts.collect::<BTreeSet<_>>(), expected_conflicts.into(), "{prefer}");
+        bench.reviewed("export", &["c.spotcheck", "--out", "v.csv", "--force"]);
+        let rows = bench.rows("v.csv");
+        let added: Vec<&str> = rows.iter().filter(|row| row[2] == "added").map(|row| &*row[1]).collect();
+        let indices: Vec<String> = (count..).take(added.len()).map(|index| index.to_string()).collect();
+        assert_eq!(added, indices, "added boxes follow each other");
+        let name = |row: &Vec<String>| {
+            format!("{}{} {} {}", if row[2] == "spurious" { "-" } else { "" }, row[3], row[4], row[8])
+        };
+        let found: BTreeSet<String> = rows.iter().map(name).collect();
+        assert_eq!(found, expected.into_iter().map(str::to_owned).collect(), "{prefer}");
+    }
 }
 
 #[test]

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::check_is_file;
 use crate::cli::Outcome;
 use crate::cli::export::{choose_run, list_of_runs, open_project};
-use crate::cli::out_file::check_is_no_input;
+use crate::cli::out_file::{check_is_no_input, is_stdout};
 use crate::cli::place::S3Args;
 use crate::cli::terminal::{interruptible, with_progress};
 use crate::cli::values::variant;
@@ -45,8 +44,13 @@ pub(crate) struct MergeArgs {
 
 pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     let inputs = [("the first project", Some(&*args.first)), ("the second project", Some(&*args.second))];
+    if is_stdout(&args.out) {
+        bail!("a merged project is a file and cannot be written to stdout; give a file name to --out");
+    }
     for out in [Some(&args.out), args.conflicts.as_ref()].into_iter().flatten() {
-        check_is_file(out)?;
+        if is_stdout(out) {
+            bail!("conflicts cannot be written to stdout; give a file name to --conflicts");
+        }
         check_is_no_input(out, &inputs)?;
         if !args.force && out.symlink_metadata().is_ok() {
             bail!("the output exists and was not replaced; choose another name, or add --force: {}", out.display());
@@ -73,7 +77,7 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
         let conflicts = merge.pairs.iter().filter(|pair| pair.is_conflict());
         export_conflicts(&first, conflicts, &target).context("Could not write the conflicts")?;
     }
-    let text = summary(&merge, &run);
+    let text = summary(&merge);
     let path = write(&first, merge.changes, &args.out)?;
     eprint!("{text}");
     eprintln!("written: {}", path.display());
@@ -116,7 +120,7 @@ fn write(project: &Project, changes: Vec<Change>, out: &Path) -> anyhow::Result<
     Ok(merged.save_as(out, program)?)
 }
 
-fn summary(merge: &Merge, run: &RunInfo) -> String {
+fn summary(merge: &Merge) -> String {
     let conflicts = merge.pairs.iter().filter(|pair| pair.is_conflict()).count();
     let mut lines = vec![format!(
         "{} only in the second project, {} in both, {}",
@@ -130,16 +134,15 @@ fn summary(merge: &Merge, run: &RunInfo) -> String {
         let kappa = kappa.map_or("unknown, all verdicts are the same".to_owned(), |kappa| format!("{kappa:.3}"));
         lines.push(format!("Cohen's kappa, {name}: {kappa} (from {})", counted(pairs.len(), "pair", "pairs")));
     };
-    let mut by_class = BTreeMap::<u32, Vec<&Pair>>::new();
+    let mut by_class = BTreeMap::<Option<&str>, Vec<&Pair>>::new();
     for pair in &merge.pairs {
-        by_class.entry(pair.class.unwrap_or(u32::MAX)).or_default().push(pair);
+        by_class.entry(pair.class.as_deref()).or_default().push(pair);
     }
     if !merge.pairs.is_empty() {
         add("all", &merge.pairs.iter().collect::<Vec<_>>());
     }
     for (class, pairs) in &by_class {
-        let name = if *class == u32::MAX { "whole images".to_owned() } else { run.labels.name(*class) };
-        add(&name, pairs);
+        add(class.unwrap_or("whole images"), pairs);
     }
     lines.push(String::new());
     lines.join("\n")

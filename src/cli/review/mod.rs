@@ -5,14 +5,13 @@ mod report;
 mod sample;
 mod verdicts;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
 
 use super::Outcome;
 use super::export::{choose_run, open_project_as, stored_view};
-use super::out_file::is_stdout;
 use super::place::S3Args;
 use crate::dirs::AppDirs;
 use crate::domain::{RunInfo, ViewSettings};
@@ -84,13 +83,4 @@ fn reviewed_view(project: &Project, run: &RunInfo, min_score: Option<f32>) -> an
         view.min_score_by_class.clear();
     }
     Ok(view)
-}
-
-/// # Errors
-/// `out` is `-`, for output that is a file.
-fn check_is_file(out: &Path) -> anyhow::Result<()> {
-    if is_stdout(out) {
-        bail!("cannot write this to stdout; give a file to --out");
-    }
-    Ok(())
 }

@@ -1,13 +1,15 @@
 //! `spotcheck review sample`: draws the boxes or images to judge.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::{ReviewedRun, check_is_file, reviewed_view};
+use super::{ReviewedRun, reviewed_view};
 use crate::cli::Outcome;
-use crate::cli::terminal::{interruptible, with_progress};
+use crate::cli::out_file::is_stdout;
+use crate::cli::terminal::{interruptible, raw_stdout, with_progress};
 use crate::cli::values::{parse_score, variant};
 use crate::domain::{Change, counted};
 use crate::project::OpenMode;
@@ -31,7 +33,7 @@ pub(crate) struct SampleArgs {
     /// Minimum score of drawn boxes; overrides all thresholds of the project
     #[arg(long, value_parser = parse_score::<f32>)]
     min_score: Option<f32>,
-    /// Write the sample as CSV, in the order in which it should be judged
+    /// Write the sample as CSV, in the order in which it should be judged; `-` for stdout
     #[arg(long, value_name = "FILE.csv")]
     out: PathBuf,
     /// Replace an existing file
@@ -43,9 +45,9 @@ pub(crate) struct SampleArgs {
 }
 
 pub(crate) fn run(args: &SampleArgs) -> anyhow::Result<Outcome> {
-    check_is_file(&args.out)?;
+    let failed = "Could not write the sample";
     let target = ExportTarget { path: args.out.clone(), existing: Existing::from_force(args.force) };
-    let table = SampleCsv::create(&target).context("Could not write the sample")?;
+    let file = (!is_stdout(&args.out)).then(|| SampleCsv::create(&target)).transpose().context(failed)?;
     let (project, run) = args.of.open(OpenMode::WriteExisting)?;
     let view = reviewed_view(&project, &run, args.min_score)?;
     let control = interruptible(ProgressUnit::Images)?;
@@ -62,7 +64,13 @@ pub(crate) fn run(args: &SampleArgs) -> anyhow::Result<Outcome> {
     let name = ReviewSample::name_in_project(run.id.0);
     project.write(1, Change::SetView { name, json: serde_json::to_string(&sample)? })?;
     project.flush()?;
-    table.finish(&sample, &population, &run).context("Could not write the sample")?;
+    if let Some(mut file) = file {
+        file.write(&sample, &population, &run).and_then(|()| file.commit()).context(failed)?;
+    } else {
+        let mut table = SampleCsv::in_memory()?;
+        table.write(&sample, &population, &run)?;
+        raw_stdout().write_all(&table.into_bytes()?).context("Could not write to stdout")?;
+    }
     let strata = match sample.strata.len() {
         1 => String::new(),
         count => format!(", from {count} strata"),

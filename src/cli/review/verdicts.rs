@@ -1,17 +1,21 @@
 //! `spotcheck review import` and `export`: verdicts as CSV.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
 
-use super::{ReviewedRun, check_is_file};
+use super::ReviewedRun;
 use crate::cli::Outcome;
-use crate::cli::terminal::interruptible;
+use crate::cli::out_file::is_stdout;
+use crate::cli::terminal::{interruptible, raw_stdout};
 use crate::domain::counted;
 use crate::local_file;
 use crate::project::OpenMode;
-use crate::project::export::{Existing, ExportTarget, OtherVerdicts, export_verdicts, import_verdicts};
+use crate::project::export::{
+    Existing, ExportTarget, OtherVerdicts, export_verdicts, import_verdicts, verdicts_as_csv,
+};
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
@@ -34,7 +38,7 @@ pub(crate) struct ImportArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     of: ReviewedRun,
-    /// Write the verdicts as CSV
+    /// Write the verdicts as CSV; `-` for stdout
     #[arg(long, value_name = "FILE.csv")]
     out: PathBuf,
     /// Replace an existing file
@@ -72,10 +76,16 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn export(args: &ExportArgs) -> anyhow::Result<Outcome> {
-    check_is_file(&args.out)?;
     let (project, run) = args.of.open(OpenMode::Read)?;
+    let failed = "Could not export the verdicts";
+    if is_stdout(&args.out) {
+        let (table, count) = verdicts_as_csv(&project, run.id).context(failed)?;
+        raw_stdout().write_all(&table).context("Could not write to stdout")?;
+        eprintln!("exported {}", counted(count, "verdict", "verdicts"));
+        return Ok(Outcome::AllWell);
+    }
     let target = ExportTarget { path: args.out.clone(), existing: Existing::from_force(args.force) };
-    let count = export_verdicts(&project, run.id, &target).context("Could not export the verdicts")?;
+    let count = export_verdicts(&project, run.id, &target).context(failed)?;
     eprintln!("exported {}: {}", counted(count, "verdict", "verdicts"), args.out.display());
     Ok(Outcome::AllWell)
 }

@@ -1,6 +1,6 @@
 //! CSV as in RFC 4180: one row per box, one per class of a classifier, or one for an image that has neither.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use super::row::{ChosenContent, ChosenImage, inside, right_box};
@@ -9,17 +9,32 @@ use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
 use crate::domain::{BoundingBox, ClassScore, Verdict};
 
-/// A CSV file that appears under its name when complete.
-pub(super) struct Table {
-    writer: csv::Writer<WholeFile>,
+/// A CSV file that appears under its name when complete, or CSV in memory.
+pub(super) struct Table<W: Write = WholeFile> {
+    writer: csv::Writer<W>,
     path: PathBuf,
 }
 
 impl Table {
     pub(super) fn create(target: &ExportTarget, columns: &[&str]) -> Result<Self, ExportError> {
-        let file = WholeFile::create(target)?;
-        let writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(file);
-        let mut table = Self { writer, path: target.path.clone() };
+        Self::new(WholeFile::create(target)?, target.path.clone(), columns)
+    }
+
+    pub(super) fn commit(self) -> Result<(), ExportError> {
+        self.into_inner()?.commit()
+    }
+}
+
+impl Table<Vec<u8>> {
+    pub(super) fn in_memory(columns: &[&str]) -> Result<Self, ExportError> {
+        Self::new(Vec::new(), PathBuf::from("memory"), columns)
+    }
+}
+
+impl<W: Write> Table<W> {
+    fn new(output: W, path: PathBuf, columns: &[&str]) -> Result<Self, ExportError> {
+        let writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(output);
+        let mut table = Self { writer, path };
         table.row(columns)?;
         Ok(table)
     }
@@ -28,9 +43,8 @@ impl Table {
         self.writer.write_record(cells).map_err(|error| ExportError::write(&self.path)(io_error(error)))
     }
 
-    pub(super) fn commit(self) -> Result<(), ExportError> {
-        let file = self.writer.into_inner().map_err(|error| ExportError::write(&self.path)(error.into_error()))?;
-        file.commit()
+    pub(super) fn into_inner(self) -> Result<W, ExportError> {
+        self.writer.into_inner().map_err(|error| ExportError::write(&self.path)(error.into_error()))
     }
 }
 

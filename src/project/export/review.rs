@@ -1,9 +1,10 @@
 //! Reviews of a project: what can be judged, and the sample to judge.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::Write;
 
 use super::csv_table::{Table, escape_formula};
-use super::{EvaluatedBoxes, ExportError, ExportTarget};
+use super::{EvaluatedBoxes, ExportError, ExportTarget, WholeFile};
 use crate::domain::{Prediction, RunId, RunInfo, SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings};
 use crate::project::{Project, StoreError};
 use crate::review::{
@@ -172,8 +173,8 @@ pub fn draw_sample(
 const COLUMNS: [&str; 9] =
     ["image", "box", "class", "score", "stratum", "probability", "verdict", "right_class", "reviewer"];
 
-/// A CSV file with the units to judge, in a random order.
-pub struct SampleCsv(Table);
+/// A CSV file, or CSV in memory, with the units to judge, in a random order.
+pub struct SampleCsv<W: Write = WholeFile>(Table<W>);
 
 impl SampleCsv {
     /// # Errors
@@ -184,7 +185,29 @@ impl SampleCsv {
 
     /// # Errors
     /// The file cannot be written.
-    pub fn finish(mut self, sample: &ReviewSample, population: &Population, run: &RunInfo) -> Result<(), ExportError> {
+    pub fn commit(self) -> Result<(), ExportError> {
+        self.0.commit()
+    }
+}
+
+impl SampleCsv<Vec<u8>> {
+    /// # Errors
+    /// None: memory can always be written.
+    pub fn in_memory() -> Result<Self, ExportError> {
+        Ok(Self(Table::in_memory(&COLUMNS)?))
+    }
+
+    /// # Errors
+    /// As [`Self::in_memory`].
+    pub fn into_bytes(self) -> Result<Vec<u8>, ExportError> {
+        self.0.into_inner()
+    }
+}
+
+impl<W: Write> SampleCsv<W> {
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&mut self, sample: &ReviewSample, population: &Population, run: &RunInfo) -> Result<(), ExportError> {
         for (sampled, unit) in sample.units.iter().zip(population.find(sample)) {
             let unit = unit.map(|unit| population.units[unit]);
             let stratum = &sample.strata[sampled.stratum];
@@ -200,6 +223,6 @@ impl SampleCsv {
                 String::new(),
             ])?;
         }
-        self.0.commit()
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Verdicts as CSV: one row per verdict, for other tools and people, and back.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 
 use super::csv_table::{Table, escape_formula};
 use super::{ExportError, ExportTarget};
@@ -25,6 +25,22 @@ const SAME_SCORE: f32 = 0.006;
 /// The project cannot be read, or the file exists or cannot be written.
 pub fn export_verdicts(project: &Project, run: RunId, target: &ExportTarget) -> Result<usize, ExportError> {
     let mut table = Table::create(target, &COLUMNS)?;
+    let count = write_verdicts(&mut table, project, run)?;
+    table.commit()?;
+    Ok(count)
+}
+
+/// What [`export_verdicts`] writes.
+///
+/// # Errors
+/// The project cannot be read.
+pub fn verdicts_as_csv(project: &Project, run: RunId) -> Result<(Vec<u8>, usize), ExportError> {
+    let mut table = Table::in_memory(&COLUMNS)?;
+    let count = write_verdicts(&mut table, project, run)?;
+    Ok((table.into_inner()?, count))
+}
+
+fn write_verdicts(table: &mut Table<impl Write>, project: &Project, run: RunId) -> Result<usize, ExportError> {
     let reviewers = project.reviewers(run)?;
     let root = project.root();
     let mut count = 0;
@@ -35,8 +51,7 @@ pub fn export_verdicts(project: &Project, run: RunId, target: &ExportTarget) -> 
             if !target.is_of(run) && !is_label {
                 continue;
             }
-            let edges = verdict.drawn().map(|drawn| <[f32; 4]>::from(drawn.bounds()).map(|edge| edge.to_string()));
-            let [x1, y1, x2, y2] = edges.unwrap_or_default();
+            let [x1, y1, x2, y2] = drawn_edges(&verdict);
             let word: &'static str = (&verdict).into();
             let reviewer = reviewers.get(&(judged.sample.clone(), target));
             table.row(&[
@@ -53,8 +68,13 @@ pub fn export_verdicts(project: &Project, run: RunId, target: &ExportTarget) -> 
             count += 1;
         }
     }
-    table.commit()?;
     Ok(count)
+}
+
+/// The edges of the drawn box of a verdict; empty without one.
+fn drawn_edges(verdict: &Verdict) -> [String; 4] {
+    let edges = verdict.drawn().map(|drawn| <[f32; 4]>::from(drawn.bounds()).map(|edge| edge.to_string()));
+    edges.unwrap_or_default()
 }
 
 /// What the rows of a file change.
@@ -442,7 +462,8 @@ pub fn export_conflicts<'p>(
     target: &ExportTarget,
 ) -> Result<(), ExportError> {
     let sides = ["first", "second"];
-    let columns = sides.map(|side| ["", "_right_class", "_reviewer"].map(|column| format!("{side}{column}")));
+    let names = ["", "_right_class", "_x1", "_y1", "_x2", "_y2", "_reviewer"];
+    let columns = sides.map(|side| names.map(|column| format!("{side}{column}")));
     let columns: Vec<String> =
         ["image".to_owned(), "box".to_owned()].into_iter().chain(columns.into_iter().flatten()).collect();
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
@@ -451,9 +472,10 @@ pub fn export_conflicts<'p>(
     for pair in conflicts {
         let side = |(verdict, reviewer): (&Verdict, &Option<String>)| {
             let word: &'static str = verdict.into();
-            let (class, reviewer) =
-                (verdict.right_class().unwrap_or_default(), reviewer.as_deref().unwrap_or_default());
-            [word.to_owned(), escape_formula(class), escape_formula(reviewer)]
+            let class = escape_formula(verdict.right_class().unwrap_or_default());
+            let [x1, y1, x2, y2] = drawn_edges(verdict);
+            let reviewer = escape_formula(reviewer.as_deref().unwrap_or_default());
+            [word.to_owned(), class, x1, y1, x2, y2, reviewer]
         };
         let image = escape_formula(&pair.sample.name_below(root.as_deref()));
         let index = pair.box_index.map(|index| index.to_string()).unwrap_or_default();
