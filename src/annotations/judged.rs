@@ -21,7 +21,7 @@ pub struct JudgedImage<'j> {
 
 /// Accepted, corrected and added boxes are true; an unsure box does not count, found or not. An accepted image makes those of
 /// its boxes true that are visible and have no verdict of their own. Images that are not fully known are skipped:
-/// rejected or unsure as a whole, or with visible boxes without a verdict. Without boxes, they need a verdict.
+/// rejected, unsure or back to the labeler as a whole, or with visible boxes without a verdict. Without boxes, they need a verdict.
 pub fn from_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: &LabelSet) -> Found {
     let mut collector = Collector::default();
     let mut unknown = Tally::default();
@@ -35,7 +35,14 @@ pub fn from_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: 
                     Some(Verdict::Accept) => best,
                     Some(Verdict::WrongClass(right)) => Some(class_of(labels, right)),
                     Some(Verdict::Moved(drawn) | Verdict::Added(drawn)) => Some(class_of(labels, drawn.class())),
-                    Some(Verdict::Reject | Verdict::Unsure | Verdict::Complete | Verdict::Spurious(_)) | None => None,
+                    Some(
+                        Verdict::Reject
+                        | Verdict::Unsure
+                        | Verdict::Complete
+                        | Verdict::Returned
+                        | Verdict::Spurious(_),
+                    )
+                    | None => None,
                 };
                 let Some((number, name)) = class else {
                     unknown.add(|| image.name.to_owned());
@@ -92,7 +99,7 @@ fn add_boxes(collector: &mut Collector, image: &JudgedImage, detections: &[Detec
             Some(Verdict::WrongClass(right)) => (class_of(labels, right), BoxRole::Object),
             Some(Verdict::Moved(drawn) | Verdict::Added(drawn)) => (class_of(labels, drawn.class()), BoxRole::Object),
             Some(Verdict::Unsure) => (model, BoxRole::Ignored),
-            Some(Verdict::Reject | Verdict::Complete | Verdict::Spurious(_)) | None => continue,
+            Some(Verdict::Reject | Verdict::Complete | Verdict::Returned | Verdict::Spurious(_)) | None => continue,
         };
         let class = collector.class(number.map(i64::from), Some(name));
         let bounds = detection.bounds.into();

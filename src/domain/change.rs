@@ -7,6 +7,9 @@ use super::{
     Detection, DrawnBox, FileStamp, LabelSet, NEW_CLASS, Prediction, PredictionContent, RunId, RunInfo, SampleUri,
 };
 
+/// The view setting that marks a project as a blind second pass: `true` if it is one.
+pub const SECOND_PASS: &str = "second-pass";
+
 /// A person's judgment of an image's prediction, or of one of its boxes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
@@ -25,6 +28,8 @@ pub enum Verdict {
     Added(DrawnBox),
     /// No object is missing in the image, which therefore counts as judged. Says nothing about its boxes.
     Complete,
+    /// The labels of the image must be made again: it goes back to the labeler. Says nothing about its boxes.
+    Returned,
     /// The ground truth has this object, which the model did not detect, and it is not there.
     Spurious(DrawnBox),
 }
@@ -35,7 +40,7 @@ impl Verdict {
         match self {
             Self::WrongClass(class) => Some(class),
             Self::Moved(drawn) | Self::Added(drawn) | Self::Spurious(drawn) => Some(drawn.class()),
-            Self::Accept | Self::Reject | Self::Unsure | Self::Complete => None,
+            Self::Accept | Self::Reject | Self::Unsure | Self::Complete | Self::Returned => None,
         }
     }
 

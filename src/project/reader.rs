@@ -388,6 +388,7 @@ fn verdict_of_row(row: &Row<'_>) -> rusqlite::Result<(VerdictTarget, Verdict)> {
         "moved" => Verdict::Moved(drawn_of_row(row)?),
         "added" => Verdict::Added(drawn_of_row(row)?),
         "complete" => Verdict::Complete,
+        "returned" => Verdict::Returned,
         "spurious" => Verdict::Spurious(drawn_of_row(row)?),
         _ => return Err(damaged("verdict", format!("“{word}” is not a verdict"))),
     };

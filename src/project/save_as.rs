@@ -13,25 +13,43 @@ use super::queue::Queued;
 use super::schema::{set_fact, set_root};
 use super::writer::{Refused, apply_all};
 use super::{EXTENSION, Project, schema};
-use crate::domain::SampleUri;
+use crate::domain::{SECOND_PASS, SampleUri};
+
+/// What a copy contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Everything,
+    /// No verdicts, notes and tags, so that another person can judge without seeing them.
+    Unjudged,
+}
 
 impl Project {
     /// Writes a copy, including queued changes, and returns its path; `.spotcheck` is added if it is missing. The
     /// project stays where it is. Works even if the project's own disk is full or its file was deleted, but always
     /// under another name. An existing `target` is replaced atomically, once the copy is complete. Slow.
     pub fn save_as(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
+        self.save_copy(target, program, Content::Everything)
+    }
+
+    /// As [`Project::save_as`], without verdicts, notes and tags: for a second person, who judges without seeing them.
+    /// The samples to judge are kept.
+    pub fn start_second_pass(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
+        self.save_copy(target, program, Content::Unjudged)
+    }
+
+    fn save_copy(&self, target: &Path, program: &str, content: Content) -> Result<PathBuf, StoreError> {
         let (target, _lock) = self.claim(target, program)?;
         match &self.0.writing {
             Some(writing) => {
                 // Nothing can be committed meanwhile, so exactly the changes queued now are missing in the copy.
                 let connection = writing.connection.lock();
                 let unsaved = writing.queue.unsaved_changes();
-                self.write_copy(&connection, &target, &unsaved)?;
+                self.write_copy(&connection, &target, &unsaved, content)?;
             }
             None => self
                 .0
                 .readers
-                .read("copy the project", |connection| Ok(self.write_copy(connection, &target, &[])))??,
+                .read("copy the project", |connection| Ok(self.write_copy(connection, &target, &[], content)))??,
         }
         Ok(target)
     }
@@ -43,7 +61,7 @@ impl Project {
         let (target, file_lock) = self.claim(target, program)?;
         let mut connection = writing.connection.lock();
         // Queued changes are committed to the copy, as to any file.
-        self.write_copy(&connection, &target, &[])?;
+        self.write_copy(&connection, &target, &[], Content::Everything)?;
         let open = || {
             let copy = Connection::open(&target)?;
             schema::prepare_writer(&copy)?;
@@ -80,7 +98,13 @@ impl Project {
     }
 
     /// Writes a copy of what `connection` sees to `target`, with `unsaved` on top.
-    fn write_copy(&self, connection: &Connection, target: &Path, unsaved: &[Queued]) -> Result<(), StoreError> {
+    fn write_copy(
+        &self,
+        connection: &Connection,
+        target: &Path,
+        unsaved: &[Queued],
+        content: Content,
+    ) -> Result<(), StoreError> {
         let what = "write the copy of the project";
         let failed = |what| StoreError::io(what, target);
         let folder = target.parent().unwrap_or(Path::new("."));
@@ -89,10 +113,16 @@ impl Project {
         let fill = || {
             vacuum_into(connection, &copy)?;
             let mut copy = Connection::open(&copy)?;
-            copy.execute_batch("PRAGMA foreign_keys = on")?;
+            // Removed verdicts must not stay in the file.
+            copy.execute_batch("PRAGMA foreign_keys = on; PRAGMA secure_delete = on")?;
             let transaction = copy.transaction()?;
             apply_all(&transaction, root.as_deref(), unsaved, &mut Refused::default())?;
             set_root(&transaction, target, root.as_deref())?;
+            if content == Content::Unjudged {
+                transaction.execute_batch("DELETE FROM verdicts; DELETE FROM notes; DELETE FROM tags")?;
+                let mark = "INSERT OR REPLACE INTO views (name, json) VALUES (?1, 'true')";
+                transaction.execute(mark, [SECOND_PASS])?;
+            }
             transaction.commit()
         };
         fill().map_err(StoreError::database(what))?;

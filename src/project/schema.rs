@@ -17,7 +17,7 @@ pub(super) const APPLICATION_ID: i64 = 0x7370_6f74;
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// Step `n` turns a file of version `n` into one of version `n + 1`; 0 is an empty file. Never change a released step.
-const MIGRATIONS: [&str; 7] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7];
+const MIGRATIONS: [&str; 8] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8];
 
 const VERSION_1: &str = "
 CREATE TABLE facts (
@@ -119,6 +119,9 @@ ALTER TABLE verdicts ADD COLUMN reviewer TEXT;
 
 /// Adds the verdicts `complete` and `spurious`; the latter has no run (0), and a number from 0 as its box.
 const VERSION_7: &str = "";
+
+/// Adds the verdict `returned`.
+const VERSION_8: &str = "";
 
 /// The tables, referenced ones first.
 pub(super) const TABLES: [&str; 9] =

@@ -630,7 +630,7 @@ fn sixth_format_has_no_verdicts_on_labels() {
     assert_eq!(reviewer(&reader.project, added).as_deref(), Some("Ann"));
     drop(reader);
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 6 to 7"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 6 to 8"), "{:?}", opened.notes);
     let label = Verdict::Spurious(DrawnBox::from_bounds("dog", [0.0, 2.5, 30.0, 40.0].into()).unwrap());
     let (image, label_target) =
         (VerdictTarget { run: Some(run), box_index: None }, VerdictTarget { run: None, box_index: Some(0) });
@@ -639,6 +639,24 @@ fn sixth_format_has_no_verdicts_on_labels() {
     drop(opened);
     let verdicts = bench.open().project.judgments().unwrap()[0].verdicts.clone();
     for given in [(image, Verdict::Complete), (label_target, label), (added, fox)] {
+        assert!(verdicts.contains(&given), "{given:?} is not in {verdicts:?}");
+    }
+}
+
+#[test]
+fn seventh_format_has_no_images_back_to_the_labeler() {
+    let bench = Bench::new();
+    let fixture = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/projects/version-7.spotcheck");
+    std::fs::copy(fixture, bench.path()).unwrap();
+    let (run, cat) = (RunId(3), "s3://photos/a/cat.jpg");
+    let opened = bench.open();
+    assert!(opened.notes[0].contains("from format 7 to 8"), "{:?}", opened.notes);
+    opened.project.write(1, verdict(cat, Some(run), None, Some(Verdict::Returned))).unwrap();
+    drop(opened);
+    let verdicts = bench.open().project.judgments().unwrap()[0].verdicts.clone();
+    let image = VerdictTarget { run: Some(run), box_index: None };
+    let label = Verdict::Spurious(DrawnBox::from_bounds("owl", [1.0, 2.0, 9.5, 8.0].into()).unwrap());
+    for given in [(image, Verdict::Returned), (VerdictTarget { run: None, box_index: Some(0) }, label)] {
         assert!(verdicts.contains(&given), "{given:?} is not in {verdicts:?}");
     }
 }

@@ -203,7 +203,7 @@ impl<'t> Statements<'t> {
             )?,
             add_class: connection.prepare(
                 "UPDATE views SET json = json_insert(json, '$[#]', ?2)
-                 WHERE name = ?1 AND NOT EXISTS (SELECT 1 FROM json_each(json) WHERE value = ?2)",
+                 WHERE name = ?1 AND NOT EXISTS (SELECT 1 FROM json_each(views.json) WHERE value = ?2)",
             )?,
             set_verdict: connection.prepare(
                 "INSERT INTO verdicts (sample, run, box, verdict, right_class, bounds, reviewer)

@@ -43,6 +43,8 @@ pub enum VerdictKind {
     /// A person drew the box of an object that the model did not detect.
     Added,
     Reject,
+    /// The image goes back to the labeler.
+    Returned,
 }
 
 impl Marks {
@@ -99,6 +101,7 @@ impl VerdictKind {
             Self::Moved => "moved",
             Self::Added => "added",
             Self::Complete => "complete",
+            Self::Returned => "back to labeler",
         }
     }
 
@@ -121,6 +124,7 @@ impl From<&Verdict> for VerdictKind {
             Verdict::Moved(_) => Self::Moved,
             Verdict::Added(_) => Self::Added,
             Verdict::Complete => Self::Complete,
+            Verdict::Returned => Self::Returned,
         }
     }
 }
@@ -163,6 +167,7 @@ mod tests {
             Verdict::Moved(drawn.clone()),
             Verdict::Added(drawn),
             Verdict::Complete,
+            Verdict::Returned,
         ];
         assert_eq!(verdicts.len(), VerdictKind::VARIANTS.len());
         for verdict in verdicts {

@@ -100,15 +100,15 @@ impl Population {
 pub fn judged(own: Option<&Verdict>, of_image: Option<&Verdict>, found: Option<&Detection>) -> Option<Judged> {
     let inherited = of_image.filter(|verdict| match verdict {
         Verdict::WrongClass(_) => found.is_none(),
-        Verdict::Complete => false,
+        Verdict::Complete | Verdict::Returned => false,
         _ => true,
     });
     let verdict = own.or(inherited)?;
     let (judgment, right_class) = match verdict {
         Verdict::Accept => (Judgment::Correct { is_accepted: true }, None),
         Verdict::Reject | Verdict::Added(_) => (Judgment::Wrong, None),
-        // The last two are not about a prediction.
-        Verdict::Unsure | Verdict::Complete | Verdict::Spurious(_) => (Judgment::Unsure, None),
+        // The last three are not about a prediction.
+        Verdict::Unsure | Verdict::Complete | Verdict::Returned | Verdict::Spurious(_) => (Judgment::Unsure, None),
         Verdict::WrongClass(class) => (Judgment::Wrong, Some(class.clone())),
         Verdict::Moved(drawn) => match found {
             Some(found) if found.label != drawn.class() => (Judgment::Wrong, Some(drawn.class().to_owned())),

@@ -368,6 +368,32 @@ fn verdicts_on_labels_and_complete_images_are_exchanged() {
 }
 
 #[test]
+fn images_back_to_the_labeler_are_exchanged_and_left_out_of_labels() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    let image = bench.boxes()[0]["image"].as_str().unwrap();
+    bench.change("p.spotcheck", vec![bench.verdict(&bench.boxes()[0], Verdict::Accept, "Ann")]);
+    let before = bench.report("p.spotcheck", &[]);
+    std::fs::write(bench.path("v.csv"), format!("image,box,verdict\n{image},,returned\n{image},0,returned\n")).unwrap();
+    let output = bench.review("import", &["p.spotcheck", "v.csv", "--replace"]);
+    assert_eq!(output.status.code(), Some(3), "a box does not go back to the labeler");
+    assert!(stderr(&output).contains("line 3: "), "{}", stderr(&output));
+    assert_eq!(bench.report("p.spotcheck", &[]), before, "it judges no prediction");
+    bench.reviewed("export", &["p.spotcheck", "--out", "w.csv"]);
+    let words: Vec<String> = bench.rows("w.csv").into_iter().map(|row| row[2].clone()).collect();
+    assert_eq!(words, ["returned", "accept"]);
+    for (verdicts, has_it) in [("all", true), ("without-rejected", false), ("accepted", false)] {
+        let (output, coco) = export(&bench, "c.json", &["--format", "coco", "--verdicts", verdicts]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(coco.contains(&format!("\"{image}\"")), has_it, "{verdicts}");
+        assert_eq!(stderr(&output).contains("1 image skipped because marked as back to labeler"), !has_it);
+    }
+    let (_, lines) = export(&bench, "c.jsonl", &["--format", "jsonl", "--filter", "verdict:returned"]);
+    let line: Value = serde_json::from_str(&lines).unwrap();
+    assert_eq!(line["verdict"], "returned");
+}
+
+#[test]
 fn unusable_rows_are_rejected_by_line() {
     let bench = Bench::new();
     bench.project("p.spotcheck");
@@ -618,6 +644,43 @@ fn merged_project_has_the_verdicts_of_both() {
     assert_eq!(bench.review("merge", &twice).status.code(), Some(1));
     let input = bench.review("merge", &["a.spotcheck", "b.spotcheck", "--out", "a.spotcheck", "--force"]);
     assert_eq!(input.status.code(), Some(1));
+}
+
+#[test]
+fn second_pass_is_blind_and_merges_with_the_first() {
+    let bench = Bench::new();
+    bench.project("a.spotcheck");
+    let found = &bench.boxes()[0];
+    let image = bench.uri(found["image"].as_str().unwrap());
+    let note = Change::SetNote { sample: image.clone(), text: "surely a secret opinion".to_owned() };
+    let tags = Change::SetTags { sample: image.clone(), tags: vec!["secret-tag".to_owned()] };
+    bench.change("a.spotcheck", [vec![bench.sample(), note, tags], bench.verdicts()].concat());
+    bench.reviewed("second-pass", &["a.spotcheck", "--out", "b.spotcheck"]);
+    let file = std::fs::read(bench.path("b.spotcheck")).unwrap();
+    let contains = |text: &str| file.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+    assert!(!contains("secret"), "nothing of the first reviewer is in the file");
+    let report = bench.report("b.spotcheck", &[]);
+    assert_eq!((&report["basis"], &report["judged"]), (&"sample".into(), &0.into()), "the same sample");
+    assert_eq!(bench.report("a.spotcheck", &[])["sampled"], report["sampled"]);
+    let existing = bench.review("second-pass", &["a.spotcheck", "--out", "b.spotcheck"]);
+    assert_eq!(existing.status.code(), Some(1));
+    let input = bench.review("second-pass", &["a.spotcheck", "--out", "a.spotcheck", "--force"]);
+    assert_eq!(input.status.code(), Some(1));
+    let judged: Vec<&Value> = bench.boxes().iter().filter(|found| !found["verdict"].is_null()).collect();
+    let second = judged[..20].iter().map(|found| bench.verdict(found, Verdict::Accept, "Bob"));
+    bench.change("b.spotcheck", second.collect());
+    let differ = judged[..20].iter().filter(|found| found["verdict"][0] != "accept").count();
+    for pair in [["a.spotcheck", "b.spotcheck"], ["b.spotcheck", "a.spotcheck"]] {
+        let more = ["--out", "c.spotcheck", "--conflicts", "c.csv", "--force"];
+        let output = bench.reviewed("merge", &[&pair[..], &more].concat());
+        assert!(stderr(&output).contains(" 20 in both, "), "{}", stderr(&output));
+        assert!(stderr(&output).contains("Cohen's kappa, all: "), "{}", stderr(&output));
+        assert_eq!(bench.rows("c.csv").len(), differ);
+        let request =
+            OpenRequest { path: &bench.path("c.spotcheck"), root: None, mode: OpenMode::Read, program: "a test" };
+        let views = Project::open(&request, |_| ()).unwrap().project.views().unwrap();
+        assert_ne!(views.get("second-pass").map(String::as_str), Some("true"), "the merged project is not blind");
+    }
 }
 
 #[test]

@@ -162,6 +162,30 @@ fn complete_image_counts_as_judged() {
 }
 
 #[test]
+fn image_goes_back_to_the_labeler() {
+    let (_bench, mut window) = open_animals();
+    show(&mut window, 0);
+    press(&mut window, Key::A);
+    show(&mut window, 0);
+    press(&mut window, Key::L);
+    let state = window.state().state();
+    assert_eq!(state.verdict_of(SampleId(0)), Some(VerdictKind::Returned), "whatever its verdict was");
+    assert_eq!(state.shown_sample(), Some(SampleId(1)), "the next image");
+    press(&mut window, Key::M);
+    wait_for(&mut window, "2 of 3 images judged: 1 complete, 1 back to labeler");
+    for (query, expected) in [("complete", &[1][..]), ("!verdict", &[2]), ("verdict:returned", &[0])] {
+        window.state_mut().command(SearchCommand::SetQuery(query.to_owned()));
+        wait_until_idle(&mut window);
+        let found: Vec<u32> = window.state().state().order().ids().map(|id| id.0).collect();
+        assert_eq!(found, expected, "{query}");
+    }
+    window.state_mut().command(Action::ClearSearch);
+    show(&mut window, 0);
+    press(&mut window, Key::L);
+    assert_eq!(window.state().state().verdict_of(SampleId(0)), None, "pressed again");
+}
+
+#[test]
 fn several_boxes_of_the_filmstrip_get_one_class() {
     let (_bench, mut window) = open_animals();
     window.state_mut().command(ReviewCommand::OpenFilmstrip(0));

@@ -242,6 +242,36 @@ fn unsavable_changes_go_to_another_file() {
 }
 
 #[test]
+fn second_pass_shows_no_verdict_of_the_first() {
+    let (images, projects) = (folder_of(2, "chelsea.png"), home());
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "2 predicted");
+    window.key_press(egui::Key::R);
+    wait_for(&mut window, "1 rejected");
+    wait_for(&mut window, "All saved");
+    let first = window.state().state().project.path.clone().unwrap();
+    let second = projects.path().join("second.spotcheck");
+    let start = Command::Project(ProjectCommand::StartSecondPass(second.clone()));
+    window.state_mut().command(start);
+    wait_for(&mut window, "Blind second pass");
+    wait_for(&mut window, "2 predicted");
+    wait_for(&mut window, "0 of 2 images judged");
+    assert_eq!(window.state().state().project.path, Some(second));
+    assert!(!sees(&window, "1 rejected"));
+    assert!(Action::SecondPass.check(window.state().state()).is_err());
+    window.key_press(egui::Key::A);
+    wait_for(&mut window, "1 accepted");
+    wait_for(&mut window, "All saved");
+    drop(window);
+
+    let mut again = open_in(projects.path(), Some(&first), CLASSIFIER);
+    wait_for(&mut again, "1 rejected");
+    assert!(!sees(&again, "Blind second pass"));
+}
+
+#[test]
 fn second_window_is_read_only() {
     let (images, projects) = (folder_of(1, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);

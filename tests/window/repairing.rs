@@ -113,7 +113,7 @@ fn digits_choose_the_classes_that_they_are_assigned_to() {
     };
     let shortcut = |window: &Harness<'static, App>, class: &str| {
         let node = window.get_by_role_and_label(Role::Button, class);
-        node.accesskit_node().keyboard_shortcut().map(str::to_owned)
+        node.accesskit_node().data().keyboard_shortcut().map(str::to_owned)
     };
     let text = |window: &mut Harness<'static, App>, text: &str| {
         window.event(egui::Event::Text(text.to_owned()));

@@ -13,7 +13,7 @@ use crate::cli::place::S3Args;
 use crate::cli::terminal::{interruptible, with_progress};
 use crate::cli::values::variant;
 use crate::dirs::AppDirs;
-use crate::domain::{Change, RunInfo, counted};
+use crate::domain::{Change, RunInfo, SECOND_PASS, counted};
 use crate::project::export::{Existing, ExportTarget, export_conflicts, review_sample};
 use crate::project::{Merge, OpenMode, OpenRequest, Pair, Prefer, Project, merge_verdicts};
 use crate::review::{ReviewSample, cohens_kappa};
@@ -68,6 +68,9 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     let mut merge = with_progress("Comparing", &control, || {
         merge_verdicts([&first, &second], [run.id, second_run.id], args.prefer, &control)
     })?;
+    if first.views()?.get(SECOND_PASS).is_some_and(|json| json == "true") {
+        merge.changes.push(Change::SetView { name: SECOND_PASS.to_owned(), json: "false".to_owned() });
+    }
     if let (None, Some(sample)) = (review_sample(&first, &run)?, review_sample(&second, &second_run)?) {
         let name = ReviewSample::name_in_project(run.id.0);
         merge.changes.push(Change::SetView { name, json: serde_json::to_string(&sample)? });

@@ -3,6 +3,7 @@
 mod merge;
 mod report;
 mod sample;
+mod second_pass;
 mod verdicts;
 
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ enum ReviewCommand {
     Import(verdicts::ImportArgs),
     /// Export verdicts with their reviewers as CSV
     Export(verdicts::ExportArgs),
+    /// Copy a project without its verdicts, for a second reviewer who judges blind
+    SecondPass(second_pass::SecondPassArgs),
     /// Merge the verdicts of two people who judged the same predictions
     Merge(merge::MergeArgs),
 }
@@ -55,6 +58,7 @@ pub(crate) fn run(args: &ReviewArgs) -> anyhow::Result<Outcome> {
         ReviewCommand::Report(args) => report::run(args),
         ReviewCommand::Import(args) => verdicts::import(args),
         ReviewCommand::Export(args) => verdicts::export(args),
+        ReviewCommand::SecondPass(args) => second_pass::run(args),
         ReviewCommand::Merge(args) => merge::run(args),
     }
 }

@@ -212,7 +212,7 @@ pub enum BoxChoice {
 #[strum(serialize_all = "kebab-case", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
 pub enum VerdictChoice {
     All,
-    /// Without rejected boxes and rejected images.
+    /// Without rejected boxes, rejected images, and images that go back to the labeler.
     WithoutRejected,
     /// Only accepted and added boxes; in datasets also corrected ones.
     Accepted,

@@ -351,6 +351,10 @@ impl<'c> Chooser<'c> {
     pub(super) fn choose<'r>(&'r self, row: &'r ExportRow, tally: &mut Tally) -> Option<ChosenImage<'r>> {
         tally.outdated += u64::from(row.is_outdated);
         tally.outdated_judged += u64::from(row.loses_verdicts);
+        if row.verdict == Some(Verdict::Returned) && self.options.verdicts != VerdictChoice::All {
+            tally.returned += 1;
+            return None;
+        }
         let prediction = match &row.result {
             None if row.is_outdated => Err(Unpredicted::Outdated),
             None => Err(Unpredicted::NotYet),

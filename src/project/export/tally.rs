@@ -39,6 +39,8 @@ pub(super) struct Tally {
     pub images: u64,
     pub boxes: u64,
     pub left_out_by_verdict: u64,
+    /// Images that go back to the labeler.
+    pub returned: u64,
     /// Images that datasets and annotated images cannot contain, because they have no prediction.
     pub unpredicted: u64,
     pub failed: u64,
@@ -76,6 +78,7 @@ impl Tally {
             }
         };
         note(self.left_out_by_verdict, "image", "images", "skipped because of the verdicts");
+        note(self.returned, "image", "images", "skipped because marked as back to labeler");
         note(self.unpredicted, "image", "images", "skipped because not predicted yet");
         note(self.failed, "image", "images", "skipped because the prediction failed");
         note(self.outdated, "prediction", "predictions", "skipped because outdated; predict again");

@@ -395,10 +395,12 @@ impl KnownImages {
             }
             ("moved", ..) => return Err("moved needs a box".to_owned()),
             ("complete", None, _) => Verdict::Complete,
-            ("complete", ..) => return Err("complete applies to an image, not to a box".to_owned()),
+            ("returned", None, _) => Verdict::Returned,
+            ("complete" | "returned", ..) => return Err(format!("{word} applies to an image, not to a box")),
             _ => {
                 return Err(format!(
-                    "“{word}” is not a verdict (accept, reject, unsure, wrong, moved, added, complete or spurious)"
+                    "“{word}” is not a verdict (accept, reject, unsure, wrong, moved, added, complete, returned or \
+                     spurious)"
                 ));
             }
         };

@@ -93,7 +93,7 @@ fn world(task: ModelTask, view: ViewSettings) -> World {
         given.push(known);
         if random.below(3) == 0 {
             let mut mark = Mark::default();
-            let verdict = VerdictKind::VARIANTS.get(random.below(7)).copied();
+            let verdict = VerdictKind::VARIANTS.get(random.below(VerdictKind::VARIANTS.len())).copied();
             mark.verdict = verdict;
             let judged = (0..6).filter(|_| random.below(2) == 0).collect::<Vec<u32>>();
             let boxes = judged.into_iter().map(|at| {

@@ -100,10 +100,13 @@ pub(super) static KEYS: [Key; 25] = [
     Key { words: &["verdict"], example: "verdict:accept", meaning: "with this verdict", help: &[
         ("!verdict", "Not judged: neither the image nor every visible box has a verdict"),
         ("verdict:reject", "Judged, and this is the worst verdict: accept, reject, unsure, wrong, moved, added, complete"),
+        ("verdict:returned", "Back to labeler: the labels must be made again"),
     ], takes: Takes::OptionalVerdict, test: |image, value| image.verdict.is_some_and(|kind| value.is_verdict(kind)) },
     Key { words: &["complete", "judged"], example: "complete", meaning: "judged, or marked complete", help: &[
-        ("complete", "The image or every visible box has a verdict, or the image is marked complete"),
-    ], takes: Takes::Nothing, test: |image, _| image.verdict.is_some() },
+        ("complete", "The image or every visible box has a verdict, or the image is marked complete; not back to labeler"),
+    ], takes: Takes::Nothing, test: |image, _| {
+        image.verdict.is_some_and(|verdict| verdict != VerdictKind::Returned)
+    } },
     Key { words: &["mislabeled"], example: "mislabeled", meaning: "with a wrong ground-truth label", help: &[
         ("mislabeled", "An undetected object (false negative) whose label was rejected"),
     ], takes: Takes::Nothing, test: |image, _| image.mark.is_some_and(|mark| mark.has_wrong_label) },

@@ -422,13 +422,15 @@ fn verdict(value: &Word, lower: &str) -> Result<VerdictKind, QueryError> {
         ("moved", VerdictKind::Moved),
         ("added", VerdictKind::Added),
         ("complete", VerdictKind::Complete),
+        ("returned", VerdictKind::Returned),
     ];
     let exact = known.iter().find(|(word, _)| lower == *word);
     // “accepted”, “rejected”, “wrong class”.
     let longer = || known.iter().find(|(word, _)| lower.starts_with(word));
     exact.or_else(longer).map(|(_, kind)| *kind).ok_or_else(|| {
         let message = format!(
-            "“{}” is not a verdict; write accept, reject, unsure, wrong, moved, added or complete, or !verdict for none",
+            "“{}” is not a verdict; write accept, reject, unsure, wrong, moved, added, complete or returned, or !verdict \
+             for none",
             shortened(&value.text, SHOWN_LETTERS)
         );
         QueryError { at: value.at.clone(), message }
@@ -602,7 +604,7 @@ mod tests {
         check("score:0.8..0.2", "0.8..0.2", "smaller number first");
         check("boxes>many", "many", "boxes>3");
         check("class>cat", "class>", "class:cat");
-        check("verdict:good", "good", "accept, reject, unsure, wrong, moved, added or complete");
+        check("verdict:good", "good", "accept, reject, unsure, wrong, moved, added, complete or returned");
         check("problem:yes", "problem:yes", "!problem");
         check("a or", "or", "term after it");
         check("or a", "or", "term before it");

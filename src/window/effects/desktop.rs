@@ -104,6 +104,7 @@ async fn ask(request: &FileRequest, folder: Option<PathBuf>) -> Option<Vec<PathB
             vec![dialog.pick_folder().await?]
         }
         FileRequest::ProjectTarget { name }
+        | FileRequest::SecondPassTarget { name }
         | FileRequest::ExportTarget { name }
         | FileRequest::ImageTarget { name } => {
             vec![dialog.set_file_name(name).save_file().await?]
@@ -121,7 +122,9 @@ fn file_kind(request: &FileRequest) -> Option<FileKind> {
         FileRequest::Annotations(AnnotationsPick::ClassMap) => ("CSV files", &["csv"]),
         FileRequest::Labels => ("Label files", &LABEL_EXTENSIONS),
         FileRequest::Mapping => ("Output mappings", &["toml"]),
-        FileRequest::Project | FileRequest::ProjectTarget { .. } => ("Spotcheck projects", &[PROJECT_EXTENSION]),
+        FileRequest::Project | FileRequest::ProjectTarget { .. } | FileRequest::SecondPassTarget { .. } => {
+            ("Spotcheck projects", &[PROJECT_EXTENSION])
+        }
         FileRequest::ImageTarget { .. } => ("PNG or JPEG", &["png", "jpg", "jpeg"]),
         FileRequest::Folder
         | FileRequest::MovedFolder

@@ -27,6 +27,7 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
             effects.predictions.put(Request { source, requested });
         }
         ProjectEffect::SaveAs { source, path } => save_as(shared, source, path),
+        ProjectEffect::StartSecondPass { source, path } => start_second_pass(shared, source, path),
         ProjectEffect::Move { source, folder } => move_to(shared, source, folder),
     }
 }
@@ -303,6 +304,22 @@ fn go_on_in_copy(
     let next_run = opened.project.new_run_id();
     shared.set_project(source, opened.project);
     Ok((copy, next_run))
+}
+
+/// Writes a copy without verdicts and opens it.
+fn start_second_pass(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
+    shared.spawn("start a second pass", move |shared| {
+        let Some(project) = shared.project(source) else {
+            return;
+        };
+        match project.start_second_pass(&path, PROGRAM) {
+            Ok(copy) => {
+                let pick = FilePick::Picked(FileRequest::Project, vec![copy]);
+                shared.report(BrowseEvent::FilesPicked(pick));
+            }
+            Err(error) => shared.report_problem(format!("Could not start the second pass: {error}")),
+        }
+    });
 }
 
 /// Stores the new folder of the images in a project and reopens it.

@@ -15,6 +15,8 @@ pub enum ProjectCommand {
     /// Deletes a run with its predictions and the verdicts on them.
     DeleteRun(RunId),
     SaveAs(PathBuf),
+    /// Opens a copy without verdicts in this file, for a second reviewer.
+    StartSecondPass(PathBuf),
     /// Changes the folder of the open project's images to this one.
     Move(PathBuf),
 }
@@ -34,6 +36,8 @@ pub enum ProjectEffect {
     LoadPredictions { source: SourceId, requested: Vec<PredictionRequest> },
     /// Continue with a copy of the project in this file.
     SaveAs { source: SourceId, path: PathBuf },
+    /// Write a copy of the project without verdicts to this file, and open it.
+    StartSecondPass { source: SourceId, path: PathBuf },
     /// Change the folder of the project's images and reopen the project.
     Move { source: SourceId, folder: PathBuf },
 }
@@ -85,6 +89,8 @@ pub struct Project {
     pub status: ProjectStatus,
     /// `None` if nothing is written to a file.
     pub path: Option<PathBuf>,
+    /// Whether the verdicts of a first reviewer were removed.
+    pub is_second_pass: bool,
     /// Why the last changes could not be saved, and whether saving is retried.
     pub trouble: Option<String>,
     /// Prediction tasks that are paused until their predictions can be saved again.

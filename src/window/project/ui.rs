@@ -6,7 +6,8 @@ use crate::domain::counted;
 use crate::window::state::{Action, Commands, Listing, ProjectStatus, State};
 use crate::window::ui::widgets::{Tone, action_button_ui, banner_ui};
 
-/// Above the thumbnails: what prevents changes from being saved, and what to do about it.
+/// Above the thumbnails: what prevents changes from being saved, and what to do about it; and whether earlier verdicts
+/// are hidden.
 pub(crate) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     match &state.project.status {
         ProjectStatus::ReadOnly { reason } => {
@@ -23,6 +24,11 @@ pub(crate) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Comm
             });
         }
         ProjectStatus::Closed | ProjectStatus::Opening | ProjectStatus::Writable => {}
+    }
+    if state.project.is_second_pass {
+        let message = "Blind second pass: the verdicts of the first reviewer are in the first project. When you are \
+                       done, merge both with spotcheck review merge";
+        banner_ui(ui, Tone::Hint, message, |_| ());
     }
     if let Some(reason) = &state.project.trouble {
         let unsaved = state.project.unsaved();

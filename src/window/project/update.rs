@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::domain::{Change, Prediction, RunId, Sample, SampleId};
+use crate::domain::{Change, Prediction, RunId, SECOND_PASS, Sample, SampleId};
 use crate::review::PredictionStatus;
 use crate::tasks::ProgressUnit;
 use crate::window::predict::state::runs::Loading;
@@ -22,6 +22,7 @@ pub(crate) fn on_command(state: &mut State, command: ProjectCommand) {
         ProjectCommand::RenameRun(run, name) => rename_run(state, run, &name),
         ProjectCommand::DeleteRun(run) => delete_run(state, run),
         ProjectCommand::SaveAs(path) => save_as(state, path),
+        ProjectCommand::StartSecondPass(path) => start_second_pass(state, path),
         ProjectCommand::Move(folder) => move_to(state, folder),
     }
 }
@@ -69,6 +70,7 @@ fn opened(state: &mut State, source: SourceId, mut content: ProjectContent) {
         evaluation::update::restore(state, name, json);
         browse::update::restore(state, name, json);
     }
+    state.project.is_second_pass = content.views.iter().any(|(name, json)| name == SECOND_PASS && json == "true");
     for note in content.notes {
         state.report_problem(note);
     }
@@ -276,6 +278,12 @@ fn delete_run(state: &mut State, run_id: RunId) {
 pub(crate) fn save_as(state: &mut State, path: PathBuf) {
     if let Some(source) = &state.source {
         state.effects.push(ProjectEffect::SaveAs { source: source.id, path });
+    }
+}
+
+pub(crate) fn start_second_pass(state: &mut State, path: PathBuf) {
+    if let Some(source) = &state.source {
+        state.effects.push(ProjectEffect::StartSecondPass { source: source.id, path });
     }
 }
 

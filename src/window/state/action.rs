@@ -331,10 +331,22 @@ pub enum Action {
     )]
     MarkComplete,
     #[strum(
+        message = "Back to labeler",
+        detailed_message = "The labels of this image must be made again: datasets of accepted boxes do not contain it",
+        props(keys = "L")
+    )]
+    ReturnToLabeler,
+    #[strum(
         message = "Spot-check a sample…",
         detailed_message = "Draws a random sample to judge, which is enough to estimate the precision on all images"
     )]
     SpotCheck,
+    #[strum(
+        message = "Start a blind second pass…",
+        detailed_message = "Opens a copy of the project without verdicts, notes and tags, for a second reviewer; merge \
+            both projects afterwards"
+    )]
+    SecondPass,
     #[strum(
         message = "Review report",
         detailed_message = "Shows the precision estimated from the verdicts, with 95% intervals per class and score"
@@ -573,8 +585,8 @@ impl Action {
 
     /// Whether the action gives, changes or removes a verdict.
     pub fn is_verdict(self) -> bool {
-        use Action::{Accept, ClearVerdict, MarkComplete, Reject, Unsure, WrongClass};
-        matches!(self, Accept | Reject | Unsure | WrongClass | ClearVerdict | MarkComplete)
+        use Action::{Accept, ClearVerdict, MarkComplete, Reject, ReturnToLabeler, Unsure, WrongClass};
+        matches!(self, Accept | Reject | Unsure | WrongClass | ClearVerdict | MarkComplete | ReturnToLabeler)
     }
 
     /// Checks whether the action is available.
@@ -622,6 +634,10 @@ impl Action {
                 is_listed(state)
             }
             Self::SaveProjectAs => has_source(state),
+            Self::SecondPass => {
+                need(state.run().is_some(), "Predict images first")?;
+                need(!state.project.is_second_pass, "This project is a blind second pass already")
+            }
             Self::MoveProject => need(state.project.path.is_some(), "Open a project first"),
             Self::ZoomToBox => {
                 need(state.shown.selected_box.or(state.shown.selected_object).is_some(), "Select a box first")
@@ -734,9 +750,13 @@ impl Action {
             | Self::GoTo
             | Self::LargeImage
             | Self::NextUnjudged => need(!state.samples.is_empty(), "Open a folder first"),
-            Self::Accept | Self::Reject | Self::Unsure | Self::ClearVerdict | Self::WriteNote | Self::AddTag => {
-                can_judge(state)
-            }
+            Self::Accept
+            | Self::Reject
+            | Self::Unsure
+            | Self::ClearVerdict
+            | Self::ReturnToLabeler
+            | Self::WriteNote
+            | Self::AddTag => can_judge(state),
             Self::WrongClass => {
                 let finds_boxes = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
                 let has_class = !finds_boxes || !state.judged_boxes().is_empty();
@@ -761,7 +781,7 @@ impl Action {
                 let has_boxes = state.shown.prediction.as_ref().is_some_and(|shown| shown.is_of_boxes());
                 need(has_boxes, "Predict this image with a detector first")?;
                 let verdict = state.shown_sample().and_then(|sample| state.judgments.verdict(sample));
-                let is_free = verdict.is_none_or(|verdict| *verdict == Verdict::Complete);
+                let is_free = verdict.is_none_or(|verdict| matches!(verdict, Verdict::Complete | Verdict::Returned));
                 need(is_free, "The image has a verdict already, so it is complete")
             }
             Self::SpotCheck => {
@@ -802,6 +822,10 @@ impl Action {
             Self::MarkComplete => {
                 let verdict = state.shown_sample().and_then(|sample| state.judgments.verdict(sample));
                 Some(verdict == Some(&Verdict::Complete))
+            }
+            Self::ReturnToLabeler => {
+                let verdict = state.shown_sample().and_then(|sample| state.judgments.verdict(sample));
+                Some(verdict == Some(&Verdict::Returned))
             }
             Self::GoOnAfterVerdict => Some(settings.next_after_verdict),
             Self::ToggleThumbnailBoxes => Some(settings.show_thumbnail_boxes),

@@ -166,6 +166,10 @@ pub enum FileRequest {
     ProjectTarget {
         name: String,
     },
+    /// The project of a blind second pass, with a suggested name.
+    SecondPassTarget {
+        name: String,
+    },
     /// The file or folder of an export, with a suggested name.
     ExportTarget {
         name: String,
@@ -192,6 +196,7 @@ impl FileRequest {
             Self::Mapping => "Load a mapping",
             Self::Project => "Open project",
             Self::ProjectTarget { .. } => "Save project as",
+            Self::SecondPassTarget { .. } => "Project of the second pass",
             Self::ExportTarget { .. } => "Export to",
             Self::ImageTarget { .. } => "Save image as",
             Self::MovedFolder => "Locate images",

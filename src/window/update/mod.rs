@@ -126,6 +126,10 @@ fn on_action(state: &mut State, action: Action) {
             let name = format!("{}.spotcheck", state.source_stem());
             state.effects.push(Effect::PickFile(FileRequest::ProjectTarget { name }));
         }
+        Action::SecondPass => {
+            let name = format!("{}-second.spotcheck", state.source_stem());
+            state.effects.push(Effect::PickFile(FileRequest::SecondPassTarget { name }));
+        }
         Action::MoveProject => state.effects.push(Effect::PickFile(FileRequest::MovedFolder)),
         Action::AddModel => state.effects.push(Effect::PickFile(FileRequest::Model)),
         Action::CopyImage => browse::update::copy_image(state, None),
@@ -238,7 +242,8 @@ fn on_image_action(state: &mut State, action: Action) {
         Action::DrawBox => judge::update::drawing::toggle(state),
         Action::DuplicateBox => judge::update::drawing::duplicate(state),
         Action::ClearVerdict => judge::update::verdicts::set_verdict(state, None),
-        Action::MarkComplete => judge::update::verdicts::mark_complete(state),
+        Action::MarkComplete => judge::update::verdicts::mark(state, &Verdict::Complete),
+        Action::ReturnToLabeler => judge::update::verdicts::mark(state, &Verdict::Returned),
         Action::SpotCheck => judge::update::spot_check::open(state),
         Action::ReviewReport => judge::update::open_report(state),
         Action::WriteNote => judge::update::verdicts::focus(state, JudgeField::Note),

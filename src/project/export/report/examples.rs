@@ -29,6 +29,7 @@ const JUDGED: [(VerdictKind, &str, &str); VerdictKind::VARIANTS.len()] = [
     (VerdictKind::WrongClass, "Wrong class", "A person chose another class."),
     (VerdictKind::Moved, "Moved", "A person corrected the position of a box."),
     (VerdictKind::Added, "Added", "A person added a box that the model did not find."),
+    (VerdictKind::Returned, "Back to labeler", "A person found that the labels must be made again."),
     (VerdictKind::Unsure, "Unsure", "A person could not decide."),
     (VerdictKind::Accept, "Accepted", "Accepted by a person."),
     (VerdictKind::Complete, "Complete", "A person found no missing object."),

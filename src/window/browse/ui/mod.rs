@@ -334,6 +334,7 @@ pub(crate) fn type_path_ui(ctx: &Context, state: &State, memory: &mut TypePathMe
     if is_new {
         memory.path = match request {
             FileRequest::ProjectTarget { name }
+            | FileRequest::SecondPassTarget { name }
             | FileRequest::ExportTarget { name }
             | FileRequest::ImageTarget { name } => name.clone(),
             _ => String::new(),

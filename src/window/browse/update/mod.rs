@@ -224,6 +224,7 @@ fn path_picked(state: &mut State, request: FileRequest, path: PathBuf) {
         FileRequest::Weights(id) => models::update::fetch_model(state, id, Some(path)),
         FileRequest::Mapping => outputs::update::load_mapping(state, path),
         FileRequest::ProjectTarget { .. } => project::update::save_as(state, path),
+        FileRequest::SecondPassTarget { .. } => project::update::start_second_pass(state, path),
         FileRequest::MovedFolder => project::update::move_to(state, path),
         FileRequest::ExportTarget { .. } => state.export.picked = Some(path),
         FileRequest::ImageTarget { .. } => copy_image(state, Some(path)),

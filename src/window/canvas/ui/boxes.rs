@@ -291,7 +291,7 @@ const DASH_DOTTED: Line = Line::Broken(&[9.0, 2.0], 4.0);
 fn line_of(verdict: Option<&Verdict>) -> Line {
     match verdict {
         None | Some(Verdict::Accept | Verdict::Moved(_) | Verdict::Added(_)) => Line::Solid,
-        Some(Verdict::Reject | Verdict::Complete | Verdict::Spurious(_)) => DASHED,
+        Some(Verdict::Reject | Verdict::Complete | Verdict::Returned | Verdict::Spurious(_)) => DASHED,
         Some(Verdict::Unsure) => DOTTED,
         Some(Verdict::WrongClass(_)) => DASH_DOTTED,
     }

@@ -217,6 +217,7 @@ pub(crate) fn mass_verdict_ui(ctx: &Context, state: &State, memory: &mut MassVer
         // Boxes are drawn one at a time.
         Some(Verdict::Moved(_) | Verdict::Added(_) | Verdict::Spurious(_)) => images,
         Some(Verdict::Complete) => format!("Mark {images} as complete"),
+        Some(Verdict::Returned) => format!("Mark {images} as back to labeler"),
         None => format!("Clear the verdicts of {images}"),
     };
     dialog_ui(ctx, "mass verdict", 360.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {

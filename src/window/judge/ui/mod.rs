@@ -526,8 +526,8 @@ fn bar_ui(ui: &Ui, bar: Rect, counts: &FilterCounts, total: usize) {
 }
 
 fn stretches(counts: &FilterCounts) -> [(VerdictKind, usize); VerdictKind::VARIANTS.len()] {
-    use VerdictKind::{Accept, Added, Complete, Moved, Reject, Unsure, WrongClass};
-    [Accept, Complete, Reject, WrongClass, Moved, Added, Unsure].map(|kind| (kind, counts.verdict(kind)))
+    use VerdictKind::{Accept, Added, Complete, Moved, Reject, Returned, Unsure, WrongClass};
+    [Accept, Complete, Reject, WrongClass, Moved, Added, Unsure, Returned].map(|kind| (kind, counts.verdict(kind)))
 }
 
 /// “134 of 2,000 images judged”.

@@ -44,9 +44,10 @@ pub(crate) fn toggle_class_digit(state: &mut State, digit: u8, class: &str) {
         return;
     };
     let is_assigned = state.settings.toggle_class_digit(&run.info.key.model_id, digit, class);
-    state.show_notice(match is_assigned {
-        true => format!("{digit} chooses “{class}”"),
-        false => format!("{digit} no longer chooses “{class}”"),
+    state.show_notice(if is_assigned {
+        format!("{digit} chooses “{class}”")
+    } else {
+        format!("{digit} no longer chooses “{class}”")
     });
 }
 

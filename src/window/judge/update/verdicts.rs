@@ -38,15 +38,16 @@ pub(crate) fn set_verdict(state: &mut State, verdict: Option<&Verdict>) {
     judge(state, verdict);
 }
 
-/// Marks the selected images as complete, or clears the mark of the image in view.
-pub(crate) fn mark_complete(state: &mut State) {
-    let is_marked = state.shown_sample().and_then(|sample| state.judgments.verdict(sample)) == Some(&Verdict::Complete);
+/// Gives the selected images a verdict that is about the whole image, such as “complete”, or clears it if the image in
+/// view has it.
+pub(crate) fn mark(state: &mut State, verdict: &Verdict) {
+    let is_marked = state.shown_sample().and_then(|sample| state.judgments.verdict(sample)) == Some(verdict);
     (state.shown.selected_box, state.shown.selected_object) = (None, None);
     if let Some(strip) = &mut state.filmstrip {
         strip.selected.clear();
     }
     state.shown.whole_image_is_announced = true;
-    set_verdict(state, (!is_marked).then_some(&Verdict::Complete));
+    set_verdict(state, (!is_marked).then_some(verdict));
 }
 
 /// After verdicts on boxes, the first key on each image without a selected box only announces what the next one will
@@ -99,7 +100,7 @@ pub(crate) fn confirm_mass_verdict(state: &mut State) {
 fn judge(state: &mut State, verdict: Option<&Verdict>) {
     let judged = state.judged_boxes();
     // An image without boxes between others, or one that is complete, does not end the judging of boxes.
-    let goes_on = state.shown_boxes().is_empty() || verdict == Some(&Verdict::Complete);
+    let goes_on = state.shown_boxes().is_empty() || matches!(verdict, Some(Verdict::Complete | Verdict::Returned));
     state.judges_boxes = !judged.is_empty() || (state.judges_boxes && goes_on);
     let was_judged = match judged.as_slice() {
         [] => state.shown_sample().is_some_and(|sample| state.verdict_of(sample).is_some()),
@@ -515,6 +516,7 @@ fn verdict_label(verdict: Option<&Verdict>, what: &str) -> String {
         Some(Verdict::Moved(_)) => format!("move {what}"),
         Some(Verdict::Added(_)) => format!("add {what}"),
         Some(Verdict::Complete) => format!("mark {what} as complete"),
+        Some(Verdict::Returned) => format!("mark {what} as back to labeler"),
         None => format!("clear the verdict on {what}"),
     }
 }

@@ -47,6 +47,7 @@ pub(crate) fn verdict_sign(kind: VerdictKind) -> &'static str {
         VerdictKind::Moved => "↔",
         VerdictKind::Added => "+",
         VerdictKind::Complete => "✓✓",
+        VerdictKind::Returned => "←",
     }
 }
 
@@ -60,11 +61,13 @@ pub(crate) fn verdict_color(kind: VerdictKind) -> Color32 {
         VerdictKind::Moved => Color32::from_rgb(0x4f, 0xb3, 0xf0),
         VerdictKind::Added => Color32::from_rgb(0xe8, 0x8b, 0xd0),
         VerdictKind::Complete => Color32::from_rgb(0xc9, 0xd3, 0xdc),
+        VerdictKind::Returned => Color32::from_rgb(0xf0, 0x8a, 0x3c),
     }
 }
 
 /// Draws a disc with a check mark, a square with a cross, a diamond with a question mark, a triangle with “not equal”,
-/// a wide box with an arrow, a square with a plus, or a disc with two check marks; legible on any image.
+/// a wide box with an arrow, a square with a plus, a disc with two check marks, or a diamond with an arrow to the left;
+/// legible on any image.
 pub(crate) fn paint_verdict(painter: &Painter, center: Pos2, radius: f32, kind: VerdictKind) {
     let outline = Stroke::new(1.5, Color32::from_black_alpha(200));
     let fill = verdict_color(kind);
@@ -77,7 +80,9 @@ pub(crate) fn paint_verdict(painter: &Painter, center: Pos2, radius: f32, kind: 
         VerdictKind::Reject | VerdictKind::Added => {
             Some(vec![at(-0.9, -0.9), at(0.9, -0.9), at(0.9, 0.9), at(-0.9, 0.9)])
         }
-        VerdictKind::Unsure => Some(vec![at(0.0, -1.2), at(1.2, 0.0), at(0.0, 1.2), at(-1.2, 0.0)]),
+        VerdictKind::Unsure | VerdictKind::Returned => {
+            Some(vec![at(0.0, -1.2), at(1.2, 0.0), at(0.0, 1.2), at(-1.2, 0.0)])
+        }
         VerdictKind::WrongClass => Some(vec![at(0.0, -1.2), at(1.3, 1.0), at(-1.3, 1.0)]),
         VerdictKind::Moved => Some(vec![at(-1.2, -0.7), at(1.2, -0.7), at(1.2, 0.7), at(-1.2, 0.7)]),
     };
@@ -113,6 +118,7 @@ fn strokes(kind: VerdictKind) -> &'static [[f32; 4]] {
             [0.75, 0.0, 0.4, 0.35],
         ],
         VerdictKind::Added => &[[-0.5, 0.0, 0.5, 0.0], [0.0, -0.5, 0.0, 0.5]],
+        VerdictKind::Returned => &[[-0.6, 0.0, 0.6, 0.0], [-0.6, 0.0, -0.2, 0.35], [-0.6, 0.0, -0.2, -0.35]],
     }
 }
 

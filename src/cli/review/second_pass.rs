@@ -1,0 +1,42 @@
+//! `spotcheck review second-pass`: a project for a second person, who judges without seeing the verdicts of the first.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+
+use crate::cli::Outcome;
+use crate::cli::export::open_project;
+use crate::cli::out_file::{check_is_no_input, is_stdout};
+use crate::cli::place::S3Args;
+use crate::dirs::AppDirs;
+
+#[derive(Debug, Args)]
+pub(crate) struct SecondPassArgs {
+    /// Project file of the first reviewer (`*.spotcheck`), or the image folder or `s3://bucket/folder/` of a project in
+    /// the data folder
+    project: PathBuf,
+    /// Write the project for the second reviewer to this file: predictions and samples, but no verdicts, notes and tags
+    #[arg(long, value_name = "FILE.spotcheck")]
+    out: PathBuf,
+    /// Replace an existing file
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+pub(crate) fn run(args: &SecondPassArgs) -> anyhow::Result<Outcome> {
+    if is_stdout(&args.out) {
+        bail!("a project is a file and cannot be written to stdout; give a file name to --out");
+    }
+    check_is_no_input(&args.out, &[("the first project", Some(&args.project))])?;
+    if !args.force && args.out.symlink_metadata().is_ok() {
+        bail!("the output exists and was not replaced; choose another name, or add --force: {}", args.out.display());
+    }
+    let project = open_project(&args.project, &args.s3, &AppDirs::find()?, "spotcheck review")?;
+    let path = project.start_second_pass(&args.out, "spotcheck review")?;
+    eprintln!("written without verdicts: {}", path.display());
+    eprintln!("when it is judged, compare both: spotcheck review merge FIRST {} --out BOTH", path.display());
+    Ok(Outcome::AllWell)
+}
