@@ -112,7 +112,7 @@ fn digits_choose_the_classes_that_they_are_assigned_to() {
         window.run_steps(2);
     };
     let shortcut = |window: &Harness<'static, App>, class: &str| {
-        let node = window.get_by_role_and_label(Role::Button, class);
+        let node = window.get_by_label(class);
         node.accesskit_node().data().keyboard_shortcut().map(str::to_owned)
     };
     let text = |window: &mut Harness<'static, App>, text: &str| {
