@@ -3,7 +3,7 @@
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, Pos2, vec2};
 use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::domain::{BoundingBox, Location, Verdict};
 use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
