@@ -29,9 +29,7 @@ pub use error::{AwsError, AwsErrorKind};
 pub use network::RetryPolicy;
 pub use objects::{BucketInfo, ListRequest, ListedPage, Listing, ObjectInfo};
 pub use sagemaker::{Invocation, MAX_INVOCATION_BYTES, SageMaker, create_model_request, create_transform_job_request};
-pub use writing::{
-    Content, NewObject, SentPart, Sha256Digest, StoredObject, UnfinishedUpload, WriteCondition, hexadecimal,
-};
+pub use writing::{Content, NewObject, SentPart, Sha256Digest, StoredObject, UnfinishedUpload, WriteCondition};
 
 /// One runtime and one HTTP client for all AWS requests. Clones share them. Nothing starts before the first request.
 #[derive(Clone)]

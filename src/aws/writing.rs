@@ -1,7 +1,6 @@
 //! Writes objects, whole or in parts, and deletes them. The server verifies checksums on arrival.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::primitives::ByteStream;
@@ -14,6 +13,7 @@ use base64::prelude::BASE64_STANDARD;
 use super::connection::{CONNECT_TIMEOUT, Connection, S3};
 use super::error::{AwsError, AwsErrorKind, Operation};
 use super::objects::{quoted, size_of, unquoted};
+use crate::domain::hexadecimal;
 use crate::tasks::TaskControl;
 
 /// The metadata key (`x-amz-meta-…`) for the SHA-256 of an object's content, in hexadecimal.
@@ -405,14 +405,6 @@ fn sha256_of(response: &HeadObjectOutput) -> Option<Sha256Digest> {
 
 fn crc32_text(crc32: u32) -> String {
     BASE64_STANDARD.encode(crc32.to_be_bytes())
-}
-
-/// 64 lowercase hexadecimal digits.
-pub fn hexadecimal(digest: &Sha256Digest) -> String {
-    digest.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a string does not fail");
-        text
-    })
 }
 
 fn from_hexadecimal(text: &str) -> Option<Sha256Digest> {

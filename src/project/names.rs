@@ -1,14 +1,13 @@
 //! Names of samples and of the project's root in the file, so that a folder and its project can move; the default
 //! location of a source's project.
 
-use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::EXTENSION;
 use crate::dirs::AppDirs;
-use crate::domain::{S3Place, SampleUri};
+use crate::domain::{S3Place, SampleUri, hexadecimal};
 
 /// A sample's name in the file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,11 +125,7 @@ fn path_of(dirs: &AppDirs, last: &str, identity: &str) -> PathBuf {
     let name: String = last.chars().take(MAX_NAME_CHARS).map(plain).collect();
     let name = if name.is_empty() { "root" } else { &name };
     let hash = Sha256::digest(identity.as_bytes());
-    let mut short = String::new();
-    for byte in hash.iter().take(6) {
-        // Writing to a string cannot fail.
-        let _ = write!(short, "{byte:02x}");
-    }
+    let short = hexadecimal(&hash[..6]);
     dirs.projects.join(format!("{name}-{short}.{EXTENSION}"))
 }
 

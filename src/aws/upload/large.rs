@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 
 use super::content::Large;
 use super::sending::{ExistingObject, Job, SendError, Sent};
-use crate::aws::{AwsError, AwsErrorKind, Content, S3, SentPart, Sha256Digest, UnfinishedUpload, hexadecimal};
-use crate::domain::S3Place;
+use crate::aws::{AwsError, AwsErrorKind, Content, S3, SentPart, Sha256Digest, UnfinishedUpload};
+use crate::domain::{S3Place, hexadecimal};
 use crate::tasks::TaskControl;
 
 /// The shared state of all uploads of a transfer.
@@ -325,7 +325,7 @@ impl<'f> Journal<'f> {
         let endpoint = self.target.access.endpoint.as_deref().unwrap_or_default();
         let bucket = &self.target.address.bucket;
         let digest = Sha256::digest(format!("{endpoint}\n{bucket}\n{key}"));
-        let name = hexadecimal(&digest.into());
+        let name = hexadecimal(&digest);
         self.folder.join(format!("{name}.json"))
     }
 }

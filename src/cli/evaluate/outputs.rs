@@ -258,8 +258,7 @@ pub(crate) fn advice(doubt: &Doubt) -> &'static str {
             " Set --truth-labels to coco-80, a label file, or `model` for the model's class order."
         }
         Doubt::UnknownNumbers { .. } => {
-            " Set the class names of the predictions with --labels, such as coco-91 or \
-            coco-80."
+            " Name the classes of the predictions with --labels: coco-91, coco-80 or a label file."
         }
         Doubt::SameName(_) | Doubt::FewClasses { .. } => " Map the classes with --class-map.",
         Doubt::OtherFolders(_)

@@ -1,12 +1,12 @@
 //! SHA-256 of files, computed while they are copied or checked.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::domain::hexadecimal;
 use crate::local_file;
 
 /// The number of bytes read and hashed per step; small enough to notice a cancellation in between.
@@ -60,11 +60,4 @@ pub fn pump(source: &mut impl Read, target: &mut impl Write, on_chunk: OnChunk<'
         on_chunk(len as u64)?;
     }
     Ok(Hashed { bytes, sha256: hexadecimal(&hasher.finalize()) })
-}
-
-pub fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a string does not fail");
-        text
-    })
 }

@@ -1,11 +1,10 @@
 //! Installs a wheel into the app's data folder: downloaded, unpacked, checked, and only then renamed to its final name.
 
 use std::fs::{File, TryLockError};
-use std::io::{Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
 use strum::VariantArray;
 use zip::ZipArchive;
 
@@ -15,7 +14,7 @@ use super::packages::{RuntimePackage, is_needed};
 use super::{MIN_MINOR_VERSION, index};
 use crate::PACKAGE_INDEX;
 use crate::dirs::AppDirs;
-use crate::model::download::sha256::{hexadecimal, sha256_of};
+use crate::model::download::sha256::{pump, sha256_of};
 use crate::tasks::TaskControl;
 
 const STAGE_PREFIX: &str = ".installing-";
@@ -177,22 +176,12 @@ fn unpack_file(
 ) -> Result<ManifestFile, RuntimeError> {
     let path = ready.join(name);
     let mut file = File::create(&path).map_err(RuntimeError::io("create", &path))?;
-    let mut hash = Sha256::new();
-    let mut bytes = 0;
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        control.checkpoint()?;
-        let read = entry.read(&mut buffer).map_err(RuntimeError::io("unpack", &path))?;
-        if read == 0 {
-            break;
-        }
-        hash.update(&buffer[..read]);
-        file.write_all(&buffer[..read]).map_err(RuntimeError::io("write", &path))?;
-        bytes += read as u64;
-    }
+    let unpacked = pump(entry, &mut file, &mut |_| control.checkpoint().map_err(io::Error::other));
+    control.checkpoint()?;
+    let unpacked = unpacked.map_err(RuntimeError::io("unpack", &path))?;
     // A manifest must never outlive the contents that it vouches for.
     file.sync_all().map_err(RuntimeError::io("write", &path))?;
-    Ok(ManifestFile { name: name.to_owned(), bytes, sha256: hexadecimal(&hash.finalize()) })
+    Ok(ManifestFile { name: name.to_owned(), bytes: unpacked.bytes, sha256: unpacked.sha256 })
 }
 
 /// Swaps the new folder in; the old one is deleted with `stage`.

@@ -16,8 +16,8 @@ use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
 use sha2::{Digest, Sha256};
 
-use crate::aws::{AwsError, hexadecimal};
-use crate::domain::human_bytes;
+use crate::aws::AwsError;
+use crate::domain::{hexadecimal, human_bytes};
 use crate::project::export::{ExportError, ExportTarget, WholeFile};
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -135,7 +135,7 @@ impl<'c> ArchiveWriter<'c> {
         if source.left > 0 || source.file.read(&mut [0]).unwrap_or(0) > 0 {
             return Err(PackageError::Changed { path: path.to_owned() });
         }
-        Ok(hexadecimal(&source.hash.finalize().into()))
+        Ok(hexadecimal(&source.hash.finalize()))
     }
 
     fn append(&mut self, name: &str, bytes: u64, content: impl Read) -> Result<(), PackageError> {
@@ -162,7 +162,7 @@ impl<'c> ArchiveWriter<'c> {
         let packaged = Packaged {
             path: path.clone(),
             bytes: counted.bytes,
-            sha256: hexadecimal(&counted.hash.finalize().into()),
+            sha256: hexadecimal(&counted.hash.finalize()),
             files: self.files,
         };
         counted.file.commit()?;
