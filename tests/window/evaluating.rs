@@ -749,6 +749,33 @@ fn headline_metrics_have_intervals() {
 }
 
 #[test]
+fn search_results_are_evaluated_alone() {
+    let (_bench, mut window) = open_animals();
+    let (button, dogs) = ("Evaluate the search results alone", "Search results of “c.png” alone (1 image)");
+    assert!(!sees(&window, button));
+    search(&mut window, "c.png");
+    click(&mut window, button);
+    wait_for(&mut window, dogs);
+    // Of the dog and the bird in this image, the dog is detected exactly, by the only box with a score of 0.5.
+    for text in ["AP 0.500", "Precision 1.000", "Recall 0.500"] {
+        assert!(sees(&window, text), "{text}");
+    }
+    assert!(sees(&window, "Precision 0.600") && !sees(&window, button));
+    search(&mut window, "a.png");
+    assert!(sees(&window, dogs), "metrics stay with their search");
+    click(&mut window, button);
+    wait_for(&mut window, "Search results of “a.png” alone (1 image)");
+    search(&mut window, "nothing-has-this-name");
+    click(&mut window, button);
+    wait_for(&mut window, "None of the search results");
+}
+
+fn search(window: &mut Harness<'static, App>, text: &str) {
+    window.state_mut().command(SearchCommand::SetQuery(text.to_owned()));
+    wait_until_idle(window);
+}
+
+#[test]
 fn unmeasurable_metric_has_no_interval() {
     let bench = Bench::new(&["a.png", "b.png"]);
     bench.put_boxes("a.png", &[("cat", 0.9, [10, 10, 40, 40])]);

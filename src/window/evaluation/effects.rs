@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches, MatchRules};
-use crate::domain::{NamePattern, Sample, SharedList};
+use crate::domain::{NamePattern, Sample, SampleSet, SharedList};
 use crate::evaluation::pipeline::{
     EvaluateError, Extras, RunSide, TruthFrom, TruthScores, correct, measure_all, measure_boxes, open_truth, run_sides,
     truth_of,
@@ -15,8 +15,8 @@ use crate::window::effects::{Effects, Shared};
 use crate::window::outputs::effects::import::{corrections_in, files_at};
 use crate::window::outputs::effects::labels_of;
 use crate::window::state::{
-    CorrectedLabels, EvaluateRequest, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure, NO_IMAGE, OpenedTruth,
-    Ticket, TruthAt, TruthImages, TruthNames, TruthRequest, TruthSource,
+    CorrectedLabels, EvaluateRequest, EvaluatedFound, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure,
+    NO_IMAGE, OpenedTruth, Ticket, TruthAt, TruthImages, TruthNames, TruthRequest, TruthSource,
 };
 
 /// The limit of images named in a message.
@@ -28,6 +28,15 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: EvaluationEffect) {
         EvaluationEffect::OpenTruth { request, ticket } => open(shared, request, ticket),
         EvaluationEffect::Evaluate { request, ticket } => evaluate(shared, request, ticket),
         EvaluationEffect::MeasureCorrected { request, ticket } => measure_corrected(shared, request, ticket),
+        EvaluationEffect::EvaluateFound { request, search, images, ticket } => {
+            let run = request.run.id;
+            shared.run_task(
+                "evaluate search results",
+                ticket,
+                move |shared, ticket| evaluated_found(shared, &request, search, &images, &ticket.control),
+                move |task, result| EvaluationEvent::FoundEvaluated { task, run, result },
+            );
+        }
     }
 }
 
@@ -152,6 +161,24 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
     }
     run.evaluated = Arc::new(evaluated);
     Ok(run)
+}
+
+fn evaluated_found(
+    shared: &Shared,
+    request: &EvaluateRequest,
+    search: String,
+    images: &SampleSet,
+    control: &TaskControl,
+) -> Result<EvaluatedFound, Failure> {
+    let mut sides = sides_of(shared, request, control)?;
+    sides.images.retain(|image| image.sample.is_some_and(|sample| images.contains(sample)));
+    let images = sides.images.len();
+    if images == 0 {
+        return Err(Failure::new("None of the search results has both ground truth and a prediction".to_owned()));
+    }
+    let evaluated =
+        measure_all(sides, Extras { draws: DRAWS, ..Extras::default() }, control).map_err(|error| failure(&error))?;
+    Ok(EvaluatedFound { search, images, metrics: evaluated.metrics })
 }
 
 /// All metrics of a run, for an export.

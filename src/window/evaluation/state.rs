@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::annotations::matching::{ClassCorrections, OtherFolders};
 use crate::domain::{
-    BoundingBox, DrawnBox, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings,
+    BoundingBox, DrawnBox, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, SampleId, SampleSet, SharedList,
+    ViewSettings,
 };
-use crate::evaluation::{DrawnNumber, Evaluated, GroundTruth, LabelCorrections, MatchedClasses};
+use crate::evaluation::{DrawnNumber, Evaluated, GroundTruth, LabelCorrections, MatchedClasses, Metrics};
 use crate::review::{
     FilmBox, ImageOutcomes, NamedOutcome, OtherRun, OutcomeCounts, Outcomes, Predictions, Suspect, SuspectKind,
     VerdictKind,
@@ -31,6 +32,8 @@ pub enum EvaluationCommand {
     ReadTruthAs(TruthReading),
     /// Reads the ground truth again and reevaluates the run on screen.
     EvaluateAgain,
+    /// Evaluates the run on screen on the images of the current search alone.
+    EvaluateFound,
     /// Maps a class of the model to a ground-truth class, both by name or number; an empty one maps to none.
     CorrectClass {
         from: String,
@@ -60,6 +63,13 @@ pub enum EvaluationEffect {
         request: EvaluateRequest,
         ticket: Ticket,
     },
+    /// Evaluate the run on these images alone.
+    EvaluateFound {
+        request: EvaluateRequest,
+        search: String,
+        images: SampleSet,
+        ticket: Ticket,
+    },
 }
 
 #[derive(Debug)]
@@ -80,6 +90,11 @@ pub enum EvaluationEvent {
         task: TaskId,
         run: RunId,
         result: Result<CorrectedLabels, Failure>,
+    },
+    FoundEvaluated {
+        task: TaskId,
+        run: RunId,
+        result: Result<EvaluatedFound, Failure>,
     },
 }
 
@@ -180,6 +195,15 @@ pub struct EvaluatedRun {
     pub secs: f32,
 }
 
+/// A run evaluated on the images of a search alone.
+#[derive(Debug, Clone)]
+pub struct EvaluatedFound {
+    pub search: String,
+    /// Those with ground truth and a prediction.
+    pub images: usize,
+    pub metrics: Metrics,
+}
+
 /// The open ground truth, and the runs evaluated against it.
 #[derive(Debug)]
 pub struct Evaluating {
@@ -211,6 +235,8 @@ pub struct RunEvaluation {
     pub unused: ClassCorrections,
     /// The last metrics; they stay while new ones are computed.
     pub last: Option<EvaluatedRun>,
+    /// The metrics of the last search that they were requested for.
+    pub found: Loadable<EvaluatedFound>,
     /// The inputs of the last or pending request.
     pub(crate) basis: Option<EvaluationBasis>,
     pub corrected: Corrected,

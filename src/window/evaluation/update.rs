@@ -11,8 +11,8 @@ use crate::tasks::ProgressUnit;
 use crate::window::evaluation::state::EvaluationBasis;
 use crate::window::state::{
     CorrectedLabels, EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent,
-    Failure, Listing, Loadable, OpenedTruth, Overlay, State, TaskId, TaskKind, TruthAt, TruthReading, TruthRequest,
-    TruthSource,
+    Failure, Listing, Loadable, OpenedTruth, Overlay, RunEvaluation, State, TaskId, TaskKind, TruthAt, TruthReading,
+    TruthRequest, TruthSource,
 };
 use crate::window::update::images;
 use crate::window::{project, tasks};
@@ -48,6 +48,7 @@ pub(crate) fn on_command(state: &mut State, command: EvaluationCommand) {
                 }
             }
         }
+        EvaluationCommand::EvaluateFound => evaluate_found(state),
         EvaluationCommand::CorrectClass { from, to } => {
             correct(state, |corrections| corrections.set(from, to));
         }
@@ -69,6 +70,11 @@ pub(crate) fn on_event(state: &mut State, event: EvaluationEvent) {
         EvaluationEvent::Measured { task, run, evaluated } => measured(state, task, run, *evaluated),
         EvaluationEvent::Evaluated { task, run, result } => ended(state, task, run, result),
         EvaluationEvent::Corrected { task, run, result } => corrected(state, task, run, result),
+        EvaluationEvent::FoundEvaluated { task, run, result } => {
+            tasks::update::settle(state, task, result, |state| {
+                Some(&mut state.evaluating.as_mut()?.runs.get_mut(&run)?.found)
+            });
+        }
     }
 }
 
@@ -124,7 +130,8 @@ fn stop(state: &mut State) {
     let Some(evaluating) = &state.evaluating else {
         return;
     };
-    let runs = evaluating.runs.values().flat_map(|run| [run.status.task(), run.corrected.status.task()]).flatten();
+    let tasks_of = |run: &RunEvaluation| [run.status.task(), run.corrected.status.task(), run.found.task()];
+    let runs = evaluating.runs.values().flat_map(tasks_of).flatten();
     let tasks: Vec<TaskId> = evaluating.truth.task().into_iter().chain(runs).collect();
     for task in tasks {
         tasks::update::cancel(state, Some(task));
@@ -408,11 +415,32 @@ fn evaluate(state: &mut State, run: RunId) {
     if let Some(evaluating) = &mut state.evaluating {
         let of_run = evaluating.runs.entry(run).or_default();
         of_run.status = Loadable::Loading(ticket.id);
+        of_run.found = Loadable::NotLoaded;
         of_run.basis = Some(basis);
         of_run.classes = Arc::new(classes);
         of_run.unused = unused;
     }
     state.effects.push(EvaluationEffect::Evaluate { request, ticket });
+}
+
+/// Evaluates the run on screen on the images that the search found. The minimum scores are those on screen.
+fn evaluate_found(state: &mut State) {
+    let Some(run) = state.run_id() else {
+        return;
+    };
+    let Some(request) = request(state, run).filter(|_| state.arranging.is_filtered()) else {
+        return;
+    };
+    let images = state.order().ids().collect();
+    let title = format!("Evaluate {} on the search results", request.run.name);
+    let ticket = tasks::update::begin(state, TaskKind::Evaluate, ProgressUnit::Images, title);
+    let earlier = state.evaluating.as_mut().and_then(|evaluating| {
+        let found = &mut evaluating.runs.entry(run).or_default().found;
+        std::mem::replace(found, Loadable::Loading(ticket.id)).task()
+    });
+    tasks::update::cancel(state, earlier);
+    let search = state.arranging.text().trim().to_owned();
+    state.effects.push(EvaluationEffect::EvaluateFound { request, search, images, ticket });
 }
 
 /// Everything needed to evaluate a run; `None` without ground truth or predictions.

@@ -24,9 +24,9 @@ pub use crate::window::endpoints::state::{
     KnownEndpoint,
 };
 pub use crate::window::evaluation::state::{
-    CorrectedLabels, EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent,
-    NO_IMAGE, OpenedTruth, RunEvaluation, ShownObject, TruthAt, TruthImages, TruthNames, TruthReading, TruthRequest,
-    TruthSource,
+    CorrectedLabels, EvaluateRequest, EvaluatedFound, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect,
+    EvaluationEvent, NO_IMAGE, OpenedTruth, RunEvaluation, ShownObject, TruthAt, TruthImages, TruthNames, TruthReading,
+    TruthRequest, TruthSource,
 };
 pub use crate::window::explain::state::{ExplainRequest, Explanation, Question};
 pub(crate) use crate::window::export::state::CountBasis;

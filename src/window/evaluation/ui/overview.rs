@@ -5,7 +5,7 @@ use eframe::egui::{
     pos2, vec2,
 };
 
-use crate::domain::{ModelTask, decimal, min_score_text, score_text};
+use crate::domain::{ModelTask, counted, decimal, min_score_text, score_text};
 use crate::evaluation::{
     ClassificationIntervals, ClassificationMetrics, DetectionIntervals, DetectionMetrics, Interval, Metrics,
 };
@@ -15,7 +15,7 @@ use crate::window::evaluation::ui::suspicious::suspicious_ui;
 use crate::window::evaluation::ui::{Shown, decimals};
 use crate::window::state::{Commands, EvaluationCommand, SearchCommand};
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{grouped, key_value_ui, note_ui, section_ui, strong, truncated};
+use crate::window::ui::widgets::{grouped, key_value_ui, note_ui, problem_ui, section_ui, strong, truncated};
 
 const CURVES_HEIGHT: f32 = 230.0;
 
@@ -41,17 +41,8 @@ fn detection_ui(
     intervals: Option<&DetectionIntervals>,
     commands: &mut Commands,
 ) {
-    ui.horizontal_wrapped(|ui| {
-        let of = intervals.copied().unwrap_or_default();
-        let interval = |interval| CardInterval::new(interval, intervals.is_some());
-        let meaning = "Average precision over IoU 0.50 to 0.95, as COCO defines it. It is biased upwards for classes \
-            with few objects, so its interval extends further down.";
-        card_ui(ui, "AP", metrics.ap, interval(of.ap), meaning);
-        card_ui(ui, "AP50", metrics.ap50, interval(of.ap50), "Average precision at IoU 0.50");
-        card_ui(ui, "AP75", metrics.ap75, interval(of.ap75), "Average precision at IoU 0.75");
-        let meaning = "Average recall with at most 100 boxes per class and image";
-        card_ui(ui, "AR100", metrics.ar100, interval(of.ar100), meaning);
-    });
+    ui.horizontal_wrapped(|ui| average_cards_ui(ui, metrics, intervals));
+    found_ui(ui, shown, commands);
     ui.add_space(4.0);
     threshold_ui(ui, shown, metrics, intervals, commands);
     ui.separator();
@@ -77,6 +68,60 @@ fn detection_ui(
     });
 }
 
+fn average_cards_ui(ui: &mut Ui, metrics: &DetectionMetrics, intervals: Option<&DetectionIntervals>) {
+    let of = intervals.copied().unwrap_or_default();
+    let interval = |interval| CardInterval::new(interval, intervals.is_some());
+    let meaning = "Average precision over IoU 0.50 to 0.95, as COCO defines it. It is biased upwards for classes with \
+        few objects, so its interval extends further down.";
+    card_ui(ui, "AP", metrics.ap, interval(of.ap), meaning);
+    card_ui(ui, "AP50", metrics.ap50, interval(of.ap50), "Average precision at IoU 0.50");
+    card_ui(ui, "AP75", metrics.ap75, interval(of.ap75), "Average precision at IoU 0.75");
+    let meaning = "Average recall with at most 100 boxes per class and image";
+    card_ui(ui, "AR100", metrics.ar100, interval(of.ar100), meaning);
+}
+
+fn threshold_cards_ui(ui: &mut Ui, [precision, recall, f1]: [Option<f64>; 3], intervals: Option<&DetectionIntervals>) {
+    let of = intervals.copied().unwrap_or_default();
+    let interval = |interval| CardInterval::new(interval, intervals.is_some());
+    card_ui(ui, "Precision", precision, interval(of.precision), "Fraction of boxes that are correct at IoU 0.50");
+    card_ui(ui, "Recall", recall, interval(of.recall), "Fraction of objects that were detected");
+    card_ui(ui, "F1", f1, interval(of.f1), "Harmonic mean of precision and recall");
+}
+
+/// The metrics of the search results alone.
+fn found_ui(ui: &mut Ui, shown: &Shown<'_>, commands: &mut Commands) {
+    let (state, Some(evaluation)) = (shown.state, shown.state.evaluation()) else {
+        return;
+    };
+    let search = state.arranging.text().trim();
+    let found = evaluation.found.ready();
+    if let Some(found) = found {
+        ui.add_space(4.0);
+        let images = counted(found.images, "image", "images");
+        ui.label(strong(format!("Search results of “{}” alone ({images})", found.search)));
+        ui.horizontal_wrapped(|ui| match &found.metrics {
+            Metrics::Detection { metrics, intervals } => {
+                average_cards_ui(ui, metrics, intervals.as_ref());
+                let numbers = [metrics.precision, metrics.recall, metrics.f1];
+                threshold_cards_ui(ui, numbers, intervals.as_ref());
+            }
+            Metrics::Classification { metrics, intervals } => classification_cards_ui(ui, metrics, *intervals),
+        });
+    }
+    if let Some(failure) = evaluation.found.failure() {
+        problem_ui(ui, failure.message());
+    }
+    if evaluation.found.is_loading() {
+        ui.weak("Evaluating the search results…");
+    } else if state.arranging.is_filtered() && found.is_none_or(|found| found.search != search) {
+        let tooltip = "Measures AP, precision and recall on the images that the search finds, next to those of all \
+            images";
+        if ui.button("Evaluate the search results alone").on_hover_text(tooltip).clicked() {
+            commands.push(EvaluationCommand::EvaluateFound);
+        }
+    }
+}
+
 /// Precision and recall at the minimum score, and the minimum score with the best F1.
 fn threshold_ui(
     ui: &mut Ui,
@@ -96,12 +141,7 @@ fn threshold_ui(
     let offers_intervals = intervals.is_some() && !is_measured;
     let intervals = intervals.filter(|_| is_measured);
     ui.horizontal_wrapped(|ui| {
-        let of = intervals.copied().unwrap_or_default();
-        let [precision, recall, f1] =
-            [of.precision, of.recall, of.f1].map(|interval| CardInterval::new(interval, intervals.is_some()));
-        card_ui(ui, "Precision", all.precision(), precision, "Fraction of boxes that are correct at IoU 0.50");
-        card_ui(ui, "Recall", all.recall(), recall, "Fraction of objects that were detected");
-        card_ui(ui, "F1", all.f1(), f1, "Harmonic mean of precision and recall");
+        threshold_cards_ui(ui, [all.precision(), all.recall(), all.f1()], intervals);
         let is_idle = shown.state.evaluation().is_some_and(|evaluation| !evaluation.status.is_loading());
         if offers_intervals && is_idle {
             let link = ui.link(RichText::new("Update intervals").small());
@@ -157,17 +197,8 @@ fn classification_ui(
     intervals: Option<ClassificationIntervals>,
     commands: &mut Commands,
 ) {
-    ui.horizontal_wrapped(|ui| {
-        let top1 = CardInterval::new(intervals.and_then(|all| all.top1), intervals.is_some());
-        let top5 = CardInterval::new(intervals.and_then(|all| all.top5), intervals.is_some());
-        let none = CardInterval::Missing("intervals are computed only for fractions of images");
-        card_ui(ui, "Top-1", metrics.top1, top1, "Fraction of images whose top class is correct");
-        card_ui(ui, "Top-5", metrics.top5, top5, "Fraction of images with the correct class in the top five");
-        card_ui(ui, "Precision", metrics.macro_precision, none, "Mean over the classes");
-        card_ui(ui, "Recall", metrics.macro_recall, none, "Mean over the classes");
-        card_ui(ui, "F1", metrics.macro_f1, none, "Mean over the classes");
-        card_ui(ui, "ECE", metrics.ece, none, "Expected calibration error: the gap between scores and accuracy");
-    });
+    ui.horizontal_wrapped(|ui| classification_cards_ui(ui, metrics, intervals));
+    found_ui(ui, shown, commands);
     ui.horizontal_wrapped(|ui| {
         let right = shown.counts.kind(OutcomeKind::Correct);
         let wrong = shown.counts.kind(OutcomeKind::Class);
@@ -176,6 +207,18 @@ fn classification_ui(
     });
     ui.separator();
     section_ui(ui, "Reliability", true, |ui| reliability_ui(ui, metrics, commands));
+}
+
+fn classification_cards_ui(ui: &mut Ui, metrics: &ClassificationMetrics, intervals: Option<ClassificationIntervals>) {
+    let top1 = CardInterval::new(intervals.and_then(|all| all.top1), intervals.is_some());
+    let top5 = CardInterval::new(intervals.and_then(|all| all.top5), intervals.is_some());
+    let none = CardInterval::Missing("intervals are computed only for fractions of images");
+    card_ui(ui, "Top-1", metrics.top1, top1, "Fraction of images whose top class is correct");
+    card_ui(ui, "Top-5", metrics.top5, top5, "Fraction of images with the correct class in the top five");
+    card_ui(ui, "Precision", metrics.macro_precision, none, "Mean over the classes");
+    card_ui(ui, "Recall", metrics.macro_recall, none, "Mean over the classes");
+    card_ui(ui, "F1", metrics.macro_f1, none, "Mean over the classes");
+    card_ui(ui, "ECE", metrics.ece, none, "Expected calibration error: the gap between scores and accuracy");
 }
 
 /// Notes on the numbers: what was skipped, and why.
