@@ -47,7 +47,8 @@ fn open(shared: &Arc<Shared>, request: TruthRequest, ticket: Ticket) {
         ticket,
         move |shared, ticket| {
             let corrections = class_map.as_deref().map(corrections_in).transpose()?.unwrap_or_default();
-            let (at, from) = truth_from(shared, from, reading.split, &samples)?;
+            let scores = if reading.ignores_scores { TruthScores::Ignored } else { TruthScores::OfPredictions };
+            let (at, from) = truth_from(shared, from, reading.split, scores, &samples)?;
             let labels = match reading.names {
                 Some(TruthNames::Set(set)) => labels_of(&set)?,
                 Some(TruthNames::Listed(names)) => Some((0..).zip(names).collect()),
@@ -55,7 +56,7 @@ fn open(shared: &Arc<Shared>, request: TruthRequest, ticket: Ticket) {
             };
             let control = &ticket.control;
             let truth = match &from {
-                TruthFrom::Files { files, split: None, .. }
+                TruthFrom::Files { files, split: None, scores: TruthScores::OfPredictions }
                     if let Some(found) = shared.take_dropped(files, control) =>
                 {
                     truth_of(files.name(), found, labels.as_ref())
@@ -78,12 +79,13 @@ fn truth_from(
     shared: &Shared,
     from: TruthSource,
     split: Option<String>,
+    scores: TruthScores,
     samples: &SharedList<Sample>,
 ) -> Result<(TruthAt, TruthFrom), Failure> {
     Ok(match from {
         TruthSource::Files(at) => {
             let (at, files) = files_at(shared, &at)?;
-            (TruthAt::Files(at), TruthFrom::Files { files, split, scores: TruthScores::default() })
+            (TruthAt::Files(at), TruthFrom::Files { files, split, scores })
         }
         TruthSource::Verdicts { source, run, view } => {
             let project = shared.project(source).ok_or(Failure::Cancelled)?;
@@ -230,7 +232,9 @@ fn failure(error: &EvaluateError) -> Failure {
     let advice = match error {
         EvaluateError::Cancelled(_) => return Failure::Cancelled,
         EvaluateError::NoClassInCommon { .. } => ". Correct the classes under Class matching",
-        EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => ". Open predictions with “Open predictions…”",
+        EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => {
+            ". Open predictions with “Open predictions…”, or ground truth that has scores with “Ignore scores”"
+        }
         EvaluateError::OtherFolders { .. } => ". If they are the same, open their parent folder",
         EvaluateError::OtherTask { .. } => ". Choose another run under Runs",
         _ => "",

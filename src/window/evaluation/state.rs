@@ -124,6 +124,8 @@ pub struct TruthReading {
     pub split: Option<String>,
     /// Names for numbered classes.
     pub names: Option<TruthNames>,
+    /// Reads a file with scores as ground truth.
+    pub ignores_scores: bool,
 }
 
 /// Names for numbered classes.

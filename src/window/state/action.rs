@@ -294,7 +294,7 @@ pub enum Action {
     NextRun,
     #[strum(message = "Accept", detailed_message = "The prediction is correct", props(keys = "A"))]
     Accept,
-    #[strum(message = "Reject", detailed_message = "The prediction is wrong", props(keys = "R Delete"))]
+    #[strum(message = "Reject", detailed_message = "The prediction is wrong", props(keys = "R"))]
     Reject,
     #[strum(message = "Unsure", detailed_message = "Cannot be decided from this image", props(keys = "U"))]
     Unsure,
@@ -322,6 +322,12 @@ pub enum Action {
         props(keys = "Ctrl+D")
     )]
     DuplicateBox,
+    #[strum(
+        message = "Delete box",
+        detailed_message = "Rejects the selected box; a box that you added is removed",
+        props(keys = "Delete")
+    )]
+    DeleteBox,
     #[strum(message = "Clear verdict", detailed_message = "Removes the verdict", props(keys = "Backspace C"))]
     ClearVerdict,
     #[strum(
@@ -585,8 +591,11 @@ impl Action {
 
     /// Whether the action gives, changes or removes a verdict.
     pub fn is_verdict(self) -> bool {
-        use Action::{Accept, ClearVerdict, MarkComplete, Reject, ReturnToLabeler, Unsure, WrongClass};
-        matches!(self, Accept | Reject | Unsure | WrongClass | ClearVerdict | MarkComplete | ReturnToLabeler)
+        use Action::{Accept, ClearVerdict, DeleteBox, MarkComplete, Reject, ReturnToLabeler, Unsure, WrongClass};
+        matches!(
+            self,
+            Accept | Reject | DeleteBox | Unsure | WrongClass | ClearVerdict | MarkComplete | ReturnToLabeler
+        )
     }
 
     /// Checks whether the action is available.
@@ -775,6 +784,11 @@ impl Action {
             Self::DuplicateBox => {
                 can_judge(state)?;
                 need(state.shown.selected_box.is_some(), "Select a box first")
+            }
+            Self::DeleteBox => {
+                can_judge(state)?;
+                let is_selected = state.shown.selected_box.is_some() || !state.judged_boxes().is_empty();
+                need(is_selected, "Select a box first; R rejects the whole image")
             }
             Self::MarkComplete => {
                 can_judge(state)?;

@@ -135,6 +135,7 @@ const JUDGE: &Menu = &[
     None,
     Some(Action::DrawBox),
     Some(Action::DuplicateBox),
+    Some(Action::DeleteBox),
     Some(Action::FixLabel),
     None,
     Some(Action::WriteNote),

@@ -236,7 +236,7 @@ fn on_image_action(state: &mut State, action: Action) {
         Action::FirstImage => browse::update::walk(state, Step::First),
         Action::LastImage => browse::update::walk(state, Step::Last),
         Action::Accept => judge::update::verdicts::set_verdict(state, Some(&Verdict::Accept)),
-        Action::Reject => judge::update::verdicts::set_verdict(state, Some(&Verdict::Reject)),
+        Action::Reject | Action::DeleteBox => judge::update::verdicts::set_verdict(state, Some(&Verdict::Reject)),
         Action::Unsure => judge::update::verdicts::set_verdict(state, Some(&Verdict::Unsure)),
         Action::WrongClass => state.overlay = toggled(state.overlay, Overlay::WrongClass),
         Action::DrawBox => judge::update::drawing::toggle(state),

@@ -32,6 +32,7 @@ pub(crate) struct OpenAnnotationsMemory {
     labels: String,
     names: NamesChoice,
     class_map: String,
+    ignores_scores: bool,
     was_open: bool,
     /// The choice of a file dialog that was used last.
     taken_over: u64,
@@ -143,7 +144,7 @@ impl OpenAs {
                 let is_pattern = address.contains(NamePattern::CLASS);
                 let at = if is_pattern { TruthAt::Names(address.to_owned()) } else { TruthAt::Files(at()?) };
                 let names = memory.names.names(state, &memory.labels)?;
-                let reading = TruthReading { names, ..TruthReading::default() };
+                let reading = TruthReading { names, ignores_scores: memory.ignores_scores, split: None };
                 EvaluationCommand::OpenTruth { at, reading, class_map }.into()
             }
         })
@@ -182,6 +183,11 @@ pub(crate) fn open_annotations_ui(
         match open_as {
             OpenAs::Run => labels_ui(ui, &mut memory.labels),
             OpenAs::Truth => names_ui(ui, &mut memory.names, &mut memory.labels),
+        }
+        if open_as == OpenAs::Truth {
+            let tooltip = "For labels that keep the scores of the predictions they came from, such as exported \
+                corrected labels";
+            ui.checkbox(&mut memory.ignores_scores, "Ignore scores").on_hover_text(tooltip);
         }
         ui.add_space(6.0);
         class_map_ui(ui, open_as, &mut memory.class_map, commands);
