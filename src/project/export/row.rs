@@ -355,6 +355,7 @@ impl<'c> Chooser<'c> {
             tally.returned += 1;
             return None;
         }
+        let undecided = tally.undecided;
         let prediction = match &row.result {
             None if row.is_outdated => Err(Unpredicted::Outdated),
             None => Err(Unpredicted::NotYet),
@@ -370,6 +371,7 @@ impl<'c> Chooser<'c> {
             VerdictChoice::Accepted => has_boxes || matches!(row.verdict, Some(Verdict::Accept | Verdict::Complete)),
         };
         if !keeps {
+            tally.undecided = undecided;
             tally.left_out_by_verdict += u64::from(!row.is_outdated);
             return None;
         }
@@ -457,6 +459,8 @@ impl<'c> Chooser<'c> {
             VerdictChoice::Accepted => verdict.or(inherited).is_some_and(is_accepted),
         };
         if !keeps {
+            let is_decided = !matches!(verdict.or(inherited), None | Some(Verdict::Complete | Verdict::Unsure));
+            tally.undecided += u64::from(self.options.verdicts == VerdictChoice::Accepted && !is_decided);
             return None;
         }
         let right = verdict.and_then(Verdict::right_class).filter(|right| corrects && *right != detection.label);

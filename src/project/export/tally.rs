@@ -39,6 +39,8 @@ pub(super) struct Tally {
     pub images: u64,
     pub boxes: u64,
     pub left_out_by_verdict: u64,
+    /// Boxes of exported images that are neither accepted nor rejected, if only accepted ones are exported.
+    pub undecided: u64,
     /// Images that go back to the labeler.
     pub returned: u64,
     /// Images that datasets and annotated images cannot contain, because they have no prediction.
@@ -78,6 +80,11 @@ impl Tally {
             }
         };
         note(self.left_out_by_verdict, "image", "images", "skipped because of the verdicts");
+        if format.is_dataset() {
+            let text =
+                "in these images left out although not rejected, so the labels may be incomplete; judge all boxes";
+            note(self.undecided, "box", "boxes", text);
+        }
         note(self.returned, "image", "images", "skipped because marked as back to labeler");
         note(self.unpredicted, "image", "images", "skipped because not predicted yet");
         note(self.failed, "image", "images", "skipped because the prediction failed");

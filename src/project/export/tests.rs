@@ -136,8 +136,10 @@ fn box_inherits_the_image_verdict() {
     let accepted = Sampled::with(accepted, &context, rows).unwrap();
     assert_eq!(images(&accepted), ["accepted.jpg", "rejected.jpg", "wrong.jpg"]);
     assert_eq!(annotations(&accepted), [(1, 2), (2, 1), (3, 2)]);
-    let note = &accepted.report.notes[0];
-    assert!(note.starts_with("2 images skipped"), "{note}");
+    let notes = &accepted.report.notes;
+    assert!(notes[0].starts_with("2 images skipped"), "{notes:?}");
+    // The second box of “wrong.jpg” has no verdict.
+    assert!(notes[1].starts_with("1 box in these images left out"), "{notes:?}");
 }
 
 #[test]

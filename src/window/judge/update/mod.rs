@@ -7,9 +7,12 @@ pub(crate) mod verdicts;
 
 use std::sync::Arc;
 
+use crate::project::export::options::{ExportFormat, VerdictChoice};
 use crate::review::FilmBox;
 use crate::tasks::ProgressUnit;
-use crate::window::state::{Loadable, Overlay, ReportOfRun, ReviewCommand, ReviewEffect, ReviewEvent, State, TaskKind};
+use crate::window::state::{
+    ExportScope, Loadable, Overlay, ReportOfRun, ReviewCommand, ReviewEffect, ReviewEvent, State, TaskKind,
+};
 use crate::window::tasks::update::{begin, settle};
 use crate::window::{canvas, comparison, evaluation, explain, export, filmstrip};
 
@@ -95,6 +98,11 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         ReviewCommand::Export(format) => {
             state.export.options.format = format;
             export::update::open(state);
+            // Labels are what a person confirmed, on all images.
+            if format != ExportFormat::Report {
+                state.export.options.verdicts = VerdictChoice::Accepted;
+                state.export.scope = ExportScope::All;
+            }
         }
         ReviewCommand::ConfirmMassVerdict => verdicts::confirm_mass_verdict(state),
         ReviewCommand::SetNote { samples, text } => {
