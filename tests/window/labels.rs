@@ -89,6 +89,20 @@ fn label_of_an_undetected_object_is_judged() {
 }
 
 #[test]
+fn object_that_was_drawn_is_not_added_again() {
+    let (_bench, mut window) = open_animals();
+    window.state_mut().command(Action::GoOnAfterVerdict);
+    show(&mut window, 2);
+    window.state_mut().command(ReviewCommand::DrawBox([61.0, 11.0, 90.0, 40.0].into()));
+    window.state_mut().command(ReviewCommand::ChooseClass("bird".to_owned()));
+    wait_until_idle(&mut window);
+    click(&mut window, "bird · FN");
+    press(&mut window, Key::A);
+    wait_for(&mut window, "already added a box");
+    assert_eq!(verdicts(&window, 2).len(), 1);
+}
+
+#[test]
 fn label_with_another_class_is_wrong_and_replaced() {
     let (_bench, mut window) = open_animals();
     show(&mut window, 0);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::{Change, ModelTask, RunId, SampleId, SampleSet, Verdict, VerdictTarget, counted};
+use crate::domain::{Change, DrawnBox, ModelTask, RunId, SampleId, SampleSet, Verdict, VerdictTarget, counted};
+use crate::evaluation::CORRECT_IOU;
 use crate::review::{FilmBox, PredictionStatus, next_less_certain};
 use crate::window::judge::state::judgments::{EditOutcome, ImageJudgment, Mark, in_order};
 use crate::window::judge::update::spot_check;
@@ -232,7 +233,19 @@ pub(super) fn label_marks(
     let mut marks = match judgment.of_label(run.id(), &label) {
         Some((target, Verdict::Added(_))) => removal(judgment, *target),
         Some((target, _)) => vec![Mark::Verdict(*target, None)],
-        None => Vec::new(),
+        None => {
+            let is_drawn = |drawn: &DrawnBox| {
+                judgment.verdicts().iter().any(|(target, verdict)| {
+                    target.run == Some(run.id())
+                        && matches!(verdict, Verdict::Added(other) if other.class() == drawn.class()
+                            && f64::from(other.bounds().iou(&drawn.bounds())) >= CORRECT_IOU)
+                })
+            };
+            if added.as_ref().is_some_and(is_drawn) {
+                return Err("You have already added a box of this class here");
+            }
+            Vec::new()
+        }
     };
     let mut after = judgment.clone();
     for mark in &marks {
