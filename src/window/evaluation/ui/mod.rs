@@ -11,13 +11,14 @@ mod table;
 
 use std::sync::Arc;
 
-use eframe::egui::{CentralPanel, Ui};
+use eframe::egui::{Button, CentralPanel, Ui};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::domain::LabelSet;
 use crate::evaluation::{Evaluated, Metrics};
 use crate::review::{BoxQuery, BoxTerm, ClassName, OutcomeCounts, OutcomeKind, OutcomeWord, Outcomes, Statistics};
-use crate::window::state::{Commands, State};
+use crate::window::state::{Commands, SearchCommand, State};
+use crate::window::ui::widgets::grouped;
 
 /// The panel's state between frames.
 #[derive(Default)]
@@ -167,6 +168,21 @@ fn parts_ui(ui: &mut Ui, part: &mut Part, takes_keyboard: bool) {
         }
     });
     ui.separator();
+}
+
+/// A count that leads to its boxes.
+fn count_button_ui(
+    ui: &mut Ui,
+    (count, what): (u64, &str),
+    meaning: &str,
+    outcome: OutcomeWord,
+    commands: &mut Commands,
+) {
+    let text = format!("{} {what}", grouped(count as usize));
+    let button = ui.add_enabled(count > 0, Button::new(text));
+    if button.on_hover_text(format!("{meaning}; click to show them")).clicked() {
+        commands.push(SearchCommand::ShowBoxes(outcome.into()));
+    }
 }
 
 /// A fraction or an average as written in papers: `0.452`.

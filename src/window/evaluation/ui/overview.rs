@@ -1,8 +1,7 @@
 //! The main metrics, the curves, and the kinds of errors.
 
 use eframe::egui::{
-    Align2, Button, CornerRadius, FontId, Rect, RichText, Role, ScrollArea, Sense, TextStyle, Ui, Vec2, WidgetInfo,
-    pos2, vec2,
+    Align2, CornerRadius, FontId, Rect, RichText, Role, ScrollArea, Sense, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::domain::{ModelTask, counted, decimal, min_score_text, score_text};
@@ -12,7 +11,7 @@ use crate::evaluation::{
 use crate::review::{ClassOutcomes, OutcomeKind, OutcomeWord};
 use crate::window::evaluation::ui::curves::{Threshold, curves_ui, reliability_ui};
 use crate::window::evaluation::ui::suspicious::suspicious_ui;
-use crate::window::evaluation::ui::{Shown, decimals};
+use crate::window::evaluation::ui::{Shown, count_button_ui, decimals};
 use crate::window::state::{Commands, EvaluationCommand, SearchCommand};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{grouped, key_value_ui, note_ui, problem_ui, section_ui, strong, truncated};
@@ -173,20 +172,6 @@ fn threshold_ui(
                 commands.push(threshold.change(score));
             }
         });
-    }
-}
-
-pub(super) fn count_button_ui(
-    ui: &mut Ui,
-    (count, what): (u64, &str),
-    meaning: &str,
-    outcome: OutcomeWord,
-    commands: &mut Commands,
-) {
-    let text = format!("{} {what}", grouped(count as usize));
-    let button = ui.add_enabled(count > 0, Button::new(text));
-    if button.on_hover_text(format!("{meaning}; click to show them")).clicked() {
-        commands.push(SearchCommand::ShowBoxes(outcome.into()));
     }
 }
 

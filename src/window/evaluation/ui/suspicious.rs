@@ -6,14 +6,13 @@ use strum::VariantArray;
 use crate::domain::counted;
 use crate::evaluation::{LabelCorrections, Metrics};
 use crate::review::{OutcomeWord, SuspectKind};
-use crate::window::evaluation::ui::overview::count_button_ui;
-use crate::window::evaluation::ui::{Shown, decimals};
+use crate::window::evaluation::ui::{Shown, count_button_ui, decimals};
 use crate::window::state::{
     Action, Command, Commands, CorrectedLabels, EvaluationCommand, Loadable, State, TaskSignal,
 };
 use crate::window::ui::widgets::{Tone, action_button_ui, command_button_ui, ends_ui, message_ui, note_ui, section_ui};
 
-pub(crate) fn suspicious_ui(ui: &mut Ui, shown: &Shown<'_>, commands: &mut Commands) {
+pub(super) fn suspicious_ui(ui: &mut Ui, shown: &Shown<'_>, commands: &mut Commands) {
     let Some(suspicious) = &shown.evaluated.suspicious else {
         return;
     };
