@@ -28,6 +28,7 @@ mod predict;
 mod project;
 mod review;
 mod runtime;
+mod sample;
 mod terminal;
 mod transform;
 mod truth;
@@ -73,6 +74,8 @@ enum Command {
     Import(Box<import::ImportArgs>),
     /// Compare two runs of a project
     Compare(compare::CompareArgs),
+    /// Draw a random sample of images from a folder or S3 prefix of any size
+    Sample(sample::ImageSampleArgs),
     /// Draw samples to judge, exchange verdicts, and estimate precision
     Review(review::ReviewArgs),
     /// Describe a project, or point it to moved images
@@ -119,6 +122,7 @@ pub fn run() -> ExitCode {
         Some(Command::Evaluate(args)) => evaluate::run(&args),
         Some(Command::Import(args)) => import::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Sample(args)) => sample::run(&args),
         Some(Command::Review(args)) => review::run(&args),
         Some(Command::Project(args)) => project::run(&args),
         Some(Command::Upload(args)) => upload::run(&args),

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::values::{parse_bucket_region, parse_profile};
 use crate::aws::{Aws, AwsError, AwsErrorKind};
 use crate::domain::{Credentials, EndpointError, Location, S3Access, S3Layout, S3Link, S3Place};
-use crate::image::source::{LinesSource, NamedKind, Source, WithRecords, absolute, folder_of, kind_of_name};
+use crate::image::source::{ImageList, LinesSource, NamedKind, Source, WithRecords, absolute, folder_of, kind_of_name};
 use crate::tasks::TaskControl;
 
 /// Access to S3, with the defaults of the AWS CLI.
@@ -163,6 +163,11 @@ pub(crate) fn open(location: &Location, control: &TaskControl) -> anyhow::Result
             }
             Ok(Opened { source: Arc::new(WithRecords::from_paths(paths)), root: None, place: None })
         }
+        Location::Path(path) if let Some(list) = list_in(path)? => {
+            let opened = open(&list.source, control)
+                .with_context(|| format!("Could not open the images in {}", path.display()))?;
+            Ok(Opened { source: list.over(opened.source, path), ..opened })
+        }
         Location::Path(path) => {
             let source = WithRecords::open(path).with_context(|| format!("Could not open {}", path.display()))?;
             let from_root = absolute(path).ok();
@@ -180,6 +185,10 @@ pub(crate) fn open(location: &Location, control: &TaskControl) -> anyhow::Result
             })
         }
     }
+}
+
+fn list_in(path: &Path) -> anyhow::Result<Option<ImageList>> {
+    ImageList::in_file(path).with_context(|| format!("Could not open {}", path.display()))
 }
 
 /// Missing credentials are not the problem if the address is one that no credentials open.

@@ -8,6 +8,7 @@ mod by_class;
 mod candidate;
 mod facts;
 mod filmstrip;
+mod image_draw;
 mod kappa;
 mod marks;
 mod nothing_found;
@@ -30,6 +31,7 @@ mod uncertain;
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, OtherRun, arrange};
 pub use facts::{count_boxes, verdict_of_image};
 pub use filmstrip::{FilmFrame, FilmOrder, FilmRequest, filmstrip};
+pub use image_draw::{DrawBy, DrawnImages, ImageDraw};
 pub use kappa::cohens_kappa;
 pub use marks::{Mark, Marks, VerdictKind};
 pub use nothing_found::NothingFound;
@@ -46,12 +48,12 @@ pub use query::{
 };
 pub use query::{ClassName, Span};
 pub use report::{
-    Added, ClassPart, Correction, Part, ReportRequest, ReviewReport, SampleProgress, ScorePart, Target, more_sentence,
-    review_report,
+    Added, ClassPart, Correction, ImageFrame, Part, ReportRequest, ReviewReport, SampleProgress, ScorePart, Target,
+    more_sentence, review_report,
 };
 pub use sampling::{Drawn, LoadedSample, LoadedUnit, ReviewSample, SampleBy, SampledUnit, Stratum, Unit, draw};
 pub use sort::{Direction, Sort, SortBy};
-pub use statement::{Basis, JudgedUnit, Judgment, Proportion, Statement};
+pub use statement::{Basis, CountedImages, JudgedUnit, Judgment, Proportion, Statement};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};
 pub use suppressed::Suppressed;
 pub use suspects::{FilmBox, Suspect, SuspectKind, SuspectOrder};

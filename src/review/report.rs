@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::sampling::{VERDICTS_PER_CLASS, tenth};
 use super::statement::without_design;
 use super::{
-    Basis, JudgedUnit, Judgment, Population, Proportion, ReviewSample, SampleBy, Statement, Stratum, Unit, cohens_kappa,
+    Basis, CountedImages, JudgedUnit, Judgment, Population, Proportion, ReviewSample, SampleBy, Statement, Stratum,
+    Unit, cohens_kappa,
 };
 use crate::domain::{LabelSet, ModelTask, counted, decimal, grouped};
 
@@ -21,10 +22,30 @@ pub struct ReportRequest<'r> {
     pub population: &'r Population,
     pub labels: &'r LabelSet,
     pub sample: Option<&'r ReviewSample>,
+    /// The listing that the images of the population were drawn from; the sample is ignored.
+    pub frame: Option<&'r ImageFrame>,
     /// Only boxes (classifier: images) with at least this score, which is not below that of the population.
     pub min_score: f32,
     /// Also find the minimum score with this precision.
     pub target_precision: Option<f64>,
+}
+
+/// The images that the images of a population were drawn from.
+#[derive(Debug, Clone, Default)]
+pub struct ImageFrame {
+    pub strata: Vec<Stratum>,
+    /// The stratum of each drawn image, by name.
+    pub stratum_of: BTreeMap<String, usize>,
+}
+
+/// The images of a report about a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ImagesPart {
+    pub listed: usize,
+    pub drawn: usize,
+    /// Those with a verdict on each prediction, of those that have predictions.
+    pub judged: usize,
+    pub with_predictions: usize,
 }
 
 /// Serializes as `report.json`.
@@ -40,6 +61,9 @@ pub struct ReviewReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     pub min_score: f64,
+    /// The images that were listed and drawn, with [`Basis::Images`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub images: Option<ImagesPart>,
     #[serde(flatten)]
     pub total: Part,
     pub acceptance: Acceptance,
@@ -69,6 +93,11 @@ impl ReviewReport {
         let population = counted(total.population, one, many);
         let basis = match self.basis {
             Basis::Sample => format!("{} drawn from {population}", grouped(total.sampled)),
+            Basis::Images => {
+                let images = self.images.map_or(0, |images| images.drawn);
+                let listed = counted(self.images.map_or(0, |images| images.listed), "image", "images");
+                format!("{population} of {} drawn from {listed}", counted(images, "image", "images"))
+            }
             Basis::Complete => format!("all {population}"),
             Basis::Judged => format!("a part of {population} that is not a random sample"),
         };
@@ -271,7 +300,12 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
     let everything = || population.judged.keys().map(|unit| (*unit, 0)).collect::<Vec<_>>();
     let whole =
         [Stratum { name: "all".to_owned(), population: population.units.len(), sampled: population.judged.len() }];
+    let frame = request.frame.map(|frame| judged_images(frame, population));
     let (basis, strata, sampled) = match request.sample {
+        _ if let (Some(of_images), Some(frame)) = (&frame, request.frame) => {
+            notes.extend(of_images.notes());
+            (Basis::Images, &frame.strata[..], of_images.units.clone())
+        }
         _ if is_complete => (Basis::Complete, &whole[..], everything()),
         None => {
             notes.push(
@@ -300,7 +334,10 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
         }
     };
     let judged = sampled.iter().filter_map(|(unit, stratum)| population.judged_unit(*unit, *stratum));
-    let statement = Statement::new(basis, strata, judged);
+    let statement = match &frame {
+        Some(of_images) => Statement::of_images(&of_images.strata, judged),
+        None => Statement::new(basis, strata, judged),
+    };
     let review = Review { request, statement, sampled };
     let classes = review.classes();
     let is_small = |row: &&ClassPart| row.part.sampled < VERDICTS_PER_CLASS.min(row.part.population);
@@ -322,6 +359,7 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
         by: drawn.map(|sample| sample.by),
         seed: drawn.map(|sample| sample.seed),
         min_score: decimal(request.min_score),
+        images: frame.as_ref().map(JudgedImages::part),
         total: part(&review.statement, &review.groups(|_, _| ()).remove(&()).unwrap_or_default()),
         acceptance: Acceptance {
             rate: acceptance.map(|found| found.share),
@@ -336,6 +374,69 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
         target: request.target_precision.map(|precision| review.target(precision)),
         truth: TruthAgreement::new(review.compared().map(|(_, pair)| pair).collect()),
         more_for_one_percent: review.statement.more_for(ONE_PERCENT, review.covered(), is_correct),
+    }
+}
+
+/// The drawn images, and the verdicts on those that are judged completely.
+struct JudgedImages {
+    strata: Vec<CountedImages>,
+    /// The units of completely judged images, with the strata of their images.
+    units: Vec<(usize, usize)>,
+    /// Drawn images without a prediction.
+    unpredicted: usize,
+}
+
+fn judged_images(frame: &ImageFrame, population: &Population) -> JudgedImages {
+    let counted = |stratum: &Stratum| CountedImages { population: stratum.population, ..CountedImages::default() };
+    let mut strata: Vec<CountedImages> = frame.strata.iter().map(counted).collect();
+    let mut of_image = BTreeMap::<u32, Vec<usize>>::new();
+    for (index, unit) in population.units.iter().enumerate() {
+        of_image.entry(unit.image).or_default().push(index);
+    }
+    let mut units = Vec::new();
+    let mut predicted = 0;
+    for (image, name) in population.images.iter().enumerate() {
+        let Some(&stratum) = frame.stratum_of.get(name) else {
+            continue;
+        };
+        predicted += 1;
+        let counts = &mut strata[stratum];
+        counts.sampled += 1;
+        if let Some(of_image) = of_image.get(&(image as u32)) {
+            counts.with_units += 1;
+            if of_image.iter().all(|unit| population.judged.contains_key(unit)) {
+                counts.judged += 1;
+                units.extend(of_image.iter().map(|unit| (*unit, stratum)));
+            }
+        }
+    }
+    JudgedImages { strata, units, unpredicted: frame.stratum_of.len() - predicted }
+}
+
+impl JudgedImages {
+    fn part(&self) -> ImagesPart {
+        let sum = |count: fn(&CountedImages) -> usize| self.strata.iter().map(count).sum();
+        ImagesPart {
+            listed: sum(|stratum| stratum.population),
+            drawn: sum(|stratum| stratum.sampled),
+            judged: sum(|stratum| stratum.judged),
+            with_predictions: sum(|stratum| stratum.with_units),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let ImagesPart { judged, with_predictions, .. } = self.part();
+        let mut notes = Vec::new();
+        if judged < with_predictions {
+            notes.push(format!(
+                "{} of {with_predictions} images with predictions are judged completely; the others do not count yet",
+                grouped(judged)
+            ));
+        }
+        if self.unpredicted > 0 {
+            notes.push(format!("{} of the list have no prediction", counted(self.unpredicted, "image", "images")));
+        }
+        notes
     }
 }
 

@@ -122,7 +122,7 @@ pub struct LoadedUnit {
 /// Classes get strata of their own while each has about this many verdicts; rarer classes share one.
 pub(super) const VERDICTS_PER_CLASS: usize = 5;
 /// Fewer verdicts in a stratum show no variance.
-const LEAST_PER_STRATUM: usize = 2;
+pub(super) const LEAST_PER_STRATUM: usize = 2;
 
 /// Draws `count` units. Any first part of the result is a sample of the same design. The same seed and a higher count
 /// draw the same units and more, if the strata are the same.
@@ -207,7 +207,7 @@ fn by_class(units: &[Unit], most: usize, labels: &LabelSet) -> (Vec<String>, Vec
 
 /// The number of verdicts per stratum: at least [`LEAST_PER_STRATUM`], even if that exceeds `count`; otherwise proportional to the weights, by Webster's method: it never takes a verdict away
 /// when `count` grows.
-fn allocate(sizes: &[usize], weights: &[f64], count: usize) -> Vec<usize> {
+pub(super) fn allocate(sizes: &[usize], weights: &[f64], count: usize) -> Vec<usize> {
     let mut given: Vec<usize> = sizes.iter().map(|size| LEAST_PER_STRATUM.min(*size)).collect();
     for _ in given.iter().sum::<usize>()..count {
         let claim = |at: usize| weights[at] / (given[at] as f64 + 0.5);

@@ -13,6 +13,9 @@
 //! - **Without a sample**, the judged images are treated as a random sample of similar images. The boxes of an image
 //!   are a cluster, and the variance is that between images (Cochran, Sampling Techniques, 1977, section 11.8).
 //!
+//! - **Images drawn from a listing** are clusters in strata (ibid., sections 5.6 and 11.8): the variance is that between
+//!   the images of a stratum, with finite population correction.
+//!
 //! Boxes of a sample are drawn one by one, whatever their image, so several from one image do not form a cluster: the
 //! design alone determines the variance. `benches/review/coverage.py` simulates how often the intervals contain the
 //! true value.
@@ -58,6 +61,8 @@ pub struct JudgedUnit {
 pub enum Basis {
     /// A random sample.
     Sample,
+    /// A random sample of images, with all of their units.
+    Images,
     /// All units have a verdict.
     Complete,
     /// Nobody knows why these were judged and others not.
@@ -88,6 +93,17 @@ struct Counted {
     judged: f64,
 }
 
+/// A stratum of images.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CountedImages {
+    pub population: usize,
+    pub sampled: usize,
+    /// Of the sampled ones, with units to judge.
+    pub with_units: usize,
+    /// Of those, with a verdict on each unit.
+    pub judged: usize,
+}
+
 /// The verdicts of a domain in a stratum.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
@@ -105,6 +121,21 @@ impl Statement {
         for unit in &units {
             counted[unit.stratum].judged += 1.0;
         }
+        Self::with_counts(basis, counted, units)
+    }
+
+    /// Verdicts on all units of the judged images. Images with missing verdicts are treated as nonresponse at random
+    /// within the stratum.
+    pub fn of_images(strata: &[CountedImages], units: impl IntoIterator<Item = JudgedUnit>) -> Self {
+        let units = units.into_iter().filter(|unit| unit.judgment != Judgment::Unsure).collect();
+        let count = |stratum: &CountedImages| Counted {
+            population: stratum.population as f64,
+            judged: stratum.sampled as f64 * stratum.judged as f64 / stratum.with_units.max(1) as f64,
+        };
+        Self::with_counts(Basis::Images, strata.iter().map(count).collect(), units)
+    }
+
+    fn with_counts(basis: Basis, counted: Vec<Counted>, units: Vec<JudgedUnit>) -> Self {
         let mut groups: Vec<Counted> = Vec::new();
         let mut merged = Vec::new();
         for stratum in counted {
@@ -145,6 +176,9 @@ impl Statement {
         if self.basis == Basis::Judged {
             return clustered(domain, is_hit);
         }
+        if self.basis == Basis::Images {
+            return self.clustered_in_strata(domain, is_hit);
+        }
         let cells = self.cells(domain, is_hit);
         let spread = Spread::new(&cells)?;
         let variance: f64 = cells.iter().map(|cell| spread.variance(cell)).sum();
@@ -161,7 +195,7 @@ impl Statement {
         is_hit: impl Fn(&JudgedUnit) -> bool,
     ) -> Option<usize> {
         let cells = self.cells(domain, is_hit);
-        let spread = Spread::new(&cells).filter(|_| self.basis != Basis::Judged)?;
+        let spread = Spread::new(&cells).filter(|_| !matches!(self.basis, Basis::Judged | Basis::Images))?;
         let target = (margin / NORMAL).powi(2);
         // Population, verdicts and standard deviation of each stratum.
         let parts: Vec<[f64; 3]> = cells
@@ -189,6 +223,48 @@ impl Statement {
         }
         let more = |part: &[f64; 3]| (given(high, *part) - part[1]).ceil() as usize;
         Some(parts.iter().map(more).sum())
+    }
+
+    /// The ratio of two estimated totals, with the variance between the images of each stratum.
+    fn clustered_in_strata<'u>(
+        &self,
+        domain: impl Iterator<Item = &'u JudgedUnit>,
+        is_hit: impl Fn(&JudgedUnit) -> bool,
+    ) -> Option<Proportion> {
+        let mut images = BTreeMap::<(usize, u32), [f64; 2]>::new();
+        for unit in domain {
+            let [units, hits] = images.entry((self.merged[unit.stratum], unit.image)).or_default();
+            *units += 1.0;
+            *hits += f64::from(u8::from(is_hit(unit)));
+        }
+        let weight = |stratum: usize| self.strata[stratum].population / self.strata[stratum].judged;
+        let [units, hits] = images.iter().fold([0.0, 0.0], |[units, hits], ((stratum, _), image)| {
+            [units + weight(*stratum) * image[0], hits + weight(*stratum) * image[1]]
+        });
+        if units == 0.0 {
+            return None;
+        }
+        let share = hits / units;
+        let mut variance = 0.0;
+        for (stratum, Counted { population, judged }) in self.strata.iter().enumerate() {
+            let of_stratum = images.range((stratum, 0)..=(stratum, u32::MAX));
+            // Images without a unit in the domain contribute zeros.
+            let [sum, squares] = of_stratum.fold([0.0, 0.0], |[sum, squares], (_, [units, hits])| {
+                let residual = hits - share * units;
+                [sum + residual, squares + residual * residual]
+            });
+            let rest = (1.0 - judged / population).max(0.0);
+            let spread = (squares - sum * sum / judged.max(1.0)).max(0.0);
+            variance += weight(stratum).powi(2) * rest * judged / (judged - 1.0).max(1.0) * spread / (units * units);
+        }
+        if self.strata.iter().all(|stratum| stratum.judged >= stratum.population) {
+            return Some(Proportion { share, low: share, high: share });
+        }
+        let count = images.len() as f64;
+        let verdicts = images.values().map(|[units, _]| units).sum::<f64>();
+        let effective = if variance > 0.0 { (share * (1.0 - share) / variance).min(verdicts) } else { count };
+        let widening = widening((count - self.strata.len() as f64).max(1.0));
+        Some(wilson(share, effective / (widening * widening)))
     }
 
     fn cells<'u>(
@@ -228,10 +304,14 @@ fn clustered<'u>(
     let squares: f64 = images.values().map(|[units, hits]| (hits - share * units).powi(2)).sum();
     let variance = count / (count - 1.0) * squares / (units * units);
     let effective = if variance > 0.0 { (share * (1.0 - share) / variance).min(units) } else { count };
-    // Fewer images, wider intervals: the ratio of the normal and the t quantile (Korn and Graubard 1998; Abramowitz and
-    // Stegun, 26.7.5, one term).
-    let widening = 1.0 + (NORMAL * NORMAL + 1.0) / (4.0 * (count - 1.0).max(1.0));
+    let widening = widening((count - 1.0).max(1.0));
     Some(wilson(share, effective / (widening * widening)))
+}
+
+/// Fewer images, wider intervals: the ratio of the normal and the t quantile (Korn and Graubard 1998; Abramowitz and
+/// Stegun, 26.7.5, one term).
+fn widening(degrees_of_freedom: f64) -> f64 {
+    1.0 + (NORMAL * NORMAL + 1.0) / (4.0 * degrees_of_freedom)
 }
 
 impl Counted {
@@ -375,6 +455,56 @@ mod tests {
         let together = precision(&[(500, 11, 6)]).unwrap();
         assert_eq!(share, together.share);
         assert!(low < share && share < high);
+    }
+
+    #[test]
+    fn intervals_of_drawn_images_contain_the_precision() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut hit = 0;
+        let rounds = 600;
+        for _ in 0..rounds {
+            // The images of a stratum have 0 to 7 boxes; how many are right depends on the image.
+            let strata = [(3000, 40, 0.95), (1000, 20, 0.7), (200, 20, 0.4)];
+            let mut judged = Vec::new();
+            let mut counts = Vec::new();
+            let mut total = [0.0, 0.0];
+            for (stratum, (population, sampled, precision)) in strata.into_iter().enumerate() {
+                let mut counted = CountedImages { population, sampled, ..CountedImages::default() };
+                // The first images are the sample: all are alike.
+                for image in 0..population {
+                    let units = random.usize(0..8);
+                    let of_image = precision * (0.6 + 0.4 * random.f64());
+                    let is_drawn = image < sampled;
+                    if is_drawn && units > 0 {
+                        counted.with_units += 1;
+                        counted.judged += 1;
+                    }
+                    for _ in 0..units {
+                        let is_right = random.f64() < of_image;
+                        total[0] += 1.0;
+                        total[1] += f64::from(u8::from(is_right));
+                        let judgment = if is_right { Judgment::Correct { is_accepted: true } } else { Judgment::Wrong };
+                        let unit = JudgedUnit {
+                            index: judged.len(),
+                            image: (stratum * 10_000 + image) as u32,
+                            class: 0,
+                            score: 0.5,
+                            stratum,
+                            judgment,
+                        };
+                        judged.extend(is_drawn.then_some(unit));
+                    }
+                }
+                counts.push(counted);
+            }
+            let statement = Statement::of_images(&counts, judged);
+            let found = statement.proportion(statement.units().iter(), |unit| unit.judgment != Judgment::Wrong);
+            let Proportion { low, high, .. } = found.unwrap();
+            hit += usize::from((low..=high).contains(&(total[1] / total[0])));
+        }
+        let share = hit as f64 / f64::from(rounds);
+        // Three standard deviations of 600 rounds are 0.027.
+        assert!((0.92..0.985).contains(&share), "{share}");
     }
 
     #[test]

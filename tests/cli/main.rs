@@ -14,6 +14,7 @@ mod predict;
 mod project;
 mod review;
 mod runtime;
+mod sample;
 #[path = "../support/mod.rs"]
 mod support;
 mod tfrecord;

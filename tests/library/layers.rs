@@ -20,7 +20,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("evaluation", &["domain", "annotations::matching", "review"]),
     ("cache", &["domain"]),
     ("image::decode", &["domain", "cache"]),
-    ("image::source", &["local_file", "domain", "tasks", "aws", "aws::upload::plan", "cache"]),
+    ("image::source", &["local_file", "domain", "tasks", "aws", "aws::upload::plan", "review", "cache"]),
     ("annotations", &["local_file", "domain", "tasks", "aws", "annotations::matching", "image::source"]),
     ("aws::upload", &["domain", "tasks", "aws", "aws::upload::plan", "image::source"]),
     ("image::size", &["domain", "image::decode", "image::source"]),

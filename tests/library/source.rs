@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use source_contract::check_contract;
 use spotcheck::aws::{Aws, AwsError, AwsErrorKind};
-use spotcheck::domain::{Credentials, S3Access, S3Address, S3Layout, S3Place, SampleUri};
-use spotcheck::image::source::{Page, S3Source, Source, SourceError, WithRecords, for_task};
+use spotcheck::domain::{Credentials, S3Access, S3Address, S3Layout, S3Place, Sample, SampleUri};
+use spotcheck::image::source::{DrawnListing, Page, S3Source, Source, SourceError, WithRecords, for_task};
+use spotcheck::review::{DrawBy, DrawnImages, ImageDraw};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use crate::support::seaweed::{Bucket, Seaweed};
@@ -209,4 +210,78 @@ fn single_record_opens_by_its_address() {
         open("set/photos.tfrecord/#6").unwrap().pages().map(|page| (page.samples, page.problems)).unzip();
     assert!(samples.concat().is_empty());
     assert!(problems.concat()[0].message.contains("6 records"));
+}
+
+/// Keys in 50 prefixes, a thousand per page like those of S3.
+struct Simulated {
+    keys: usize,
+}
+
+impl Source for Simulated {
+    fn name(&self) -> String {
+        "simulated".to_owned()
+    }
+
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+        let keys = self.keys;
+        let sample = move |key: usize| {
+            let name = format!("{:02}/images/{key:08}.jpg", key * 50 / keys);
+            Sample {
+                uri: SampleUri::new(format!("s3://a-bucket/a/prefix/{name}")),
+                name,
+                size_bytes: key as u64,
+                modified_ns: None,
+                etag: Some("9dd4e461268c8034f5c8564e155c67a6".into()),
+            }
+        };
+        Box::new((0..keys).step_by(1000).map(move |first| Page {
+            samples: (first..keys.min(first + 1000)).map(sample).collect(),
+            ..Page::default()
+        }))
+    }
+
+    fn read(&self, _: &SampleUri) -> Result<Vec<u8>, SourceError> {
+        Err(SourceError::NotFound)
+    }
+
+    fn read_range(&self, uri: &SampleUri, _: std::ops::Range<u64>) -> Result<Vec<u8>, SourceError> {
+        self.read(uri)
+    }
+}
+
+/// The most memory that this process has used, in MB, as counted by Linux.
+fn peak_megabytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1000
+}
+
+/// Draws 1,000 images, and checks how much more memory that took.
+fn draw_from(keys: usize, max_megabytes: u64) {
+    let control = TaskControl::new(ProgressUnit::Images);
+    let mut draw = ImageDraw::new(DrawBy::Prefix, 1000, 1);
+    let (before, begun) = (peak_megabytes(), std::time::Instant::now());
+    DrawnListing::read(&Simulated { keys }, &mut draw, &control).unwrap();
+    let DrawnImages { strata, images, .. } = draw.finish();
+    let used = peak_megabytes() - before;
+    println!("{keys} keys: {:.1} s, {used} MB", begun.elapsed().as_secs_f64());
+    assert!(used < max_megabytes, "{used} MB");
+    let sizes: Vec<(usize, usize)> = strata.iter().map(|stratum| (stratum.population, stratum.sampled)).collect();
+    assert_eq!(sizes, vec![(keys / 50, 20); 50]);
+    assert_eq!(images.len(), 1000);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_of_a_draw_is_that_of_the_sample() {
+    draw_from(200_000, 200);
+}
+
+/// Takes a minute unoptimized: `cargo test --test library -- --ignored --exact --nocapture
+/// source::ten_million_keys_are_drawn_from`.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "takes a minute"]
+fn ten_million_keys_are_drawn_from() {
+    draw_from(10_000_000, 200);
 }

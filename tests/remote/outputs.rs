@@ -116,6 +116,34 @@ fn check(mut command: Command, code: i32, prints: &[&str]) -> Output {
 }
 
 #[test]
+fn outputs_of_drawn_images_open_alone() {
+    let bench = Bench::new();
+    let local = bench.predict(&bench.path("photos"), "ssd-mobilenet-coco");
+    let outputs = bench.write_outputs(&local);
+    write(&outputs, "sub/other.jpg.out", b"not for a listed image");
+    let bucket = Seaweed::shared().bucket("drawn");
+    bucket.put_folder("photos/", &bench.path("photos"));
+    bucket.put_folder("outputs/", &outputs);
+    let list = bench.text("drawn.json");
+    let signed_in = |arguments: &[&str]| {
+        let mut command = spotcheck(arguments);
+        use_profile(&mut command, READER.profile, &Seaweed::shared().endpoint());
+        command
+    };
+    let sample = ["sample", &bucket.uri("photos/"), "--count", "2", "--seed", "3", "--out", &list];
+    check(signed_in(&sample), 0, &["drew 2 of 4 images"]);
+    let drawn: Value = serde_json::from_slice(&std::fs::read(&list).unwrap()).unwrap();
+    let uri = |image: &Value| image["uri"].as_str().unwrap().to_owned();
+    let mut expected: Vec<String> = drawn["images"].as_array().unwrap().iter().map(uri).collect();
+    let fetch = ["transform", "fetch", &bucket.uri("outputs/"), &list, "--out", "-"];
+    let output = check(signed_in(&fetch), 0, &["2 outputs; 2 of 2 images"]);
+    let mut read: Vec<String> = json_lines(&output.stdout).iter().map(uri).collect();
+    expected.sort();
+    read.sort();
+    assert_eq!(read, expected);
+}
+
+#[test]
 fn container_outputs_become_a_run() {
     let bench = Bench::new();
     let photos = bench.path("photos");

@@ -1,7 +1,7 @@
 //! `spotcheck review report`: what the verdicts say about the run.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -18,6 +18,7 @@ use crate::cli::values::parse_score;
 use crate::dirs::AppDirs;
 use crate::domain::{RunInfo, SampleId, ViewSettings, grouped};
 use crate::evaluation::pipeline::{Extras, RunSide, measure_boxes, run_sides};
+use crate::image::source::ImageList;
 use crate::project::export::{
     EvaluatedBoxes, Existing, ExportTarget, RunReview, WholeFile, known_predictions, known_samples, report_of_run,
     review_sample,
@@ -42,6 +43,10 @@ pub(crate) struct ReportArgs {
     target_precision: Option<f64>,
     #[command(flatten)]
     truth: TruthArgs,
+    /// List that `spotcheck sample` wrote: estimate for all images that it was drawn from. Images count once each of
+    /// their boxes has a verdict; a sample of the run is ignored
+    #[arg(long, value_name = "FILE.json")]
+    images: Option<PathBuf>,
     /// Write the report as JSON; `-` for stdout [default: a summary on stdout]
     #[arg(long, value_name = "FILE.json")]
     out: Option<PathBuf>,
@@ -60,8 +65,9 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
         check_is_no_input(out, &args.truth.inputs())?;
     }
     let file = args.out.as_ref().filter(|_| !to_stdout).map(target).transpose()?;
+    let images = args.images.as_deref().map(read_list).transpose()?;
     let (project, run) = args.of.open(OpenMode::Read)?;
-    let sample = review_sample(&project, &run)?;
+    let sample = if images.is_some() { None } else { review_sample(&project, &run)? };
     let view = match &sample {
         Some(sample) => sample.view.clone(),
         None => reviewed_view(&project, &run, args.min_score)?,
@@ -79,6 +85,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
             min_score: Some(min_score),
             target_precision: args.target_precision,
             truth: truth.as_ref(),
+            images: images.as_ref(),
         };
         control.begin(ProgressUnit::Images);
         Ok(report_of_run(&project, &run, review, &control)?)
@@ -126,6 +133,11 @@ fn evaluated(
     let (_, _, outcomes) = measure_boxes(sides, predictions, Extras::default(), control)?;
     let samples = ids.into_iter().map(|(uri, id)| (uri.clone(), id)).collect();
     Ok(EvaluatedBoxes { outcomes: Arc::new(outcomes), samples })
+}
+
+fn read_list(path: &Path) -> anyhow::Result<ImageList> {
+    let list = ImageList::in_file(path).with_context(|| format!("Could not read {}", path.display()))?;
+    list.with_context(|| format!("this is not a list that `spotcheck sample` wrote: {}", path.display()))
 }
 
 /// The report for people.

@@ -91,7 +91,7 @@ pub(crate) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
 
     let (control, _cancel) = step_of(&interrupt, ProgressUnit::Images);
     let found = with_progress("Listing outputs", &control, || {
-        FoundOutputs::find(origin.parts, &samples, opened.root.as_deref().unwrap_or_default(), &control)
+        FoundOutputs::find(origin.parts, &*source, &samples, opened.root.as_deref().unwrap_or_default(), &control)
     });
     let found = match found {
         Err(OutputsError::AllFailed(problems)) => return write_failures(args, &source, &samples, problems),

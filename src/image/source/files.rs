@@ -202,9 +202,23 @@ impl Files {
         control: &TaskControl,
         found: impl Fn(u64),
     ) -> Result<Vec<FileEntry>, FilesError> {
+        self.list_some(links, control, found, |_| true)
+    }
+
+    /// As [`Self::list_all`], keeping only the files whose names `is_wanted`.
+    ///
+    /// # Errors
+    /// The folder cannot be listed completely.
+    pub fn list_some(
+        &self,
+        links: Links,
+        control: &TaskControl,
+        found: impl Fn(u64),
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<FileEntry>, FilesError> {
         let mut files = match &self.0 {
-            Kind::Local(path) => list_local(path, links, control, found)?,
-            Kind::S3 { s3, place, .. } => list_s3(s3, &place.address, control, found)?,
+            Kind::Local(path) => list_local(path, links, control, found, is_wanted)?,
+            Kind::S3 { s3, place, .. } => list_s3(s3, &place.address, control, found, is_wanted)?,
         };
         files.sort_by(|left, right| left.name.as_bytes().cmp(right.name.as_bytes()));
         Ok(files)
@@ -373,6 +387,7 @@ fn list_local(
     links: Links,
     control: &TaskControl,
     found: impl Fn(u64),
+    is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<FileEntry>, FilesError> {
     local_file::metadata(root).map_err(|source| local_error(root, source))?;
     let mut files = Vec::new();
@@ -388,10 +403,14 @@ fn list_local(
         }
         let below = entry.path().strip_prefix(root).unwrap_or(entry.path());
         let below = if below.as_os_str().is_empty() { Path::new(entry.file_name()) } else { below };
+        let name = below.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
+        found(1);
+        if !is_wanted(&name) {
+            continue;
+        }
         let metadata = entry.metadata().map_err(failed)?;
         let modified = metadata.modified().ok();
         let since_epoch = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let name = below.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
         files.push(FileEntry {
             name: name.clone(),
             key: name,
@@ -400,7 +419,6 @@ fn list_local(
             modified_ns: since_epoch.and_then(|time| i64::try_from(time.as_nanos()).ok()),
             path: entry.into_path(),
         });
-        found(1);
     }
     Ok(files)
 }
@@ -424,6 +442,7 @@ fn list_s3(
     address: &S3Address,
     control: &TaskControl,
     found: impl Fn(u64),
+    is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<FileEntry>, FilesError> {
     let S3Address { bucket, prefix } = address;
     if !address.is_folder()
@@ -442,7 +461,7 @@ fn list_s3(
             let name = object.key.strip_prefix(&folder.prefix)?.to_owned();
             // Tools create such objects to make empty folders visible.
             let is_marker = name.is_empty() || name.ends_with('/');
-            (!is_marker).then(|| FileEntry::from_object(name, object))
+            (!is_marker && is_wanted(&name)).then(|| FileEntry::from_object(name, object))
         }));
     }
     Ok(files)

@@ -35,6 +35,15 @@ pub struct LocalSource {
     watch: OnceLock<Option<FolderWatch>>,
     left_out: Arc<LeftOutCount>,
     reach: Reach,
+    order: ListingOrder,
+}
+
+/// The order of the files in a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListingOrder {
+    Natural,
+    /// That of the file system, which needs no memory.
+    Any,
 }
 
 /// The number of files that listings skipped.
@@ -58,6 +67,11 @@ impl LocalSource {
         Ok(source)
     }
 
+    /// Lists files in the order of the file system, so that the memory does not depend on their number.
+    pub fn in_any_order(self) -> Self {
+        Self { order: ListingOrder::Any, ..self }
+    }
+
     /// Files and folders in the given order. Missing ones become problems of the listing.
     pub fn from_paths(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let roots: Vec<PathBuf> = paths.into_iter().map(|path| absolute(&path).unwrap_or(path)).collect();
@@ -65,7 +79,8 @@ impl LocalSource {
     }
 
     fn new(name: String, roots: Vec<PathBuf>) -> Self {
-        Self { name, roots, watch: OnceLock::new(), left_out: Arc::default(), reach: Reach::default() }
+        let order = ListingOrder::Natural;
+        Self { name, roots, watch: OnceLock::new(), left_out: Arc::default(), reach: Reach::default(), order }
     }
 
     /// What the listings of this source have skipped so far.
@@ -86,9 +101,10 @@ impl Source for LocalSource {
         let watch = self.watch.get().cloned().flatten();
         let left_out = Arc::clone(&self.left_out);
         let reach = self.reach.clone();
+        let order = self.order;
         let list = move |root: PathBuf| {
             reach.remember(&root);
-            list_root(root, watch.clone(), Arc::clone(&left_out))
+            list_root(root, order, watch.clone(), Arc::clone(&left_out))
         };
         Box::new(Pages { entries: Box::new(self.roots.clone().into_iter().flat_map(list)), next_len: FIRST_PAGE_LEN })
     }
@@ -141,11 +157,12 @@ impl Iterator for Pages {
 /// The samples of one root. A file that was named explicitly is a sample whatever its extension.
 fn list_root(
     root: PathBuf,
+    order: ListingOrder,
     watch: Option<FolderWatch>,
     left_out: Arc<LeftOutCount>,
 ) -> Box<dyn Iterator<Item = Entry> + Send> {
     match local_file::metadata(&root) {
-        Ok(metadata) if metadata.is_dir() => Box::new(Walk::new(root, watch, left_out)),
+        Ok(metadata) if metadata.is_dir() => Box::new(Walk::new(root, order, watch, left_out)),
         Ok(metadata) => {
             if let Some(watch) = watch {
                 watch.add_folder_of(&root);

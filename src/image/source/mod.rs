@@ -5,6 +5,7 @@
 
 mod files;
 mod lines;
+mod list;
 mod local;
 mod s3;
 mod tfrecord;
@@ -13,6 +14,7 @@ mod twice;
 pub use crate::domain::{ListingChange, Page};
 pub use files::{FileEntry, FileReader, Files, FilesError, Links};
 pub use lines::LinesSource;
+pub use list::{DrawError, DrawnListing, ImageList, ListedImage};
 pub use local::{LocalSource, stamp_on_disk};
 pub use s3::{S3Source, is_folder_marker, is_hidden_name};
 pub use tfrecord::{RECORD_EXTENSIONS, WithRecords, framed_record};
@@ -102,6 +104,11 @@ pub trait Source: Send + Sync {
     fn record_count(&self, file: &SampleUri) -> Result<Option<u64>, SourceError> {
         let _ = file;
         Ok(None)
+    }
+
+    /// Whether it lists only some images of a folder, so that the folder has predictions of others.
+    fn is_part(&self) -> bool {
+        false
     }
 
     /// Reports files that appear, change or vanish, as long as the source lives. Must be called before listing begins,

@@ -6,9 +6,10 @@ use std::io::Write;
 use super::csv_table::{Table, escape_formula};
 use super::{EvaluatedBoxes, ExportError, ExportTarget, WholeFile};
 use crate::domain::{Prediction, RunId, RunInfo, SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings};
+use crate::image::source::ImageList;
 use crate::project::{Project, StoreError};
 use crate::review::{
-    LoadedSample, LoadedUnit, OutcomeKind, Population, ReportRequest, ReviewReport, ReviewSample, SampleBy,
+    ImageFrame, LoadedSample, LoadedUnit, OutcomeKind, Population, ReportRequest, ReviewReport, ReviewSample, SampleBy,
     SampledUnit, draw, review_report,
 };
 use crate::tasks::TaskControl;
@@ -21,6 +22,16 @@ pub fn review_population(
     project: &Project,
     run: &RunInfo,
     view: &ViewSettings,
+    control: &TaskControl,
+) -> Result<Population, StoreError> {
+    population_of(project, run, view, |_| true, control)
+}
+
+fn population_of(
+    project: &Project,
+    run: &RunInfo,
+    view: &ViewSettings,
+    is_included: impl Fn(&str) -> bool,
     control: &TaskControl,
 ) -> Result<Population, StoreError> {
     let root = project.root();
@@ -43,7 +54,9 @@ pub fn review_population(
             if let Ok(found) = &prediction.result {
                 let name = prediction.sample.name_below(root.as_deref());
                 let verdicts = verdicts.remove(&prediction.sample).unwrap_or_default();
-                population.record(name, found, view, &verdicts);
+                if is_included(&name) {
+                    population.record(name, found, view, &verdicts);
+                }
             }
         }
     })?;
@@ -73,11 +86,13 @@ pub struct RunReview<'r> {
     pub target_precision: Option<f64>,
     /// The ground truth to compare with.
     pub truth: Option<&'r EvaluatedBoxes>,
+    /// The list that the images were drawn to; a sample of the run is ignored.
+    pub images: Option<&'r ImageList>,
 }
 
 impl<'r> RunReview<'r> {
     pub fn new(view: &'r ViewSettings) -> Self {
-        Self { view, min_score: None, target_precision: None, truth: None }
+        Self { view, min_score: None, target_precision: None, truth: None, images: None }
     }
 }
 
@@ -88,12 +103,14 @@ impl<'r> RunReview<'r> {
 pub fn report_of_run(
     project: &Project,
     run: &RunInfo,
-    RunReview { view, min_score, target_precision, truth }: RunReview<'_>,
+    RunReview { view, min_score, target_precision, truth, images }: RunReview<'_>,
     control: &TaskControl,
 ) -> Result<ReviewReport, StoreError> {
-    let sample = review_sample(project, run)?;
+    let sample = if images.is_some() { None } else { review_sample(project, run)? };
     let view = sample.as_ref().map_or(view, |sample| &sample.view);
-    let mut population = review_population(project, run, view, control)?;
+    let frame = images.map(|list| frame_of(list, project.root().as_deref()));
+    let is_included = |name: &str| frame.as_ref().is_none_or(|frame| frame.stratum_of.contains_key(name));
+    let mut population = population_of(project, run, view, is_included, control)?;
     if let Some(truth) = truth {
         population.truth = truth_of_judged(&population, truth, project.root().as_deref());
     }
@@ -102,9 +119,16 @@ pub fn report_of_run(
         population: &population,
         labels: &run.labels,
         sample: sample.as_ref(),
+        frame: frame.as_ref(),
         min_score: min_score.unwrap_or_else(|| view.min_score_for(run.card.task)),
         target_precision,
     }))
+}
+
+/// A list as the names in a project.
+fn frame_of(list: &ImageList, root: Option<&str>) -> ImageFrame {
+    let stratum_of = list.images.iter().map(|image| (image.uri.name_below(root), image.stratum));
+    ImageFrame { strata: list.strata.clone(), stratum_of: stratum_of.collect() }
 }
 
 /// Whether each judged unit is correct by ground truth; without those that were not evaluated.

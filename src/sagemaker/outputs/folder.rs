@@ -55,14 +55,18 @@ impl OutputFolder {
         self.files.find(name, LINKS, control).map_err(|error| error.to_string())
     }
 
-    /// All files whose names end in `.out`, in byte order of their keys.
+    /// All files whose names end in `.out` and that are wanted, in byte order of their keys. Others are forgotten while
+    /// they are listed.
     ///
     /// # Errors
     /// The folder cannot be listed completely: a partial list would look like missing outputs.
-    pub fn list(&self, control: &TaskControl) -> Result<Vec<FileEntry>, OutputsError> {
-        let mut files = self.files.list_all(LINKS, control, |count| control.add_done(count))?;
-        files.retain(|file| file.key.ends_with(super::OUT));
-        Ok(files)
+    pub fn list(
+        &self,
+        control: &TaskControl,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<FileEntry>, OutputsError> {
+        let is_output = |name: &str| name.ends_with(super::OUT) && is_wanted(name);
+        Ok(self.files.list_some(LINKS, control, |count| control.add_done(count), is_output)?)
     }
 
     /// The whole file with the response for one image.

@@ -193,7 +193,13 @@ impl Written<'_> {
     }
 }
 
-impl Images<'_> {
+impl<'s> Images<'s> {
+    /// The last parts of the names.
+    pub(super) fn file_names(&self) -> impl Iterator<Item = &'s str> + use<'s> {
+        let files = self.samples.iter().map(|sample| sample.uri.file());
+        files.map(|file| file.rsplit(std::path::is_separator).next().unwrap_or(file))
+    }
+
     fn are_in_s3(&self) -> bool {
         let first = self.samples.first();
         first.is_some_and(|sample| sample.uri.as_str().starts_with("s3://"))

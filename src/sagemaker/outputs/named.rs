@@ -181,7 +181,7 @@ mod tests {
             lines.iter().map(|line| serde_json::json!({ "source-ref": line }).to_string()).collect();
         std::fs::write(folder.path().join("l.out"), text.join("\n")).unwrap();
         let (folder, control) = (OutputFolder::local(folder.path()), TaskControl::new(ProgressUnit::Images));
-        let file = folder.list(&control).unwrap().remove(0);
+        let file = folder.list(&control, |_| true).unwrap().remove(0);
         let file = ResponseFile { folder: &folder, file: &file, control: &control, format: ResponseFormat::Several };
         let samples = samples(images);
         let names = Names::new(&samples);

@@ -1,5 +1,6 @@
 //! Opens a folder of outputs as a run: lists them, matches them with images, and detects their format.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use crate::domain::{
     Change, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, OutputConvention, Problem, RunId, RunKey,
     Sample, SampleId, SampleSet,
 };
-use crate::image::source::FileEntry;
+use crate::image::source::{FileEntry, Source};
 use crate::project::{Project, StoreError};
 use crate::sagemaker::spec::output_mapping::OutputMapping;
 use crate::sagemaker::spec::transform::predicted_by_retry;
@@ -102,23 +103,31 @@ pub struct OutputRun {
 
 impl FoundOutputs {
     /// Lists folders of outputs and matches them with images: the first folder, and later jobs for the same images.
-    /// `root` is the folder or prefix that image names are relative to; `samples` is the whole listing.
+    /// `root` is the folder or prefix that image names are relative to; `samples` is the whole listing of `source`. If
+    /// that is only a part of the images, outputs of others are skipped.
     ///
     /// # Errors
     /// There are no outputs, or none for these images.
     pub fn find(
         parts: Vec<OutputsPart>,
+        source: &dyn Source,
         samples: &Arc<[Sample]>,
         root: &str,
         control: &TaskControl,
     ) -> Result<Self, OutputsError> {
         let images = Images { samples, root };
+        let names: Option<HashSet<&str>> = source.is_part().then(|| images.file_names().collect());
+        let is_wanted = |output: &str| {
+            let last = output.rsplit('/').next().unwrap_or(output);
+            let input = last.strip_suffix(super::OUT).unwrap_or(last);
+            names.as_ref().is_none_or(|names| names.contains(input) || is_list(output))
+        };
         let mut files = Vec::new();
         let mut joined: Option<Joined> = None;
         let mut found = Vec::with_capacity(parts.len());
         for part in parts {
             let first = files.len();
-            let listed = part.folder.list(control)?;
+            let listed = part.folder.list(control, is_wanted)?;
             let address = part.folder.address();
             let of_part = join(
                 &images,

@@ -327,7 +327,7 @@ mod tests {
         let mut file = std::fs::File::create(&path).unwrap();
         write(&mut file);
         let (folder, control) = (OutputFolder::local(folder.path()), TaskControl::new(ProgressUnit::Images));
-        let file = folder.list(&control).unwrap().remove(0);
+        let file = folder.list(&control, |_| true).unwrap().remove(0);
         let file = ResponseFile { folder: &folder, file: &file, control: &control, format: ResponseFormat::Several };
         let mut responses = file.responses();
         let mut found = Vec::new();

@@ -329,7 +329,7 @@ fn outputs_in(name: &str, bytes: &[u8]) -> bool {
     let samples: Arc<[Sample]> = source.pages().flat_map(|page| page.samples).collect();
     let control = TaskControl::new(ProgressUnit::Images);
     let parts = vec![OutputsPart::in_folder(OutputFolder::local(folder))];
-    let Ok(found) = FoundOutputs::find(parts, &samples, "/photos", &control) else {
+    let Ok(found) = FoundOutputs::find(parts, &*source, &samples, "/photos", &control) else {
         return false;
     };
     let choice = ReadingChoice { mapping: None, labels: None, keep: KeepRule::default() };

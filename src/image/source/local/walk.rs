@@ -1,7 +1,7 @@
 //! A folder and everything below it, and the folders that are watched for changes.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirEntry, FileType};
+use std::fs::{DirEntry, FileType, ReadDir};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use parking_lot::Mutex;
 
-use super::{Entry, LeftOutCount, name_below, problem, sample, uri_of};
+use super::{Entry, LeftOutCount, ListingOrder, name_below, problem, sample, uri_of};
 use crate::domain::{ListingChange, Problem};
 use crate::image::source::is_listed;
 use crate::local_file;
@@ -25,6 +25,7 @@ pub(super) struct Walk {
     start: Option<PathBuf>,
     /// From the outermost folder to the current one.
     folders: Vec<Folder>,
+    order: ListingOrder,
     watch: Option<FolderWatch>,
     left_out: Arc<LeftOutCount>,
 }
@@ -32,7 +33,12 @@ pub(super) struct Walk {
 struct Folder {
     path: PathBuf,
     real_path: PathBuf,
-    entries: Ordered,
+    entries: Entries,
+}
+
+enum Entries {
+    Ordered(Ordered),
+    AsRead(ReadDir),
 }
 
 /// An entry before its metadata is read.
@@ -50,13 +56,19 @@ enum Kind {
 }
 
 impl Walk {
-    pub(super) fn new(root: PathBuf, watch: Option<FolderWatch>, left_out: Arc<LeftOutCount>) -> Self {
-        Self { left_out, ..Self::from(root.clone(), root, watch) }
+    pub(super) fn new(
+        root: PathBuf,
+        order: ListingOrder,
+        watch: Option<FolderWatch>,
+        left_out: Arc<LeftOutCount>,
+    ) -> Self {
+        Self { order, left_out, ..Self::from(root.clone(), root, watch) }
     }
 
     /// A walk of `start` and everything below it, with names relative to `root`.
     pub(super) fn from(root: PathBuf, start: PathBuf, watch: Option<FolderWatch>) -> Self {
-        Self { root, start: Some(start), folders: Vec::new(), watch, left_out: Arc::default() }
+        let order = ListingOrder::Natural;
+        Self { root, start: Some(start), folders: Vec::new(), order, watch, left_out: Arc::default() }
     }
 
     fn enter(&mut self, path: PathBuf) -> Option<Entry> {
@@ -76,8 +88,14 @@ impl Walk {
             Ok(entries) => entries,
             Err(error) => return Some(Err(problem(&path, error))),
         };
-        let entries = entries.filter_map(Result::ok).filter_map(|entry| found(&entry, &self.left_out));
-        self.folders.push(Folder { path, real_path, entries: Ordered::new(entries.collect()) });
+        let entries = match self.order {
+            ListingOrder::Any => Entries::AsRead(entries),
+            ListingOrder::Natural => {
+                let entries = entries.filter_map(Result::ok).filter_map(|entry| found(&entry, &self.left_out));
+                Entries::Ordered(Ordered::new(entries.collect()))
+            }
+        };
+        self.folders.push(Folder { path, real_path, entries });
         None
     }
 
@@ -111,7 +129,13 @@ impl Iterator for Walk {
             return Some(entry);
         }
         while let Some(folder) = self.folders.last_mut() {
-            let Some(found) = folder.entries.next() else {
+            let next = match &mut folder.entries {
+                Entries::Ordered(entries) => entries.next(),
+                Entries::AsRead(entries) => {
+                    entries.filter_map(Result::ok).find_map(|entry| found(&entry, &self.left_out))
+                }
+            };
+            let Some(found) = next else {
                 self.folders.pop();
                 continue;
             };

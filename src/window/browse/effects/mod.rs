@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use crate::cache::CacheError;
 use crate::dirs::shipped;
-use crate::domain::{Problem, S3Place};
-use crate::image::source::{LinesSource, ListingChange, S3Source, Source, WithRecords, absolute, folder_of, for_task};
+use crate::domain::{Location, Problem, S3Place};
+use crate::image::source::{
+    ImageList, LinesSource, ListingChange, S3Source, Source, WithRecords, absolute, folder_of, for_task,
+};
 use crate::tasks::TaskControl;
 use crate::window::effects::desktop::Drawn;
 use crate::window::effects::{Effects, Shared, desktop};
@@ -90,7 +92,8 @@ fn list(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec, control: &TaskCont
         let in_s3 = in_s3.map(|in_s3| in_s3.on_server(server.as_deref()));
         project::effects::open_default(shared, id, root, in_s3);
     }
-    shared.report(BrowseEvent::Opened { source: id, name: place.name, place: place.in_s3 });
+    let Place { name, in_s3, list_of, .. } = place;
+    shared.report(BrowseEvent::Opened { source: id, name, place: in_s3, list_of });
     for page in pages {
         // Canceled, because another source is being opened. The images listed so far stay.
         if control.checkpoint().is_err() {
@@ -144,10 +147,20 @@ struct Place {
     project_root: Option<String>,
     /// That folder, if it is in S3.
     in_s3: Option<S3Place>,
+    /// What a list of images was drawn from.
+    list_of: Option<Location>,
 }
 
 fn find(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec, control: &TaskControl) -> Result<Place, String> {
     match spec {
+        SourceSpec::Path(path) if let Some(list) = list_in(&path)? => {
+            let place = match &list.source {
+                Location::Path(folder) => Place::with_default_project(Arc::new(open_path(folder)?), folder),
+                Location::S3(place) => open_in_s3(shared, place, control)?,
+            };
+            let source = list.over(place.source, &path);
+            Ok(Place { name: source.name(), source, list_of: Some(list.source), ..place })
+        }
         SourceSpec::Path(path) => {
             let source = LinesSource::in_place_of(Arc::new(open_path(&path)?), control);
             // The project of a single image is that of its folder.
@@ -176,14 +189,15 @@ fn find(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec, control: &TaskCont
             }
             let source = WithRecords::open(Path::new(&root))
                 .map_err(|error| format!("This project's images are no longer in {root}: {error}"))?;
-            Ok(Place { name: source.name(), source: Arc::new(source), project_root: None, in_s3: None })
+            Ok(Place { name: source.name(), source: Arc::new(source), project_root: None, in_s3: None, list_of: None })
         }
     }
 }
 
 impl Place {
     fn with_default_project(source: Arc<dyn Source>, root: &Path) -> Self {
-        Self { name: source.name(), source, project_root: Some(root.to_string_lossy().into_owned()), in_s3: None }
+        let project_root = Some(root.to_string_lossy().into_owned());
+        Self { name: source.name(), source, project_root, in_s3: None, list_of: None }
     }
 }
 
@@ -205,7 +219,13 @@ fn open_in_s3(shared: &Arc<Shared>, place: &S3Place, control: &TaskControl) -> R
         source: LinesSource::in_place_of(Arc::new(source), control),
         project_root: Some(folder.address.to_string()),
         in_s3: Some(folder),
+        list_of: None,
     })
+}
+
+fn list_in(path: &Path) -> Result<Option<ImageList>, String> {
+    let path = with_home(path);
+    ImageList::in_file(&path).map_err(|error| format!("Could not open {}: {error}", path.display()))
 }
 
 pub(crate) fn open_path(path: &Path) -> Result<WithRecords, String> {

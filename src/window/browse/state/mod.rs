@@ -5,7 +5,7 @@ pub(crate) mod samples;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::domain::{ListingChange, Page, S3Place, Sample, SampleSet, SampleUri, TileKey};
+use crate::domain::{ListingChange, Location, Page, S3Place, Sample, SampleSet, SampleUri, TileKey};
 use crate::review::Outcomes;
 use crate::window::state::{
     AnnotationsPick, CacheUsage, DisplayInfo, FilePick, Order, Prediction, Relisting, SampleId, SourceId, SourceSpec,
@@ -141,6 +141,8 @@ pub enum BrowseEvent {
         name: String,
         /// Its address in S3, if it is there.
         place: Option<S3Place>,
+        /// What a list of images was drawn from. The name is that of the list.
+        list_of: Option<Location>,
     },
     /// A part of a listing.
     Listed {

@@ -3,6 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
 
 use crate::domain::{Location, Problem, S3Place, Sample, SampleId, SampleSet, SampleUri, SharedList};
 use crate::window::state::State;
@@ -18,6 +19,8 @@ pub struct OpenSource {
     pub name: String,
     /// The folder, file or prefix, if there is exactly one.
     pub location: Option<Location>,
+    /// The list of some of its images that was opened.
+    pub list: Option<PathBuf>,
     pub listing: Listing,
     /// Why file changes are not detected, if they are not.
     pub unwatched: Option<String>,

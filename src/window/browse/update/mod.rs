@@ -64,7 +64,7 @@ pub(crate) fn on_command(state: &mut State, command: BrowseCommand) {
 
 pub(crate) fn on_event(state: &mut State, event: BrowseEvent) {
     match event {
-        BrowseEvent::Opened { source, name, place } => opened(state, source, name, place),
+        BrowseEvent::Opened { source, name, place, list_of } => opened(state, source, name, place, list_of),
         BrowseEvent::Listed { source, page } => listed(state, source, page),
         BrowseEvent::ListingChanged { source, change } => {
             watch::changed(state, source, change);
@@ -190,7 +190,7 @@ pub(crate) fn open_again(state: &mut State) {
     let Some(source) = &state.source else {
         return;
     };
-    match source.location.clone() {
+    match source.list.clone().map(Location::Path).or_else(|| source.location.clone()) {
         Some(Location::S3(place)) => open_place(state, *place),
         Some(Location::Path(path)) => open_path(state, path),
         None => state.show_notice("Open it again to retry"),
@@ -246,6 +246,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str) {
         id,
         name: name.to_owned(),
         location: None,
+        list: None,
         listing: Listing::Running,
         unwatched: None,
         notes: Vec::new(),
@@ -271,10 +272,20 @@ fn open(state: &mut State, spec: SourceSpec, name: &str) {
     state.effects.push(BrowseEffect::Open { source: id, spec, ticket });
 }
 
-fn opened(state: &mut State, source: SourceId, name: String, place: Option<S3Place>) {
+fn opened(state: &mut State, source: SourceId, name: String, place: Option<S3Place>, list_of: Option<Location>) {
     let Some(open) = state.source.as_mut().filter(|open| open.id == source) else {
         return;
     };
+    if let Some(location) = list_of {
+        state.settings.remember_recent(Path::new(&name));
+        open.list = Some(PathBuf::from(&name));
+        open.name = name;
+        open.location = place.map(|place| Location::S3(Box::new(place))).or(Some(location));
+        if let Some(Location::S3(place)) = open.location.clone() {
+            s3::update::check_sign_in(state, &place.access);
+        }
+        return;
+    }
     if let Some(place) = place {
         state.settings.remember_place(&place);
         open.name = name;

@@ -3,7 +3,7 @@
 //! Most images have none, so they are stored by sample rather than as a column. An edit contains the values before and
 //! after it: undo restores the former, redo the latter. The history keeps everything while the source is open.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::domain::{DrawnBox, JudgedSample, RunId, SampleId, SampleSet, SampleUri, Verdict, VerdictTarget};
@@ -27,6 +27,8 @@ pub struct Judgments {
     undone: Vec<Edit>,
     /// The last ticket of each sample that is yet to be saved.
     saving: HashMap<SampleId, u64>,
+    /// The samples that changed since [`Self::take_changed`].
+    changed: Vec<SampleId>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -333,6 +335,10 @@ impl Judgments {
         let Some(said) = self.unlisted.remove(uri) else {
             return;
         };
+        if !self.images.contains_key(&sample) {
+            self.adopt(sample, said);
+            return;
+        }
         for (target, verdict) in said.verdicts {
             self.put(sample, Mark::Verdict(target, Some(verdict)));
         }
@@ -341,6 +347,22 @@ impl Judgments {
         }
         if !said.tags.is_empty() {
             self.put(sample, Mark::Tags(said.tags));
+        }
+    }
+
+    /// Takes over a whole judgment, with one mark for all of it.
+    fn adopt(&mut self, sample: SampleId, said: ImageJudgment) {
+        let runs: BTreeSet<RunId> = said.verdicts.iter().filter_map(|(target, _)| target.run).collect();
+        for run in runs {
+            *self.judged_images.entry(run).or_default() += 1;
+        }
+        for tag in &said.tags {
+            *self.tags.entry(tag.clone()).or_default() += 1;
+        }
+        self.marks.set(sample, said.mark(self.run));
+        self.changed.push(sample);
+        if !said.is_empty() {
+            self.images.insert(sample, said);
         }
     }
 
@@ -418,7 +440,12 @@ impl Judgments {
         outcome
     }
 
-    /// The only place where a judgment changes; updates the marks. Returns the previous value.
+    /// The samples whose judgment changed since the last call, possibly several times.
+    pub(crate) fn take_changed(&mut self) -> Vec<SampleId> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// The only place where a known judgment changes; updates the marks. Returns the previous value.
     fn put(&mut self, sample: SampleId, mark: Mark) -> Mark {
         let is_tags = matches!(mark, Mark::Tags(_));
         let run = match mark {
@@ -441,6 +468,7 @@ impl Judgments {
             }
         }
         self.marks.set(sample, said.mark(self.run));
+        self.changed.push(sample);
         if is_tags {
             for tag in &said.tags {
                 *self.tags.entry(tag.clone()).or_default() += 1;

@@ -1,9 +1,9 @@
 //! The random sample of the run on screen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::domain::{RunInfo, SampleSet, VerdictTarget};
-use crate::review::{Judged, LoadedSample, LoadedUnit, ReviewSample, SampleBy, SampleProgress, judged};
+use crate::review::{Judgment, LoadedSample, LoadedUnit, ReviewSample, SampleBy, SampleProgress, judged};
 use crate::window::state::{Loadable, RunId, SampleId, SourceId, State, ViewSettings};
 
 /// Samples by run, as the project holds them, and the one of the run on screen with what it judges.
@@ -14,12 +14,23 @@ pub struct SpotChecks {
     pub sample: Loadable<Box<LoadedSample>>,
     /// What the verdicts say so far.
     pub progress: Option<SampleProgress>,
-    /// The revisions of the verdicts and images in `progress`.
-    pub(crate) seen: Option<(u64, u64)>,
+    pub(crate) verdicts: SampleVerdicts,
+    /// Whether `progress` lacks changes of `verdicts`.
+    pub(crate) is_behind: bool,
+    /// The revision of the images in `verdicts`.
+    pub(crate) seen: Option<u64>,
     /// Changes with every sample.
     pub(crate) number: u64,
     /// The number of verdicts to draw, for the dialog.
     pub suggested: usize,
+}
+
+/// The verdicts on a sample. Only those on images that changed are looked up again.
+#[derive(Debug, Default)]
+pub(crate) struct SampleVerdicts {
+    /// The images and verdicts of the units, in the order of the sample.
+    units: Vec<(Option<SampleId>, Option<Judgment>)>,
+    of_image: HashMap<SampleId, Vec<usize>>,
 }
 
 /// How to draw a sample.
@@ -57,14 +68,54 @@ impl State {
         units.flatten().filter_map(|unit| self.samples.find(&unit.image)).collect()
     }
 
-    /// The image of a sampled unit, and its verdict.
-    pub(crate) fn judged_unit(&self, unit: &LoadedUnit) -> (Option<SampleId>, Option<Judged>) {
-        let sample = self.samples.find(&unit.image);
-        let judgment = sample.and_then(|sample| self.judgments.get(sample));
-        let own = judgment.zip(unit.unit.box_index).and_then(|(judgment, index)| {
-            judgment.verdict(VerdictTarget { run: self.spot_checks.run, box_index: Some(index) })
-        });
-        let of_image = judgment.and_then(|judgment| judgment.of_image(self.spot_checks.run));
-        (sample, judged(own, of_image, unit.found.as_ref()))
+    /// The verdict on a sampled unit.
+    fn judged_unit(&self, sample: SampleId, unit: &LoadedUnit) -> Option<Judgment> {
+        let judgment = self.judgments.get(sample)?;
+        let own = unit
+            .unit
+            .box_index
+            .and_then(|index| judgment.verdict(VerdictTarget { run: self.spot_checks.run, box_index: Some(index) }));
+        let of_image = judgment.of_image(self.spot_checks.run);
+        judged(own, of_image, unit.found.as_ref()).map(|judged| judged.judgment)
+    }
+}
+
+impl SampleVerdicts {
+    /// All verdicts on a sample.
+    pub(crate) fn new(state: &State, loaded: &LoadedSample) -> Self {
+        let mut verdicts = Self::default();
+        for (index, unit) in loaded.units.iter().enumerate() {
+            let sample = unit.as_ref().and_then(|unit| state.samples.find(&unit.image));
+            let judgment = sample.zip(unit.as_ref()).and_then(|(sample, unit)| state.judged_unit(sample, unit));
+            verdicts.units.push((sample, judgment));
+            if let Some(sample) = sample {
+                verdicts.of_image.entry(sample).or_default().push(index);
+            }
+        }
+        verdicts
+    }
+
+    /// Looks up the verdicts on these images again. False if they have none of the units.
+    pub(crate) fn update(&mut self, state: &State, loaded: &LoadedSample, changed: &[SampleId]) -> bool {
+        let mut has_units = false;
+        for sample in changed {
+            for index in self.of_image.get(sample).into_iter().flatten() {
+                let unit = loaded.units[*index].as_ref();
+                self.units[*index].1 = unit.and_then(|unit| state.judged_unit(*sample, unit));
+                has_units = true;
+            }
+        }
+        has_units
+    }
+
+    /// The units that are open, with their images and verdicts.
+    pub(crate) fn of<'s>(
+        &'s self,
+        loaded: &'s LoadedSample,
+    ) -> impl Iterator<Item = (&'s LoadedUnit, usize, Option<SampleId>, Option<Judgment>)> {
+        let units = loaded.units.iter().zip(&loaded.sample.units).zip(&self.units);
+        units.filter_map(|((unit, sampled), (sample, judgment))| {
+            Some((unit.as_ref()?, sampled.stratum, *sample, *judgment))
+        })
     }
 }

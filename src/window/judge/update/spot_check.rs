@@ -2,9 +2,9 @@
 
 use crate::review::{FilmBox, LoadedSample, ReviewSample, SampleProgress};
 use crate::tasks::ProgressUnit;
-use crate::window::judge::state::spot_check::{SampleDesign, SampleRequest, SampleWork};
+use crate::window::judge::state::spot_check::{SampleDesign, SampleRequest, SampleVerdicts, SampleWork};
 use crate::window::state::{
-    Failure, Loadable, Overlay, ReviewEffect, RunId, SearchCommand, SpotChecks, State, TaskId, TaskKind,
+    Failure, Loadable, Overlay, ReviewEffect, RunId, SampleId, SearchCommand, SpotChecks, State, TaskId, TaskKind,
 };
 use crate::window::tasks::update::{begin, settle};
 use crate::window::{browse, evaluation, filmstrip, project, search};
@@ -82,14 +82,15 @@ pub(crate) fn judge_it(state: &mut State) {
 /// Shows the next unit of the sample without a verdict, in the order in which it was drawn. Returns false if no sample
 /// is being judged.
 pub(crate) fn go_on(state: &mut State) -> bool {
+    look_up_verdicts(state);
     let Some(loaded) = state.sample_to_judge() else {
         return false;
     };
     let (shown, selected) = (state.shown_sample(), state.shown.selected_box);
     let mut units = Vec::new();
     let mut first = 0;
-    for unit in loaded.units.iter().flatten() {
-        let (Some(sample), verdict) = state.judged_unit(unit) else {
+    for (unit, _, sample, verdict) in state.spot_checks.verdicts.of(loaded) {
+        let Some(sample) = sample else {
             continue;
         };
         let box_index = unit.unit.box_index;
@@ -130,25 +131,36 @@ pub(crate) fn follow(state: &mut State) {
             request(state, SampleWork::Load(Box::new(sample)), "Read the sample");
         }
     }
-    let revision = state.judgments.marks().revision();
-    let samples = state.samples.revision();
+    look_up_verdicts(state);
+    if !std::mem::take(&mut state.spot_checks.is_behind) {
+        return;
+    }
     let Some(loaded) = state.spot_checks.sample.ready() else {
         return;
     };
-    if state.spot_checks.seen == Some((revision, samples)) {
-        return;
-    }
-    let units = loaded.units.iter().zip(&loaded.sample.units);
-    let units = units.filter_map(|(loaded, sampled)| {
-        let loaded = loaded.as_ref()?;
-        let (_, verdict) = state.judged_unit(loaded);
-        Some((loaded.unit, sampled.stratum, verdict.map(|judged| judged.judgment)))
-    });
+    let units = state.spot_checks.verdicts.of(loaded);
+    let units = units.map(|(loaded, stratum, _, judgment)| (loaded.unit, stratum, judgment));
     let progress = SampleProgress::new(&loaded.sample, units);
     let before = state.spot_checks.progress.replace(progress);
-    state.spot_checks.seen = Some((revision, samples));
     let was_open = before.is_some_and(|before| before.missing() > 0);
     if was_open && progress.missing() == 0 && state.arranging.is_about_sample() {
         super::open_report(state);
     }
+}
+
+/// Looks up the verdicts on the sample that changed.
+fn look_up_verdicts(state: &mut State) {
+    let changed = state.judgments.take_changed();
+    let samples = state.samples.revision();
+    let mut verdicts = std::mem::take(&mut state.spot_checks.verdicts);
+    if let Some(loaded) = state.spot_checks.sample.ready() {
+        if state.spot_checks.seen == Some(samples) {
+            state.spot_checks.is_behind |= verdicts.update(state, loaded, &changed);
+        } else {
+            verdicts = SampleVerdicts::new(state, loaded);
+            state.spot_checks.is_behind = true;
+            state.spot_checks.seen = Some(samples);
+        }
+    }
+    state.spot_checks.verdicts = verdicts;
 }

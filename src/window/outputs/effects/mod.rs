@@ -100,8 +100,8 @@ fn find(shared: &Shared, place: &OutputsPlace, control: &TaskControl) -> Result<
     let OutputsOrigin { parts, made, notes, .. } = origin_of(shared, place, control)?;
     control.set_step("listing the outputs");
     let samples: Arc<[Sample]> = place.samples.iter().cloned().collect();
-    let outputs =
-        FoundOutputs::find(parts, &samples, &place.root, control).map_err(|error| failure_of(&error, None))?;
+    let outputs = FoundOutputs::find(parts, &*source, &samples, &place.root, control)
+        .map_err(|error| failure_of(&error, None))?;
     Ok(Found { source, outputs, made, notes })
 }
 

@@ -72,6 +72,7 @@ fn known_bucket_opens_the_same_way() {
             source: source_of(&effects),
             name: "s3://photos/2024/".to_owned(),
             place: Some(known.clone()),
+            list_of: None,
         },
     );
     assert_eq!(state.settings.recent_places, [known]);
