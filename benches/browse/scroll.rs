@@ -3,22 +3,34 @@
 //! measures its memory.
 //!
 //! usage: cargo bench --bench scroll -- FOLDER|s3://BUCKET/PREFIX/ [FRAMES]
+//!        cargo bench --bench scroll -- verdicts
+//!
+//! `verdicts` measures how long a project of 100,000 images with ten verdicts each takes to open.
 
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
 use eframe::App as _;
 use eframe::egui;
 use spotcheck::dirs::AppDirs;
-use spotcheck::domain::SampleId;
+use spotcheck::domain::{
+    BoundingBox, Change, Detection, DeviceChoice, FileStamp, InferenceLocation, KeepRule, Prediction,
+    PredictionContent, RunId, RunInfo, RunKey, SampleId, SamplePrediction, SampleUri, Verdict, VerdictTarget,
+};
+use spotcheck::model::catalog::Library;
+use spotcheck::project::{OpenMode, OpenRequest, Project};
+use spotcheck::tasks::{ProgressUnit, TaskControl};
 use spotcheck::window::app::{App, WindowOptions};
 use spotcheck::window::state::{BrowseCommand, InferenceCommand, Listing};
 
 const SIZE: egui::Vec2 = egui::vec2(1360.0, 860.0);
 const FRAME: Duration = Duration::from_millis(16);
+/// The images of a large project, and the verdicts on each.
+const JUDGED_IMAGES: usize = 100_000;
+const VERDICTS: u32 = 10;
 
 /// The cost of one frame, in milliseconds.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +72,23 @@ struct Bench {
 }
 
 impl Bench {
+    fn new(home: &Path) -> Self {
+        let ctx = egui::Context::default();
+        let creation = eframe::CreationContext::_new_kittest(ctx.clone());
+        let options = WindowOptions {
+            source: None,
+            place: None,
+            model: None,
+            renderer: None,
+            dirs: AppDirs::below(home),
+            started: Instant::now(),
+        };
+        let mut app = App::new(&creation, &options);
+        app.command(InferenceCommand::SetPredictOnOpen(false));
+        let frame = eframe::Frame::_new_kittest();
+        Self { app, ctx, frame, begun: Instant::now(), texts: Vec::new() }
+    }
+
     fn frame(&mut self, events: Vec<egui::Event>) -> Cost {
         let input = egui::RawInput {
             screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, SIZE)),
@@ -120,26 +149,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("which folder?");
         return Ok(());
     };
+    if folder.as_os_str() == "verdicts" {
+        return open_with_verdicts();
+    }
     let frames: usize = arguments.next().map_or(Ok(2000), |text| text.parse())?;
     let home = tempfile::tempdir()?;
-    let ctx = egui::Context::default();
-    let creation = eframe::CreationContext::_new_kittest(ctx.clone());
-    let options = WindowOptions {
-        source: None,
-        place: None,
-        model: None,
-        renderer: None,
-        dirs: AppDirs::below(home.path()),
-        started: Instant::now(),
-    };
-    let mut bench = Bench {
-        app: App::new(&creation, &options),
-        ctx,
-        frame: eframe::Frame::_new_kittest(),
-        begun: Instant::now(),
-        texts: Vec::new(),
-    };
-    bench.app.command(InferenceCommand::SetPredictOnOpen(false));
+    let mut bench = Bench::new(home.path());
     bench.app.command(BrowseCommand::Open(folder));
     let begun = Instant::now();
     let listing = bench.wait(|app| {
@@ -177,6 +192,91 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("memory (PSS) {megabytes:.0} MB");
     }
     Ok(())
+}
+
+/// Opens a project of [`JUDGED_IMAGES`] with [`VERDICTS`] each.
+fn open_with_verdicts() -> Result<(), Box<dyn std::error::Error>> {
+    let home = tempfile::tempdir()?;
+    let project = write_project(home.path())?;
+    println!("project of {} MB", project.metadata()?.len() / 1_000_000);
+    for _ in 0..3 {
+        let mut bench = Bench::new(home.path());
+        let begun = Instant::now();
+        bench.app.command(BrowseCommand::Open(project.clone()));
+        let mut costs = bench.wait(|app| app.state().judgments.iter().count() > 0);
+        let first = begun.elapsed().as_secs_f64();
+        costs.extend(bench.wait(|app| {
+            let is_listed = app.state().source.as_ref().is_some_and(|source| source.listing != Listing::Running);
+            is_listed && app.state().judgments.iter().count() == JUDGED_IMAGES
+        }));
+        println!("first verdicts after {first:.2} s, all after {:.2} s", begun.elapsed().as_secs_f64());
+        print_costs(&costs);
+        println!("memory (PSS) {:.0} MB", memory().unwrap_or_default());
+    }
+    Ok(())
+}
+
+fn write_project(home: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let folder = home.join("photos");
+    std::fs::create_dir(&folder)?;
+    let image = |number: usize| folder.join(format!("{number:06}.jpg"));
+    for number in 0..JUDGED_IMAGES {
+        std::fs::write(image(number), b"")?;
+    }
+    let path = home.join("p.spotcheck");
+    let request = OpenRequest { path: &path, root: folder.to_str(), mode: OpenMode::Write, program: "a bench" };
+    let project = Project::open(&request, |_| ())?.project;
+    let control = TaskControl::new(ProgressUnit::Images);
+    let write = |change| project.write_when_there_is_room(1, change, &control);
+    let run = RunId(1);
+    let model = Library::open(&AppDirs::below(home)).find("ssd-mobilenet-coco")?;
+    let key = RunKey {
+        model_id: model.card.id.clone(),
+        weights_sha256: model.card.file.sha256.clone(),
+        device: DeviceChoice::Auto,
+        batch: None,
+        threads: None,
+        keep: KeepRule::default(),
+        made: InferenceLocation::Here,
+    };
+    let labels = [(1, "cat".to_owned())].into_iter().collect();
+    write(Change::AddRun(Box::new(RunInfo {
+        id: run,
+        name: "a run".to_owned(),
+        key,
+        card: model.card,
+        labels,
+        created_ms: 0,
+    })))?;
+    let found = |index: u32| Detection {
+        bounds: BoundingBox { x1: index as f32, y1: 0.0, x2: index as f32 + 10.0, y2: 10.0 },
+        class_id: 1,
+        label: "cat".to_owned(),
+        score: 0.9,
+    };
+    let uri = |number: usize| SampleUri::new(image(number).to_string_lossy());
+    for first in (0..JUDGED_IMAGES).step_by(1000) {
+        let predictions = (first..first + 1000).map(|number| SamplePrediction {
+            sample: uri(number),
+            stamp: FileStamp::default(),
+            result: Ok(Prediction {
+                width: 200,
+                height: 100,
+                content: PredictionContent::Detections((0..VERDICTS).map(found).collect()),
+                warnings: Vec::new(),
+            }),
+        });
+        write(Change::Predictions { run, predictions: predictions.collect() })?;
+    }
+    for number in 0..JUDGED_IMAGES {
+        for index in 0..VERDICTS {
+            let target = VerdictTarget { run: Some(run), box_index: Some(index) };
+            let verdict = Some(if index == 0 { Verdict::Reject } else { Verdict::Accept });
+            write(Change::SetVerdict { sample: uri(number), target, verdict, reviewer: Some("Ann".to_owned()) })?;
+        }
+    }
+    project.flush()?;
+    Ok(path)
 }
 
 fn print_costs(costs: &[Cost]) {

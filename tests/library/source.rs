@@ -257,6 +257,7 @@ fn peak_megabytes() -> u64 {
 }
 
 /// Draws 1,000 images, and checks how much more memory that took.
+#[expect(clippy::print_stdout, reason = "the manual states what it prints")]
 fn draw_from(keys: usize, max_megabytes: u64) {
     let control = TaskControl::new(ProgressUnit::Images);
     let mut draw = ImageDraw::new(DrawBy::Prefix, 1000, 1);

@@ -160,8 +160,8 @@ fn manifest_at(s3: &S3, address: &S3Address, control: &TaskControl) -> Result<Ma
     read_manifest(&content, address)
 }
 
-/// All objects whose keys begin with the prefix, in byte order.
-fn each_object(
+/// All objects whose keys begin with the prefix, in byte order. Keeps none of them.
+pub(super) fn each_object(
     s3: &S3,
     address: &S3Address,
     control: &TaskControl,

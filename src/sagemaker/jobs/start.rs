@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::inputs::Inputs;
+use super::inputs::{Inputs, each_object};
 use super::manifest::write_manifest;
 use super::preflight::is_same_model;
 use super::{JobError, JobRecords};
 use crate::aws::upload::{LocalFiles, files_below};
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::domain::S3Address;
+use crate::image::source::is_folder_marker;
 use crate::sagemaker::sending::Sender;
 use crate::sagemaker::spec::transform::{
     InputObjects, JobRecord, Leftover, ModelSource, ModelSpec, SageMakerAccess, TransformPlan,
@@ -195,7 +196,16 @@ impl Start<'_> {
         } else {
             self.control.set_step("listing the input");
             let s3 = self.aws.s3(&plan.s3);
-            Inputs::list(&s3, &plan.spec.input.objects, self.control)?.objects.len()
+            match &plan.spec.input.objects {
+                InputObjects::Prefix(prefix) => {
+                    let mut count = 0;
+                    each_object(&s3, prefix, self.control, |object| {
+                        count += usize::from(!is_folder_marker(&object.key, object.size_bytes));
+                    })?;
+                    count
+                }
+                objects @ InputObjects::Manifest(_) => Inputs::list(&s3, objects, self.control)?.objects.len(),
+            }
         };
         self.record.input_objects = Some(count as u64);
         if count == 0 {

@@ -9,7 +9,7 @@ use crate::aws::{Aws, ListRequest, ObjectInfo, S3};
 use crate::domain::{S3Address, Sample, counted, human_bytes};
 use crate::image::source::{NamedKind, SourceError, is_folder_marker, is_hidden_name, kind_of_name};
 use crate::sagemaker::jobs::JobError;
-use crate::sagemaker::jobs::inputs::Inputs;
+use crate::sagemaker::jobs::inputs::{Inputs, each_object};
 use crate::sagemaker::spec::transform::{CheckPoint, InputObjects, InputSurvey, KeySample, SplitType, TransformPlan};
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -62,10 +62,10 @@ pub(super) fn check_input(
             let from = manifest.folder.to_string();
             (survey_of(&inputs), inputs.missing, from)
         }),
-        (None, None) => Inputs::list(s3, objects, control).map(|inputs| {
-            let from = objects.address().to_string();
-            (survey_of(&inputs), inputs.missing, from)
-        }),
+        (None, None) => {
+            let survey = survey_of_objects(s3, objects, control);
+            survey.map(|(survey, missing)| (survey, missing, objects.address().to_string()))
+        }
     };
     let (survey, missing, from) = match unless_cancelled(survey)? {
         Ok(found) => found,
@@ -160,16 +160,40 @@ fn survey_of_files(files: &[Sample]) -> InputSurvey {
     survey
 }
 
+/// Of millions of keys below a prefix, none are kept.
+fn survey_of_objects(
+    s3: &S3,
+    objects: &InputObjects,
+    control: &TaskControl,
+) -> Result<(InputSurvey, KeySample), JobError> {
+    let InputObjects::Prefix(prefix) = objects else {
+        let inputs = Inputs::list(s3, objects, control)?;
+        return Ok((survey_of(&inputs), inputs.missing));
+    };
+    let mut survey = InputSurvey::default();
+    each_object(s3, prefix, control, |object| {
+        if is_folder_marker(&object.key, object.size_bytes) {
+            survey.folder_markers += 1;
+        } else {
+            add_object(&mut survey, prefix, &object.key, object.size_bytes);
+        }
+    })?;
+    Ok((survey, KeySample::default()))
+}
+
 fn survey_of(inputs: &Inputs) -> InputSurvey {
     let mut survey = InputSurvey { folder_markers: inputs.markers.len() as u64, ..InputSurvey::default() };
     for object in &inputs.objects {
-        add(&mut survey, &object.key, object.size_bytes);
-        let name = object.key.strip_prefix(&inputs.place.prefix);
-        if is_hidden_name(name.unwrap_or(&object.key)) {
-            survey.hidden.add(&object.key);
-        }
+        add_object(&mut survey, &inputs.place, &object.key, object.size_bytes);
     }
     survey
+}
+
+fn add_object(survey: &mut InputSurvey, place: &S3Address, key: &str, size_bytes: u64) {
+    add(survey, key, size_bytes);
+    if is_hidden_name(key.strip_prefix(&place.prefix).unwrap_or(key)) {
+        survey.hidden.add(key);
+    }
 }
 
 fn add(survey: &mut InputSurvey, key: &str, size_bytes: u64) {
