@@ -4,7 +4,7 @@ use crate::review::{FilmBox, LoadedSample, ReviewSample, SampleProgress};
 use crate::tasks::ProgressUnit;
 use crate::window::judge::state::spot_check::{SampleDesign, SampleRequest, SampleVerdicts, SampleWork};
 use crate::window::state::{
-    Failure, Loadable, Overlay, ReviewEffect, RunId, SampleId, SearchCommand, SpotChecks, State, TaskId, TaskKind,
+    Failure, Loadable, Overlay, ReviewEffect, RunId, SearchCommand, SpotChecks, State, TaskId, TaskKind,
 };
 use crate::window::tasks::update::{begin, settle};
 use crate::window::{browse, evaluation, filmstrip, project, search};
