@@ -1,7 +1,7 @@
 //! Words, numbers, amounts of data and times in messages.
 
 use std::borrow::Cow;
-use std::fmt::{self, Display};
+use std::fmt::{self, Display, Write as _};
 
 use jiff::Timestamp;
 use strum::VariantArray;
@@ -51,7 +51,10 @@ pub fn min_score_text(score: f64) -> String {
 
 /// Two lowercase digits per byte.
 pub fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a string does not fail");
+        text
+    })
 }
 
 pub fn capitalized(text: &str) -> String {

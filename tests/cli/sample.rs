@@ -1,6 +1,7 @@
 //! `spotcheck sample` as a process: drawing from a folder, opening the list, and a statement about the whole folder.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -80,7 +81,7 @@ fn drawn_images_are_predicted_and_speak_for_the_folder() {
     let mut rows = "image,box,verdict\n".to_owned();
     let judged: Vec<&&str> = names.iter().filter(|name| !name.starts_with("a/")).collect();
     for (place, name) in judged.iter().enumerate() {
-        rows.push_str(&format!("{name},,{}\n", if place == 0 { "reject" } else { "accept" }));
+        writeln!(rows, "{name},,{}", if place == 0 { "reject" } else { "accept" }).unwrap();
     }
     std::fs::write(bench.path("verdicts.csv"), rows).unwrap();
     bench.run(&["review", "import", "p.spotcheck", "verdicts.csv"]);

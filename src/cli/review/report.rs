@@ -1,5 +1,6 @@
 //! `spotcheck review report`: what the verdicts say about the run.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -120,7 +121,8 @@ fn evaluated(
     let corrections = args.truth.corrections()?;
     let rules = MatchRules { corrections: &corrections, folders: args.truth.folders() };
     let samples = known_samples(project, run.id, &[], control)?;
-    let ids = (0..).map(SampleId::from_index).zip(&samples).map(|(id, sample)| (&sample.uri, id)).collect();
+    let ids: HashMap<_, _> =
+        (0..).map(SampleId::from_index).zip(&samples).map(|(id, sample)| (&sample.uri, id)).collect();
     let predictions = known_predictions(project, run, &ids, control)?;
     let side = RunSide { project, run, view, listed: Some(samples.iter().collect()) };
     let sides = run_sides(&truth, &side, rules, control).map_err(with_advice)?;

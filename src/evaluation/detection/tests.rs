@@ -253,9 +253,10 @@ fn suspicious_labels_match_pycocotools_and_cleanlab() {
         let rows = read(&folder, "suspicious.json");
         assert_eq!(found.len(), list(&rows).len(), "{}", folder.display());
         for row in list(&rows) {
+            let image = row["image"].to_string();
             let index = |name: &str| row[name].as_u64().map(|index| index as u32);
             let is_same = |label: &&SuspiciousLabel| {
-                label.image == row["image"].to_string()
+                label.image == image
                     && label.kind.into_str() == row["kind"]
                     && (label.object, label.found) == (index("label"), index("found"))
             };

@@ -28,7 +28,7 @@ pub fn correct(
     control.set_step("verdicts");
     let root = project.root();
     let Sides { task, classes, model_classes, images, .. } = sides;
-    let classes = Classes { run, classes, of_model: model_classes.iter().copied().collect() };
+    let classes = Classes { run, evaluated: classes, of_model: model_classes.iter().copied().collect() };
     let indices: HashMap<String, usize> =
         images.iter().enumerate().map(|(at, image)| (image.name.clone(), at)).collect();
     let is_used =
@@ -59,7 +59,7 @@ pub fn correct(
 /// Finds classes of the evaluation.
 struct Classes<'s> {
     run: &'s RunInfo,
-    classes: &'s [EvaluatedClass],
+    evaluated: &'s [EvaluatedClass],
     of_model: HashMap<u32, u32>,
 }
 
@@ -79,7 +79,7 @@ impl Classes<'_> {
     }
 
     fn position(&self, is_meant: impl Fn(&EvaluatedClass) -> bool) -> Option<u32> {
-        self.classes.iter().position(is_meant).map(|place| place as u32)
+        self.evaluated.iter().position(is_meant).map(|place| place as u32)
     }
 }
 
@@ -120,7 +120,7 @@ fn correct_boxes(
     let truths = &mut image.objects.truths;
     let before = truths.len();
     truths.retain(|truth| {
-        let class = classes.classes.get(truth.class as usize);
+        let class = classes.evaluated.get(truth.class as usize);
         let label = class.and_then(|class| DrawnBox::new(&class.name, truth.bounds.into(), size));
         let is_wrong = |verdict: &Verdict| matches!(verdict, Verdict::Spurious(wrong) if Some(wrong) == label.as_ref());
         !verdicts.iter().any(|(_, verdict)| is_wrong(verdict))

@@ -173,7 +173,8 @@ pub fn measure_boxes(
 ) -> Result<(Evaluated, Option<Draws>, Outcomes), EvaluateError> {
     let named = sides.classes.iter().map(|class| (class.id, class.name.clone()));
     let mut outcomes = Outcomes::new(predictions, named, sides.model_classes.iter().copied());
-    let extras = Extras { outcomes: Some(&mut outcomes), ..extras };
+    let mut extras = extras;
+    extras.outcomes = Some(&mut outcomes);
     let (evaluated, draws) = measure(sides, extras, control)?;
     Ok((evaluated, draws, outcomes))
 }

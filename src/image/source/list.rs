@@ -21,7 +21,8 @@ const MAX_PROBLEMS: usize = 1000;
 /// Images of a source, and how they were drawn from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImageList {
-    image_list: u32,
+    #[serde(rename = "image_list")]
+    format: u32,
     /// The folder or prefix, with the access to S3.
     pub source: Location,
     pub by: DrawBy,
@@ -58,7 +59,7 @@ impl ListedImage {
 
 impl ImageList {
     pub fn new(source: Location, by: DrawBy, seed: u64, strata: Vec<Stratum>, images: Vec<ListedImage>) -> Self {
-        Self { image_list: FORMAT, source, by, seed, strata, images }
+        Self { format: FORMAT, source, by, seed, strata, images }
     }
 
     /// The list in a file; `None` for any other file.
@@ -74,7 +75,7 @@ impl ImageList {
         };
         let list: Self =
             serde_json::from_slice(&local_file::read(path)?).map_err(|error| damaged(error.to_string()))?;
-        if list.image_list > FORMAT {
+        if list.format > FORMAT {
             return Err(damaged("it was written by a newer version".to_owned()));
         }
         if list.images.iter().any(|image| image.stratum >= list.strata.len()) {

@@ -1,6 +1,7 @@
 //! The images of a project that are exported or compared, without a window.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use super::{ExportError, review_sample};
@@ -106,7 +107,7 @@ pub fn matching_samples(
 pub fn known_predictions(
     project: &Project,
     run: &RunInfo,
-    ids: &HashMap<&SampleUri, SampleId>,
+    ids: &HashMap<&SampleUri, SampleId, impl BuildHasher>,
     control: &TaskControl,
 ) -> Result<Predictions, StoreError> {
     let mut predictions = Predictions::new(run.card.task);

@@ -278,7 +278,7 @@ mod tests {
         check("class:light", &["class:lighter ", "class:\"traffic light\" "]);
         check("class:CA", &["class:cat ", "class:cattle "]);
         check("class:\"traffic l", &["class:\"traffic light\" "]);
-        check("verdict:re", &["verdict:reject ", "verdict:unsure "]);
+        check("verdict:re", &["verdict:reject ", "verdict:returned ", "verdict:unsure "]);
         check("tag:sea", &["tag:\"by the sea\" "]);
         check("tag:n", &["tag:Night "]);
         check("class:lighter", &[]);
