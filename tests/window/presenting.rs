@@ -269,7 +269,7 @@ fn predictions_are_divided_from_ground_truth() {
     press(&mut window, Key::S);
     assert_eq!(right_side(&window), Some(RightSide::Truth));
     let truth = "Ground truth\nWhite dashes: ground truth (1)";
-    assert!(sees(&window, truth));
+    wait_for(&mut window, truth);
     present(&mut window);
     assert!(sees(&window, "Ground truth") && sees(&window, "SSD MobileNet v2") && sees(&window, "cup 96%"));
     press(&mut window, Key::S);
