@@ -523,7 +523,7 @@ fn first_format_is_upgraded() {
     assert!(std::fs::read(bench.path()).unwrap() == before, "who only reads changes nothing");
 
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 1 to 7"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 1 to 8"), "{:?}", opened.notes);
     check(&opened.project);
     opened.project.write(1, tags("/photos/a/cat.jpg", &["new"])).unwrap();
     drop(opened);
@@ -549,7 +549,7 @@ fn second_format_keeps_file_versions() {
     check(&reader.project);
     drop(reader);
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 2 to 7"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 2 to 8"), "{:?}", opened.notes);
     check(&opened.project);
 }
 
@@ -571,7 +571,7 @@ fn third_format_runs_are_local() {
     let info = reader.project.runs().unwrap().remove(0);
     drop(reader);
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 3 to 7"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 3 to 8"), "{:?}", opened.notes);
     check(&opened.project);
     // The text distinguishes what was written before from another run.
     let again = Change::AddRun(Box::new(RunInfo { name: "renamed".to_owned(), ..info }));
@@ -587,7 +587,7 @@ fn fourth_format_has_no_warnings() {
     std::fs::copy(fixture, bench.path()).unwrap();
     let (run, cat) = (RunId(3), SampleUri::new("s3://photos/a/cat.jpg"));
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 4 to 7"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 4 to 8"), "{:?}", opened.notes);
     let prediction = opened.project.prediction(run, &cat).unwrap().unwrap().unwrap();
     assert_eq!((prediction.detections().len(), prediction.warnings.len()), (2, 0));
 }
@@ -603,7 +603,7 @@ fn fifth_format_has_no_drawn_boxes() {
     assert_eq!(reader.project.judgments().unwrap()[0].verdicts[0].1, wolf);
     drop(reader);
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 5 to 7"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 5 to 8"), "{:?}", opened.notes);
     let drawn = DrawnBox::new("wolf", [1.5, 2.0, 30.0, 40.0].into(), [640, 480]).unwrap();
     let (moved, added) = (Verdict::Moved(drawn.clone()), Verdict::Added(drawn));
     opened.project.write(1, verdict(cat, Some(run), Some(0), Some(moved.clone()))).unwrap();
