@@ -73,8 +73,11 @@ fn open(bucket: &Bucket, prefix: &str, proxy: &FaultProxy, home: &Path) -> Harne
 }
 
 /// Scrolls there and back, then walks through some images. Waits for each image, because leaving it early cancels its
-/// fetch.
+/// fetch. A window that was open before starts at the image shown last.
 fn look_around(window: &mut Harness<'static, App>) {
+    wait_for(window, &format!(" of {IMAGES} images"));
+    wait_until(window, "an image", |window| matches!(window.state().state().shown.display, Display::Ready(_)));
+    window.key_press(Key::Home);
     wait_for_image(window, 1);
     window.key_press(Key::End);
     wait_for_image(window, IMAGES);
