@@ -118,7 +118,7 @@ fn begins_a_list(path: &Path) -> bool {
 #[derive(Debug, Default)]
 pub struct DrawnListing {
     pub notes: Vec<String>,
-    /// The first [`MAX_PROBLEMS`].
+    /// The first 1,000.
     pub problems: Vec<Problem>,
     pub more_problems: usize,
 }
