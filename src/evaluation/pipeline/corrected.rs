@@ -4,13 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::EvaluateError;
 use super::sides::RunSide;
-use super::truth::READ_AT_ONCE;
-use crate::domain::{
-    DrawnBox, ExactBox, ModelTask, Prediction, RunId, RunInfo, SamplePrediction, SampleUri, Verdict, VerdictTarget,
-    ViewSettings,
-};
+use super::truth::{Judged, each_judged};
+use crate::domain::{DrawnBox, ExactBox, ModelTask, RunInfo, Verdict, VerdictTarget};
 use crate::evaluation::{EvaluatedClass, ImageSides, LabelCorrections, OTHER_CLASS, Sides};
-use crate::review::VerdictKind;
 use crate::tasks::TaskControl;
 
 /// Applies the verdicts on a run, and on labels, to the labels of `sides`: labels judged as wrong are removed, and
@@ -24,35 +20,25 @@ pub fn correct(
     side: &RunSide<'_>,
     control: &TaskControl,
 ) -> Result<LabelCorrections, EvaluateError> {
-    let RunSide { project, run, view, .. } = *side;
     control.set_step("verdicts");
-    let root = project.root();
+    let run = side.run;
     let Sides { task, classes, model_classes, images, .. } = sides;
     let classes = Classes { run, evaluated: classes, of_model: model_classes.iter().copied().collect() };
     let indices: HashMap<String, usize> =
         images.iter().enumerate().map(|(at, image)| (image.name.clone(), at)).collect();
     let is_used =
         |(target, verdict): &(VerdictTarget, Verdict)| target.is_of(run.id) || matches!(verdict, Verdict::Spurious(_));
-    let mut judged = project.judgments()?;
-    judged.retain(|judged| judged.verdicts.iter().any(is_used));
     let mut corrections = LabelCorrections::default();
-    for judged in judged.chunks(READ_AT_ONCE) {
-        control.checkpoint()?;
-        let uris: Vec<SampleUri> = judged.iter().map(|judged| judged.sample.clone()).collect();
-        for (judged, stored) in judged.iter().zip(project.predictions(run.id, &uris)?) {
-            let index = indices.get(&judged.sample.name_below(root.as_deref()));
-            let (Some(index), Some(SamplePrediction { result: Ok(prediction), .. })) = (index, stored) else {
-                continue;
-            };
-            let image = &mut images[*index];
-            match task {
-                ModelTask::Detection => {
-                    correct_boxes(image, &prediction, &judged.verdicts, view, &classes, &mut corrections);
-                }
-                ModelTask::Classification => correct_class(image, &judged.verdicts, &classes, &mut corrections),
-            }
+    each_judged(side, is_used, control, |judged, verdicts| {
+        let Some(index) = indices.get(&judged.name) else {
+            return;
+        };
+        let image = &mut images[*index];
+        match task {
+            ModelTask::Detection => correct_boxes(image, &judged, verdicts, &classes, &mut corrections),
+            ModelTask::Classification => correct_class(image, judged.verdict.as_ref(), &classes, &mut corrections),
         }
-    }
+    })?;
     Ok(corrections)
 }
 
@@ -83,19 +69,13 @@ impl Classes<'_> {
     }
 }
 
-/// The verdict on the image: on the prediction, or else the one given without a prediction.
-fn of_image(verdicts: &[(VerdictTarget, Verdict)], run: RunId) -> Option<&Verdict> {
-    let of = |run| verdicts.iter().find(|(target, _)| *target == VerdictTarget { run, box_index: None });
-    of(Some(run)).or_else(|| of(None)).map(|(_, verdict)| verdict)
-}
-
 fn correct_class(
     image: &mut ImageSides,
-    verdicts: &[(VerdictTarget, Verdict)],
+    verdict: Option<&Verdict>,
     classes: &Classes<'_>,
     corrections: &mut LabelCorrections,
 ) {
-    let class = match of_image(verdicts, classes.run.id) {
+    let class = match verdict {
         Some(Verdict::Accept) => image.classes.first().map(|(class, _)| *class).filter(|class| *class != OTHER_CLASS),
         Some(Verdict::WrongClass(name)) => classes.by_name(name),
         _ => return,
@@ -108,15 +88,15 @@ fn correct_class(
     }
 }
 
+/// `verdicts` are all of those on the image, also on its labels.
 fn correct_boxes(
     image: &mut ImageSides,
-    prediction: &Prediction,
+    judged: &Judged,
     verdicts: &[(VerdictTarget, Verdict)],
-    view: &ViewSettings,
     classes: &Classes<'_>,
     corrections: &mut LabelCorrections,
 ) {
-    let (run, size) = (classes.run.id, [prediction.width, prediction.height]);
+    let size = [judged.prediction.width, judged.prediction.height];
     let truths = &mut image.objects.truths;
     let before = truths.len();
     truths.retain(|truth| {
@@ -126,20 +106,14 @@ fn correct_boxes(
         !verdicts.iter().any(|(_, verdict)| is_wrong(verdict))
     });
     corrections.removed += (before - truths.len()) as u64;
-    let of_run = verdicts.iter().filter(|(target, _)| target.run == Some(run));
-    let boxes: BTreeMap<u32, &Verdict> =
-        of_run.filter_map(|(target, verdict)| Some((target.box_index?, verdict))).collect();
-    let accepts_all = of_image(verdicts, run) == Some(&Verdict::Accept);
-    let drawn = prediction.with_drawn_boxes(boxes.iter().map(|(at, verdict)| (*at, *verdict)), &classes.run.labels);
-    let confirmed = boxes.iter().filter(|(_, verdict)| VerdictKind::from(**verdict).confirms());
-    let confirmed: Vec<u32> = confirmed.map(|(at, _)| *at).collect();
-    let shown = view.visible_detections(&drawn, &confirmed);
-    for (index, detection) in drawn.detections().iter().enumerate() {
-        let class = match boxes.get(&(index as u32)) {
+    let boxes: BTreeMap<u32, &Verdict> = judged.boxes.iter().map(|(index, verdict)| (*index, verdict)).collect();
+    let accepts_all = judged.verdict == Some(Verdict::Accept);
+    for (index, detection) in (0..).zip(judged.prediction.detections()) {
+        let class = match boxes.get(&index) {
             Some(Verdict::Accept) => classes.by_id(detection.class_id),
             Some(Verdict::WrongClass(name)) => classes.by_name(name),
             Some(Verdict::Moved(drawn) | Verdict::Added(drawn)) => classes.by_name(drawn.class()),
-            None if accepts_all && shown.contains(&index) => classes.by_id(detection.class_id),
+            None if accepts_all && judged.shown.contains(&index) => classes.by_id(detection.class_id),
             _ => continue,
         };
         let Some(class) = class else {

@@ -123,7 +123,7 @@ enum DrawnFrom {
     Classification(Vec<[bool; 2]>),
 }
 
-/// What to collect besides the metrics.
+/// Optional results of a measurement.
 #[derive(Default)]
 pub struct Extras<'o> {
     /// The number of resamples for the intervals; nothing is collected for 0.
@@ -161,7 +161,7 @@ pub fn measure(
     Ok((evaluated, of.map(|of| Draws { times: extras.draws, of })))
 }
 
-/// As [`measure`], with the outcome of each box of `predictions`, which are those of the run in `sides`.
+/// As [`measure`]; also returns the outcome of each box of `predictions`, which must belong to the run in `sides`.
 ///
 /// # Errors
 /// As [`measure`].

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::truth::notes_of;
 use super::{EvaluateError, some_of};
 use crate::annotations::Found;
 use crate::annotations::matching::{
@@ -61,6 +60,19 @@ pub struct FileSide<'f> {
     pub min_score: f64,
     /// The size of each ground-truth image in its own file, in pixels; `None` if no images are given.
     pub sizes: Option<&'f [Option<[u32; 2]>]>,
+}
+
+/// The detected format of annotations, and other notes.
+pub(super) fn notes_of(name: &str, found: &Found) -> Vec<String> {
+    let annotations = &found.annotations;
+    let mut notes = vec![format!(
+        "{name}: {}, {}, {}.",
+        found.format,
+        counted(annotations.images.len(), "image", "images"),
+        counted(annotations.classes.len(), "class", "classes")
+    )];
+    notes.extend(found.notes.iter().cloned());
+    notes
 }
 
 /// Predictions from another tool against ground truth.

@@ -1,10 +1,11 @@
 //! Opens ground truth.
 
 use super::EvaluateError;
+use super::sides::{RunSide, notes_of};
 use crate::annotations::{self, Found, JudgedImage};
 use crate::domain::{
-    LabelSet, NamePattern, Prediction, RunInfo, SamplePrediction, SampleUri, TruthLabel, Verdict, VerdictTarget,
-    ViewSettings, counted,
+    JudgedSample, LabelSet, NamePattern, Prediction, RunInfo, SamplePrediction, SampleUri, TruthLabel, Verdict,
+    VerdictTarget, ViewSettings,
 };
 use crate::evaluation::{GroundTruth, NoTruth};
 use crate::image::source::Files;
@@ -14,7 +15,7 @@ use crate::review::VerdictKind;
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The number of judged images whose predictions are read together.
-pub(super) const READ_AT_ONCE: usize = 1000;
+const READ_AT_ONCE: usize = 1000;
 
 #[derive(Clone)]
 pub enum TruthFrom {
@@ -103,12 +104,58 @@ fn name_wordnet_ids(classes: &mut [TruthLabel]) -> bool {
 }
 
 /// An image with verdicts, and the judged prediction with the boxes that a person moved or added.
-struct Judged {
-    name: String,
-    prediction: Prediction,
-    verdict: Option<Verdict>,
-    boxes: Vec<(u32, Verdict)>,
-    shown: Vec<u32>,
+pub(super) struct Judged {
+    pub(super) name: String,
+    pub(super) prediction: Prediction,
+    /// On the prediction, or else the one given without a prediction.
+    pub(super) verdict: Option<Verdict>,
+    /// Lowest index first.
+    pub(super) boxes: Vec<(u32, Verdict)>,
+    /// The visible and the confirmed boxes.
+    pub(super) shown: Vec<u32>,
+}
+
+impl Judged {
+    fn new(judged: &JudgedSample, prediction: &Prediction, side: &RunSide<'_>, root: Option<&str>) -> Self {
+        let RunSide { run, view, .. } = side;
+        let (mut image, mut boxes) = (None, Vec::new());
+        for (target, verdict) in judged.verdicts.iter().filter(|(target, _)| target.is_of(run.id)) {
+            match target.box_index {
+                Some(index) => boxes.push((index, verdict.clone())),
+                None => image = Some(verdict.clone()),
+            }
+        }
+        let drawn = boxes.iter().map(|(index, verdict)| (*index, verdict));
+        let prediction = prediction.with_drawn_boxes(drawn, &run.labels);
+        let confirmed = boxes.iter().filter(|(_, verdict)| VerdictKind::from(verdict).confirms());
+        let confirmed: Vec<u32> = confirmed.map(|(index, _)| *index).collect();
+        let shown = view.visible_detections(&prediction, &confirmed);
+        let shown = shown.into_iter().map(|index| index as u32).collect();
+        Self { name: judged.sample.name_below(root), prediction, verdict: image, boxes, shown }
+    }
+}
+
+/// Reads the predicted images with a verdict that `is_used`, and passes them on with all of their verdicts.
+pub(super) fn each_judged(
+    side: &RunSide<'_>,
+    is_used: impl Fn(&(VerdictTarget, Verdict)) -> bool,
+    control: &TaskControl,
+    mut each: impl FnMut(Judged, &[(VerdictTarget, Verdict)]),
+) -> Result<(), EvaluateError> {
+    let RunSide { project, run, .. } = side;
+    let root = project.root();
+    let mut judged = project.judgments()?;
+    judged.retain(|judged| judged.verdicts.iter().any(&is_used));
+    for judged in judged.chunks(READ_AT_ONCE) {
+        control.checkpoint()?;
+        let uris: Vec<SampleUri> = judged.iter().map(|judged| judged.sample.clone()).collect();
+        for (judged, stored) in judged.iter().zip(project.predictions(run.id, &uris)?) {
+            if let Some(SamplePrediction { result: Ok(prediction), .. }) = stored {
+                each(Judged::new(judged, &prediction, side, root.as_deref()), &judged.verdicts);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn verdicts(
@@ -117,38 +164,9 @@ fn verdicts(
     view: &ViewSettings,
     control: &TaskControl,
 ) -> Result<Found, EvaluateError> {
-    let root = project.root();
-    let is_of_run = |(target, _): &(VerdictTarget, Verdict)| target.is_of(run.id);
-    let mut judged = project.judgments()?;
-    judged.retain(|judged| judged.verdicts.iter().any(is_of_run));
+    let side = RunSide { project, run, view, listed: None };
     let mut images = Vec::new();
-    for judged in judged.chunks(READ_AT_ONCE) {
-        control.checkpoint()?;
-        let uris: Vec<SampleUri> = judged.iter().map(|judged| judged.sample.clone()).collect();
-        for (judged, stored) in judged.iter().zip(project.predictions(run.id, &uris)?) {
-            let Some(SamplePrediction { result: Ok(prediction), .. }) = stored else { continue };
-            let mut image = Judged {
-                name: judged.sample.name_below(root.as_deref()),
-                prediction,
-                verdict: None,
-                boxes: Vec::new(),
-                shown: Vec::new(),
-            };
-            for (target, verdict) in judged.verdicts.iter().filter(|verdict| is_of_run(verdict)) {
-                match target.box_index {
-                    Some(index) => image.boxes.push((index, verdict.clone())),
-                    None => image.verdict = Some(verdict.clone()),
-                }
-            }
-            let drawn = image.boxes.iter().map(|(index, verdict)| (*index, verdict));
-            image.prediction = image.prediction.with_drawn_boxes(drawn, &run.labels);
-            let confirmed = image.boxes.iter().filter(|(_, verdict)| VerdictKind::from(verdict).confirms());
-            let confirmed: Vec<u32> = confirmed.map(|(index, _)| *index).collect();
-            let shown = view.visible_detections(&image.prediction, &confirmed);
-            image.shown = shown.into_iter().map(|index| index as u32).collect();
-            images.push(image);
-        }
-    }
+    each_judged(&side, |(target, _)| target.is_of(run.id), control, |image, _| images.push(image))?;
     let judged_images = images.iter().map(|image| JudgedImage {
         name: &image.name,
         prediction: &image.prediction,
@@ -157,17 +175,4 @@ fn verdicts(
         shown: &image.shown,
     });
     Ok(annotations::from_verdicts(judged_images, &run.labels))
-}
-
-/// The detected format of annotations, and other notes.
-pub(super) fn notes_of(name: &str, found: &Found) -> Vec<String> {
-    let annotations = &found.annotations;
-    let mut notes = vec![format!(
-        "{name}: {}, {}, {}.",
-        found.format,
-        counted(annotations.images.len(), "image", "images"),
-        counted(annotations.classes.len(), "class", "classes")
-    )];
-    notes.extend(found.notes.iter().cloned());
-    notes
 }
