@@ -156,6 +156,15 @@ impl ImageJudgment {
         self.verdicts.binary_search_by_key(&target, |(target, _)| *target)
     }
 
+    /// The judgment after these changes.
+    pub(crate) fn with(&self, marks: &[Mark]) -> Self {
+        let mut after = self.clone();
+        for mark in marks {
+            after.set(mark.clone());
+        }
+        after
+    }
+
     /// Returns the previous value.
     pub(crate) fn set(&mut self, mark: Mark) -> Mark {
         match mark {

@@ -81,11 +81,7 @@ fn marks_of_fix(
         SuspectKind::Spurious => label(judgment, &Verdict::Reject),
         SuspectKind::Misplaced => {
             let mut marks = accepted(judgment)?;
-            let mut after = judgment.clone();
-            for mark in &marks {
-                after.set(mark.clone());
-            }
-            marks.extend(label(&after, &Verdict::Reject)?);
+            marks.extend(label(&judgment.with(&marks), &Verdict::Reject)?);
             Ok(marks)
         }
     }

@@ -247,10 +247,7 @@ pub(super) fn label_marks(
             Vec::new()
         }
     };
-    let mut after = judgment.clone();
-    for mark in &marks {
-        after.set(mark.clone());
-    }
+    let after = judgment.with(&marks);
     let free = |run, first| {
         let mut targets = (first..).map(|index| VerdictTarget { run, box_index: Some(index) });
         targets.find(|target| after.verdict(*target).is_none())
