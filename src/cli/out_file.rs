@@ -71,6 +71,15 @@ pub(crate) fn check_is_no_input(out: &Path, inputs: &[Input<'_>]) -> anyhow::Res
 }
 
 /// # Errors
+/// It exists, and the user did not allow its replacement with --force.
+pub(crate) fn check_is_new(out: &Path, force: bool) -> anyhow::Result<()> {
+    if !force && out.symlink_metadata().is_ok() {
+        bail!("the output exists and was not replaced; choose another name, or add --force: {}", out.display());
+    }
+    Ok(())
+}
+
+/// # Errors
 /// One of the images is the file itself.
 pub(crate) fn check_is_no_image(out: &Path, samples: &[Sample]) -> anyhow::Result<()> {
     let Some(found) = out.metadata().ok().filter(|found| !is_device(found)) else {

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use super::EvaluateArgs;
 use super::sides::Listing;
 use crate::annotations::matching::Doubt;
-use crate::cli::out_file::{check_is_no_input, is_stdout};
+use crate::cli::out_file::{check_is_new, check_is_no_input, is_stdout};
 use crate::cli::terminal::stdout;
 use crate::domain::{counted, grouped, min_score_text, score_text, visible};
 use crate::evaluation::{
@@ -65,9 +65,7 @@ impl Outputs {
                 continue;
             }
             check_is_no_input(out, &inputs)?;
-            if !args.force && out.symlink_metadata().is_ok() {
-                bail!("the output exists and was not replaced; choose another name, or add --force: {}", out.display());
-            }
+            check_is_new(out, args.force)?;
         }
         let mut files = Vec::new();
         for out in &args.out {

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::cli::Outcome;
 use crate::cli::export::{choose_run, list_of_runs, open_project};
-use crate::cli::out_file::{check_is_no_input, is_stdout};
+use crate::cli::out_file::{check_is_new, check_is_no_input, is_stdout};
 use crate::cli::place::S3Args;
 use crate::cli::terminal::{interruptible, with_progress};
 use crate::cli::values::variant;
@@ -52,9 +52,7 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
             bail!("conflicts cannot be written to stdout; give a file name to --conflicts");
         }
         check_is_no_input(out, &inputs)?;
-        if !args.force && out.symlink_metadata().is_ok() {
-            bail!("the output exists and was not replaced; choose another name, or add --force: {}", out.display());
-        }
+        check_is_new(out, args.force)?;
     }
     if args.conflicts.as_ref() == Some(&args.out) {
         bail!("--out and --conflicts name the same file: {}", args.out.display());

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::cli::Outcome;
 use crate::cli::export::open_project;
-use crate::cli::out_file::{check_is_no_input, is_stdout};
+use crate::cli::out_file::{check_is_new, check_is_no_input, is_stdout};
 use crate::cli::place::S3Args;
 use crate::dirs::AppDirs;
 
@@ -31,9 +31,7 @@ pub(crate) fn run(args: &SecondPassArgs) -> anyhow::Result<Outcome> {
         bail!("a project is a file and cannot be written to stdout; give a file name to --out");
     }
     check_is_no_input(&args.out, &[("the first project", Some(&args.project))])?;
-    if !args.force && args.out.symlink_metadata().is_ok() {
-        bail!("the output exists and was not replaced; choose another name, or add --force: {}", args.out.display());
-    }
+    check_is_new(&args.out, args.force)?;
     let project = open_project(&args.project, &args.s3, &AppDirs::find()?, "spotcheck review")?;
     let path = project.start_second_pass(&args.out, "spotcheck review")?;
     eprintln!("written without verdicts: {}", path.display());
