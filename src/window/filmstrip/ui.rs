@@ -287,12 +287,14 @@ fn text_height(state: &State) -> f32 {
     lines * LINE_HEIGHT + TEXT_MARGIN
 }
 
-/// The outcome and the score; with ground truth, also the class and the error.
+/// The outcome and the score, with ground truth also the class and the error; of a suspicious label the gain or the
+/// score, and the fix.
 fn caption(state: &State, frame: &FilmFrame) -> [String; 2] {
     let score = frame.score.map(|score| format!("{:.1}%", score * 100.0));
     if let Some(suspect) = &frame.suspect {
-        let gain = state.gain_text(suspect.gain.into());
-        let first = [gain].into_iter().chain(score).collect::<Vec<_>>().join(" · ");
+        // There is room for one number.
+        let is_by_score = state.filmstrip.as_ref().is_some_and(|strip| strip.suspects == SuspectOrder::Score);
+        let first = score.filter(|_| is_by_score).unwrap_or_else(|| state.gain_text(suspect.gain.into()));
         return [first, state.fix_text(frame.sample, suspect)];
     }
     let mark = match frame.shows {
