@@ -19,9 +19,10 @@ pub struct JudgedImage<'j> {
     pub shown: &'j [u32],
 }
 
-/// Accepted, corrected and added boxes are true; an unsure box does not count, found or not. An accepted image makes those of
-/// its boxes true that are visible and have no verdict of their own. Images that are not fully known are skipped:
-/// rejected, unsure or back to the labeler as a whole, or with visible boxes without a verdict. Without boxes, they need a verdict.
+/// Accepted, corrected and added boxes are true; an unsure box does not count, found or not. An accepted image makes those
+/// of its boxes true that are visible and have no verdict of their own. Images that are not fully known are skipped:
+/// rejected, unsure or back to the labeler as a whole, or with visible boxes without a verdict. Without boxes, they need
+/// a verdict.
 pub fn from_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: &LabelSet) -> Found {
     let mut collector = Collector::default();
     let mut unknown = Tally::default();

@@ -10,12 +10,12 @@
 //! | spurious | no box of any class and score covers the object | no label |
 //!
 //! The gain is exact: AP (COCO, IoU 0.50 to 0.95) with only this label fixed, minus AP. For a classifier, a label is
-//! suspicious if the top class differs from it, and the gain is that of top-1. `hotcoco` lists the first two kinds as
+//! suspicious if the top class differs from it, and the gain is in top-1. `hotcoco` lists the first two kinds as
 //! label errors, without a gain, and needs all boxes in memory.
 //!
-//! Two other measures order the same list. Mistakenness is that of `FiftyOne` (`fiftyone-brain` 0.27, `mistakenness.py`).
-//! Label quality is that of cleanlab's `ObjectLab` (cleanlab 2.9, `object_detection/rank.py`; Tkachenko, Thyagarajan and
-//! Mueller, 2023) and, for classifiers, cleanlab's self-confidence.
+//! Two other measures order the same list. Mistakenness is defined as in `FiftyOne` (`fiftyone-brain` 0.27,
+//! `mistakenness.py`). Label quality is defined as in cleanlab's `ObjectLab` (cleanlab 2.9, `object_detection/rank.py`;
+//! Tkachenko, Thyagarajan and Mueller, 2023) and, for classifiers, as cleanlab's self-confidence.
 
 use strum::VariantArray as _;
 
@@ -35,7 +35,7 @@ use crate::review::{OutcomeKind, SuspectKind};
 const UNUSUAL_AP: f64 = 0.9;
 /// A correct box with a lower IoU suggests that the label is misplaced.
 const MISPLACED_IOU: f64 = 0.75;
-/// The most confident labels of each kind that are ranked. Nobody looks at more, and each costs a measurement.
+/// At most this many labels of each kind are ranked, the most confident ones: each costs a measurement.
 const MOST_PER_KIND: usize = 5000;
 /// `ObjectLab` considers wrong classes and missing labels from this score.
 const HIGH_SCORE: f64 = 0.95;
@@ -242,7 +242,7 @@ pub fn training_sign(truth: &str, split: Option<&str>, metrics: &Metrics) -> Opt
     }
 }
 
-/// At most one suspicion per label and per box, those of boxes by descending score.
+/// At most one suspicion per label and per box. Those about boxes come first, by descending score.
 fn suspicions(image: &ImageObjects, found: &FoundOutcomes, thresholds: &[f64]) -> Vec<Suspicion> {
     let outcomes = found.outcomes();
     let is_shown = |detection: &DetectedObject| {
@@ -365,7 +365,7 @@ fn label_quality(image: &ImageObjects, suspicion: Suspicion) -> Option<f64> {
     }
 }
 
-/// `ObjectLab`'s similarity of two boxes, whose distance is that of their centers in pixels.
+/// `ObjectLab`'s similarity of two boxes. Their distance is that between their centers, in pixels.
 fn similarity(one: ExactBox, other: ExactBox) -> f64 {
     let center = |bounds: ExactBox| [bounds.left + bounds.width / 2.0, bounds.top + bounds.height / 2.0];
     let ([x, y], [other_x, other_y]) = (center(one), center(other));
