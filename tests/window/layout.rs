@@ -161,6 +161,7 @@ fn first_predictions_do_not_shift_the_layout() {
     wait_for(&mut window, "8 images");
     wait_for(&mut window, "All 8");
     wait_until_idle(&mut window);
+    wait_until(&mut window, "the image", |window| window.query_all_by_role(Role::Image).next().is_some());
     let [threshold, _, grid, image] = {
         let slider = rect_of(&window, Role::Slider, "Minimum score");
         let grid = rect_of(&window, Role::ListBox, "Images, ");

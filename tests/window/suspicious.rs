@@ -164,7 +164,7 @@ fn misplaced_label_takes_the_position_of_the_box() {
     search(&mut window, 1);
     assert_eq!(frames(&window), [(0, FilmBox::Predicted(0), SuspectKind::Misplaced)]);
     let gain = gain(&window, 0);
-    click(&mut window, "· 90.0% misplaced cat, a.png");
+    click(&mut window, " misplaced cat, a.png");
     wait_until(&mut window, "the box", |window| window.state().state().shown.selected_box == Some(0));
     press(&mut window, Key::X);
     let given = verdicts(&window, 0);
@@ -190,7 +190,7 @@ fn wrong_class_of_an_image_is_fixed() {
     search(&mut window, 2);
     assert_eq!(frames(&window).iter().map(|(sample, ..)| *sample).collect::<Vec<_>>(), [2, 3]);
     assert!((gain(&window, 0) - 0.25).abs() < CLOSE);
-    click(&mut window, "Top-1 +0.2500 · 70.0% wrong class, dog → cat, c.png");
+    click(&mut window, "Top-1 +0.2500 wrong class, dog → cat, c.png");
     wait_until(&mut window, "the image", |window| window.state().state().shown_sample() == Some(SampleId(2)));
     press(&mut window, Key::X);
     let state = window.state().state();
