@@ -233,6 +233,11 @@ fn set_end(state: &mut State, id: EndpointId, delete_at_ms: Option<i64>) {
 
 /// Deletes an endpoint with its configuration and its other resources.
 fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause) {
+    // An automatic deletion leaves the user's question open.
+    let confirming = &mut state.remote.endpoints.confirming;
+    if cause == DeletionCause::UserRequest && confirming.as_ref() == Some(id) {
+        *confirming = None;
+    }
     if state.remote.endpoints.all.get_or_insert(id).deleting.is_some() {
         return;
     }
@@ -243,10 +248,6 @@ fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause) {
             format!("Delete the endpoint {} at its deletion time", id.name)
         }
     };
-    let endpoints = &mut state.remote.endpoints;
-    if endpoints.confirming.as_ref() == Some(id) {
-        endpoints.confirming = None;
-    }
     begin_for(
         state,
         id,

@@ -185,6 +185,19 @@ fn deletion_needs_confirmation() {
 }
 
 #[test]
+fn automatic_deletion_leaves_the_question_open() {
+    let mut state = State::default();
+    read(&mut state, vec![record()], Vec::new());
+    command(&mut state, EndpointsCommand::ConfirmDeletion(id()));
+    read(&mut state, vec![record()], vec![id()]);
+    assert_eq!(state.remote.endpoints.confirming, Some(id()));
+    // The answer needs no second deletion.
+    let effects = command(&mut state, EndpointsCommand::Delete(id()));
+    assert!(!has!(effects, Effect::Endpoints(EndpointsEffect::Delete { .. })), "{effects:?}");
+    assert_eq!(state.remote.endpoints.confirming, None);
+}
+
+#[test]
 fn unreadable_record_is_reported_once() {
     let mut state = State::default();
     for _ in 0..2 {
