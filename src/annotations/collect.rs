@@ -51,9 +51,9 @@ impl Tally {
     pub(super) fn unread_verdicts(&self) -> Option<String> {
         self.note(
             "box has a verdict, which is not read: the box and class are the model's, or added by a person. For \
-             corrected boxes, export as COCO, YOLO or Pascal VOC",
+             corrected labels, export with `--verdicts corrected`",
             "boxes have verdicts, which are not read: boxes and classes are the model's, or added by a person. For \
-             corrected boxes, export as COCO, YOLO or Pascal VOC",
+             corrected labels, export with `--verdicts corrected`",
         )
     }
 

@@ -4,6 +4,7 @@ use super::collect::{Collector, Tally};
 use super::{AnnotationFormat, Found};
 use crate::domain::{
     AnnotatedBox, AnnotatedLabel, BoxRole, BoxUnit, Detection, LabelSet, Prediction, PredictionContent, Verdict,
+    covers_image,
 };
 
 /// An image with a verdict on itself or on one of its boxes.
@@ -79,12 +80,8 @@ pub fn from_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: 
 impl JudgedImage<'_> {
     /// Whether the verdicts cover every visible box.
     fn is_whole(&self) -> bool {
-        let has_own = |index: &u32| self.boxes.iter().any(|(at, _)| at == index);
-        match self.verdict {
-            Some(Verdict::Complete) => self.shown.iter().all(has_own),
-            Some(verdict) => *verdict == Verdict::Accept,
-            None => !self.shown.is_empty() && self.shown.iter().all(has_own),
-        }
+        let own = |index: &u32| self.boxes.iter().find(|(at, _)| at == index).map(|(_, verdict)| verdict);
+        covers_image(self.verdict, self.shown.iter().map(own))
     }
 }
 

@@ -59,7 +59,8 @@ pub(crate) struct ExportArgs {
     /// Number of classes per image for classifiers [default: from the project]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     top_k: Option<u32>,
-    /// Boxes to export by verdict: all, without-rejected or accepted; a box without a verdict inherits its image's
+    /// Boxes to export by verdict: all; without-rejected; or corrected, the ground truth: accepted, corrected and added
+    /// boxes of completely judged images. A box without a verdict inherits its image's
     #[arg(long, default_value = "all")]
     verdicts: VerdictChoice,
     /// For coco, yolo and voc: export only the model's boxes and classes, without corrections
@@ -106,6 +107,9 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
              corrections",
             args.format.name()
         );
+    }
+    if args.verdicts == VerdictChoice::Corrected && (args.model_classes || args.all_boxes) {
+        bail!("--verdicts corrected exports what a person confirmed; remove --model-classes and --all-boxes");
     }
     let query = parse_query(args.filter.as_deref().unwrap_or_default())?;
     let dirs = AppDirs::find()?;

@@ -53,6 +53,19 @@ impl Verdict {
     }
 }
 
+/// Whether the verdicts on an image and on its visible boxes, with added ones, cover everything in it: it was accepted
+/// as a whole, or each box has a verdict. Without boxes, it needs a verdict of its own. Rejected, unsure and returned
+/// images are not covered: nobody said what is right.
+pub fn covers_image<'v>(image: Option<&Verdict>, boxes: impl IntoIterator<Item = Option<&'v Verdict>>) -> bool {
+    let mut boxes = boxes.into_iter().peekable();
+    match image {
+        Some(Verdict::Accept) => true,
+        Some(Verdict::Complete) => boxes.all(|verdict| verdict.is_some()),
+        Some(_) => false,
+        None => boxes.peek().is_some() && boxes.all(|verdict| verdict.is_some()),
+    }
+}
+
 impl Prediction {
     /// The prediction as a person corrected it: moved boxes have the drawn position and added boxes follow, all with
     /// the class that the person gave ([`NEW_CLASS`] if it is not in `labels`). An added box has a score of 1. Wrong

@@ -30,7 +30,7 @@ pub use annotations::{
     AnnotationProblems, Annotations, BoxRole, BoxUnit, DatasetSplit, PredictionStatus, Truth, TruthBox, TruthLabel,
     Unscored,
 };
-pub use change::{Change, JudgedSample, SECOND_PASS, SamplePrediction, Verdict, VerdictTarget};
+pub use change::{Change, JudgedSample, SECOND_PASS, SamplePrediction, Verdict, VerdictTarget, covers_image};
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_image::{DisplayImage, Look, PixelSource, RgbImage, TILE_SIDE, Tile, TileKey, TileLayout};

@@ -310,7 +310,8 @@ fn accepted_box_is_exported_at_any_score() {
     ]);
     assert_ne!(drawn("after"), as_predicted);
 
-    let only = ["--verdicts", "accepted"];
+    // Above this score, no box is without a verdict.
+    let only = ["--verdicts", "corrected", "--min-score", "0.99"];
     let text = |path: PathBuf| std::fs::read_to_string(path).unwrap();
     let coco: Value = serde_json::from_str(&text(predicted.exported("coco", "c.json", &only))).unwrap();
     let classes = coco["annotations"].as_array().unwrap().iter();
@@ -322,11 +323,13 @@ fn accepted_box_is_exported_at_any_score() {
     let voc = predicted.exported("voc", "voc", &only);
     let voc = text(voc.join("Annotations/coffee.xml"));
     assert_eq!(voc.matches("<object>").count(), 2, "{voc}");
-    // These two contain the verdicts as given, so a corrected class is not an accepted one in them.
     let lines = text(predicted.exported("jsonl", "l.jsonl", &only));
-    assert_eq!(lines.matches(r#""verdict":"accept""#).count(), 1, "{lines}");
+    assert_eq!(lines.matches(r#""label":"#).count(), 2, "{lines}");
+    assert!(lines.contains(r#""label":"dog","score":1.0,"author":"person""#), "{lines}");
     let table = text(predicted.exported("csv", "t.csv", &only));
-    assert_eq!(table.lines().count(), 2, "{table}");
+    assert_eq!(table.lines().count(), 3, "{table}");
+    let all = predicted.export("csv", &predicted.out("all.csv"), &["--verdicts", "corrected", "--all-boxes"]);
+    assert!(stderr(&all).contains("remove --model-classes and --all-boxes"), "{}", stderr(&all));
 
     // In addition to the boxes above the threshold that match the search.
     let above = predicted.boxes(0.5).len();
@@ -448,7 +451,8 @@ fn filter_and_verdicts_select_the_export() {
         let file = predicted.exported("coco", name, more);
         python("read_coco.py", &[&file])["images"].clone()
     };
-    let accepted = images("accepted.json", &["--verdicts", "accepted"]);
+    // No other box of the second image is visible.
+    let accepted = images("accepted.json", &["--verdicts", "corrected", "--min-score", "0.9"]);
     assert_eq!(accepted, serde_json::json!(["coffee.png", "grace 픽셀.jpg"]));
     let rejected = images("rejected.json", &["--filter", "verdict:reject"]);
     assert_eq!(rejected, serde_json::json!(["sub/coffee.png"]));

@@ -382,7 +382,7 @@ fn images_back_to_the_labeler_are_exchanged_and_left_out_of_labels() {
     bench.reviewed("export", &["p.spotcheck", "--out", "w.csv"]);
     let words: Vec<String> = bench.rows("w.csv").into_iter().map(|row| row[2].clone()).collect();
     assert_eq!(words, ["returned", "accept"]);
-    for (verdicts, has_it) in [("all", true), ("without-rejected", false), ("accepted", false)] {
+    for (verdicts, has_it) in [("all", true), ("without-rejected", false), ("corrected", false)] {
         let (output, coco) = export(&bench, "c.json", &["--format", "coco", "--verdicts", verdicts]);
         assert!(output.status.success(), "{}", stderr(&output));
         assert_eq!(coco.contains(&format!("\"{image}\"")), has_it, "{verdicts}");

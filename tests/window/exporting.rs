@@ -105,8 +105,8 @@ fn export_choices_show_box_counts() {
     assert!(sees(&window, &format!("Selected images (1, with {shown} boxes)")));
     click(&mut window, "All stored boxes");
     wait_for(&mut window, &format!("All images (2, with {} boxes)", 2 * stored));
-    click(&mut window, "Only accepted");
-    wait_for(&mut window, &format!("most {stored} boxes)"));
+    click(&mut window, "Corrected labels");
+    wait_for(&mut window, &format!("most {} boxes)", 2 * shown));
 }
 
 fn fill(window: &mut Harness<'static, App>, label: &str, path: &Path) {

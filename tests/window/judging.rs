@@ -5,7 +5,7 @@ use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::domain::Verdict;
-use spotcheck::project::export::options::{ExportFormat, ExportOptions, VerdictChoice};
+use spotcheck::project::export::options::{ExportFormat, ExportOptions};
 use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
@@ -244,12 +244,12 @@ fn accepted_box_is_visible_at_any_minimum_score() {
     assert!(sees(&window, &below), "{below}");
 
     let path = folder.path().join("accepted.json");
-    let options = ExportOptions { verdicts: VerdictChoice::Accepted, ..ExportOptions::for_format(ExportFormat::Coco) };
+    let options = ExportOptions::for_format(ExportFormat::Coco);
     let state = window.state_mut();
     state.command(ExportCommand::Set(options, ExportScope::All));
     state.command(ExportCommand::Start { path: path.clone(), replaces: false });
     wait_until(&mut window, "the export", |window| window.state().state().exported.is_some());
-    assert_eq!(annotations(&path), 1);
+    assert_eq!(annotations(&path), expected.len());
     press(&mut window, Key::R);
     let verdict = |window: &Harness<'static, App>| {
         let judgments = &window.state().state().judgments;

@@ -105,7 +105,7 @@ impl CocoWriter {
             bbox: [bounds.x1, bounds.y1, bounds.width(), bounds.height()],
             area: bounds.area(),
             iscrowd: 0,
-            score: chosen.detection.score,
+            score: chosen.score,
             author: chosen.author(),
             verdict: chosen.verdict.map(Verdict::into_str),
             right_class: chosen.verdict.and_then(Verdict::right_class),

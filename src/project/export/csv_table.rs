@@ -1,5 +1,6 @@
 //! CSV as in RFC 4180: one row per box, one per class of a classifier, or one for an image that has neither.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -101,21 +102,28 @@ fn box_cells(image: &ChosenImage, tally: &mut Tally) -> Vec<BoxCells> {
     let Ok(prediction) = &image.prediction else {
         return Vec::new();
     };
-    let cells =
-        |index: usize, bounds: [String; 4], class_id: u32, label: &str, score: f32, verdict: Option<&Verdict>| {
-            let [x1, y1, x2, y2] = bounds;
-            let [index, class_id, score] = [index.to_string(), class_id.to_string(), score.to_string()];
-            let author = if matches!(verdict, Some(Verdict::Added(_))) { "person" } else { "model" }.to_owned();
-            let word = verdict.map_or("", Verdict::into_str).to_owned();
-            let right = escape_formula(verdict.and_then(Verdict::right_class).unwrap_or_default());
-            let [rx1, ry1, rx2, ry2] = right_box(verdict).map(edge_texts).unwrap_or_default();
-            let label = escape_formula(label);
-            [index, x1, y1, x2, y2, class_id, label, score, author, word, right, rx1, ry1, rx2, ry2]
-        };
+    let cells = |index: usize,
+                 bounds: [String; 4],
+                 class_id: u32,
+                 label: &str,
+                 score: f32,
+                 verdict: Option<&Verdict>,
+                 author| {
+        let [x1, y1, x2, y2] = bounds;
+        let [index, class_id, score] = [index.to_string(), class_id.to_string(), score.to_string()];
+        let author = str::to_owned(author);
+        let word = verdict.map_or("", Verdict::into_str).to_owned();
+        let right = escape_formula(verdict.and_then(Verdict::right_class).unwrap_or_default());
+        let [rx1, ry1, rx2, ry2] = right_box(verdict).map(edge_texts).unwrap_or_default();
+        let label = escape_formula(label);
+        [index, x1, y1, x2, y2, class_id, label, score, author, word, right, rx1, ry1, rx2, ry2]
+    };
     let boxes = match &prediction.content {
         ChosenContent::Classes(classes) => {
+            let is_corrected = matches!((classes, &image.row.verdict), (Cow::Owned(_), Some(Verdict::WrongClass(_))));
+            let author = if is_corrected { "person" } else { "model" };
             let cells = |(index, class): (usize, &ClassScore)| {
-                cells(index, Default::default(), class.index, &class.label, class.score, None)
+                cells(index, Default::default(), class.index, &class.label, class.score, None, author)
             };
             return classes.iter().enumerate().map(cells).collect();
         }
@@ -124,7 +132,10 @@ fn box_cells(image: &ChosenImage, tally: &mut Tally) -> Vec<BoxCells> {
     let rows = boxes.iter().filter_map(|chosen| {
         let found = &chosen.detection;
         let bounds = edge_texts(inside(&found.bounds, prediction.size)?);
-        Some(cells(chosen.index, bounds, found.class_id, &found.label, found.score, chosen.verdict))
+        // With a verdict, these are the model's box and class, unless a person added it.
+        let is_model = chosen.verdict.is_some_and(|verdict| !matches!(verdict, Verdict::Added(_)));
+        let author = if is_model { "model" } else { chosen.author() };
+        Some(cells(chosen.index, bounds, found.class_id, &found.label, found.score, chosen.verdict, author))
     });
     let rows: Vec<BoxCells> = rows.collect();
     tally.outside += (boxes.len() - rows.len()) as u64;

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::row::{ChosenContent, ChosenImage, right_box};
+use super::row::{ChosenBox, ChosenContent, ChosenImage, right_box};
 use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
@@ -53,6 +53,9 @@ struct JudgedBox<'r> {
     class_id: u32,
     label: &'r str,
     score: f32,
+    /// `person` for a corrected or added label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    author: Option<&'static str>,
     #[serde(flatten)]
     judgment: Judgment<'r>,
 }
@@ -86,8 +89,14 @@ impl<'r> JudgedBox<'r> {
             class_id: detection.class_id,
             label: &detection.label,
             score: detection.score,
+            author: None,
             judgment: Judgment::new(verdict),
         }
+    }
+
+    fn chosen(chosen: &'r ChosenBox<'_>) -> Self {
+        let author = Some(chosen.author()).filter(|author| chosen.verdict.is_none() && *author == "person");
+        Self { author, ..Self::new(&chosen.detection, chosen.verdict) }
     }
 }
 
@@ -114,9 +123,8 @@ impl<'r> Line<'r> {
             Ok(prediction) => {
                 let predicted = PredictedLine::new(prediction.size, row.warnings(), model);
                 let predicted = match &prediction.content {
-                    ChosenContent::Boxes(boxes) => predicted
-                        .with_boxes(boxes.iter().map(|chosen| JudgedBox::new(&chosen.detection, chosen.verdict))),
-                    ChosenContent::Classes(classes) => PredictedLine { classes: Some(classes), ..predicted },
+                    ChosenContent::Boxes(boxes) => predicted.with_boxes(boxes.iter().map(JudgedBox::chosen)),
+                    ChosenContent::Classes(classes) => PredictedLine { classes: Some(&**classes), ..predicted },
                 };
                 Self { predicted: Some(predicted), ..Self::new(uri, "ok") }
             }

@@ -194,6 +194,11 @@ impl ExportOptions {
             annotated_kind: AnnotatedKind::AsImage,
         }
     }
+
+    /// Whether boxes and classes are exported as a person left them. Otherwise, formats other than datasets hold both.
+    pub fn applies_corrections(&self) -> bool {
+        self.verdicts == VerdictChoice::Corrected || self.format.is_dataset() && self.classes == ClassChoice::Judged
+    }
 }
 
 /// Which boxes (or classes of a classifier) are exported.
@@ -214,8 +219,11 @@ pub enum VerdictChoice {
     All,
     /// Without rejected boxes, rejected images, and images that go back to the labeler.
     WithoutRejected,
-    /// Only accepted and added boxes; in datasets also corrected ones.
-    Accepted,
+    /// Ground truth: accepted, corrected and added boxes as a person left them, each with a score of 1, of the images
+    /// that the verdicts cover ([`covers_image`](crate::domain::covers_image)). For a classifier, the right class.
+    #[serde(alias = "accepted")]
+    #[strum(to_string = "corrected", serialize = "accepted")]
+    Corrected,
 }
 
 impl VerdictChoice {
@@ -223,7 +231,17 @@ impl VerdictChoice {
         match self {
             Self::All => "All",
             Self::WithoutRejected => "Without rejected",
-            Self::Accepted => "Only accepted",
+            Self::Corrected => "Corrected labels",
+        }
+    }
+
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::All => "All predictions with their verdicts",
+            Self::WithoutRejected => "Without rejected boxes and images; what has no verdict is exported",
+            Self::Corrected => {
+                "Ground truth: accepted, corrected and added boxes of images that the verdicts cover completely"
+            }
         }
     }
 }

@@ -8,12 +8,12 @@ use super::tally::Tally;
 use super::{ExportError, RowError};
 use crate::domain::{
     BoundingBox, ClassScore, Detection, DrawnBox, JudgedSample, ModelTask, NEW_CLASS, Prediction, PredictionContent,
-    RunId, RunInfo, Sample, SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings,
+    RunId, RunInfo, Sample, SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings, covers_image,
 };
 use crate::evaluation::Evaluated;
 use crate::image::decode::DecodeLimits;
 use crate::image::source::Source;
-use crate::project::export::options::{BoxChoice, ClassChoice, ExportOptions, VerdictChoice};
+use crate::project::export::options::{BoxChoice, ExportFormat, ExportOptions, VerdictChoice};
 use crate::project::{Project, paged};
 use crate::review::{Outcomes, ReviewReport, VerdictKind};
 
@@ -201,7 +201,7 @@ pub(super) enum ChosenContent<'r> {
     /// In stored order: highest score first.
     Boxes(Vec<ChosenBox<'r>>),
     /// Best first.
-    Classes(&'r [ClassScore]),
+    Classes(Cow<'r, [ClassScore]>),
 }
 
 /// The part of a box inside its image.
@@ -287,7 +287,7 @@ impl ChosenPrediction<'_> {
 pub(super) struct ChosenBox<'r> {
     /// Index into the stored detections, followed by added boxes.
     pub index: usize,
-    /// The box as the model returned it, or as a person added it.
+    /// The box as the model returned it, or as a person added it; corrected, in formats that otherwise hold both.
     pub detection: Cow<'r, Detection>,
     /// The exported position: the drawn one, unless only the model's boxes are exported.
     pub bounds: BoundingBox,
@@ -296,6 +296,11 @@ pub(super) struct ChosenBox<'r> {
     /// The class in datasets: the judged one if requested, otherwise the model's.
     pub class_id: u32,
     pub label: &'r str,
+    /// 1 for a corrected label.
+    pub score: f32,
+    /// Whether the exported box is a person's: added, or with another position or class than the model's.
+    is_by_person: bool,
+    /// `None` for a corrected label in formats that otherwise hold the model's box next to its verdict.
     pub verdict: Option<&'r Verdict>,
 }
 
@@ -304,19 +309,14 @@ impl ChosenBox<'_> {
         self.class_id != self.detection.class_id
     }
 
-    /// Whether the exported box is a person's: added, or with another position or class than the model's.
-    fn is_corrected(&self) -> bool {
-        self.is_relabeled() || self.bounds != self.detection.bounds || matches!(self.verdict, Some(Verdict::Added(_)))
-    }
-
-    /// The exported position with the model's class and score, for drawing.
+    /// The exported box, for drawing.
     fn to_detection(&self) -> Detection {
-        Detection { bounds: self.bounds, ..self.detection.clone().into_owned() }
+        Detection { bounds: self.bounds, class_id: self.class_id, label: self.label.to_owned(), score: self.score }
     }
 
     /// Who the exported box is from: `model` or `person`.
     pub(super) fn author(&self) -> &'static str {
-        if self.is_corrected() { "person" } else { "model" }
+        if self.is_by_person { "person" } else { "model" }
     }
 }
 
@@ -355,27 +355,48 @@ impl<'c> Chooser<'c> {
             tally.returned += 1;
             return None;
         }
-        let undecided = tally.undecided;
         let prediction = match &row.result {
             None if row.is_outdated => Err(Unpredicted::Outdated),
             None => Err(Unpredicted::NotYet),
             Some(Err(reason)) => Err(Unpredicted::Failed(reason)),
+            Some(Ok(prediction)) if self.is_corrected() && !self.is_covered(row, prediction) => {
+                if row.verdict.is_none() && row.box_verdicts.is_empty() {
+                    tally.unjudged += 1;
+                } else {
+                    tally.leave_uncovered(&row.sample.name);
+                }
+                return None;
+            }
             Some(Ok(prediction)) => Ok(self.choose_prediction(row, prediction, tally)),
         };
         let image = ChosenImage { row, prediction };
-        let has_boxes = !image.boxes().is_empty();
-        let keeps = match self.options.verdicts {
-            VerdictChoice::All => true,
-            VerdictChoice::WithoutRejected => has_boxes || row.verdict != Some(Verdict::Reject),
-            // Without a verdict on the image, one without an accepted box would become an example of nothing.
-            VerdictChoice::Accepted => has_boxes || matches!(row.verdict, Some(Verdict::Accept | Verdict::Complete)),
-        };
-        if !keeps {
-            tally.undecided = undecided;
+        if self.is_corrected() {
+            image.predicted(tally)?;
+        }
+        let is_rejected = image.boxes().is_empty() && row.verdict == Some(Verdict::Reject);
+        if is_rejected && self.options.verdicts == VerdictChoice::WithoutRejected {
             tally.left_out_by_verdict += u64::from(!row.is_outdated);
             return None;
         }
         Some(image)
+    }
+
+    /// Whether only corrected labels are exported.
+    fn is_corrected(&self) -> bool {
+        self.options.verdicts == VerdictChoice::Corrected
+    }
+
+    /// Whether the verdicts say what is in the image: otherwise its labels would be incomplete, and an object without a
+    /// label would become an example of background.
+    fn is_covered(&self, row: &ExportRow, prediction: &Prediction) -> bool {
+        if self.context.task() == ModelTask::Classification {
+            return matches!(row.verdict, Some(Verdict::Accept | Verdict::WrongClass(_)));
+        }
+        let shown = self.context.view.visible_detections(prediction, &row.confirmed_boxes());
+        let shown = shown.into_iter().map(|index| row.box_verdicts.get(&(index as u32)));
+        let added = row.box_verdicts.values().filter(|verdict| matches!(verdict, Verdict::Added(_)));
+        let verdicts: Vec<Option<&Verdict>> = shown.chain(added.map(Some)).collect();
+        !verdicts.contains(&Some(&Verdict::Unsure)) && covers_image(row.verdict.as_ref(), verdicts)
     }
 
     fn choose_prediction<'r>(
@@ -385,10 +406,15 @@ impl<'c> Chooser<'c> {
         tally: &mut Tally,
     ) -> ChosenPrediction<'r> {
         let size = [prediction.width, prediction.height];
-        let is_visible = self.options.boxes == BoxChoice::Visible;
+        // A verdict on the image covers what is visible.
+        let is_visible = self.options.boxes == BoxChoice::Visible || self.is_corrected();
         let view = &self.context.view;
         if self.context.task() == ModelTask::Classification {
-            let classes = if is_visible { view.visible_classes(prediction) } else { prediction.classes() };
+            let classes = match &row.verdict {
+                verdict if self.is_corrected() => Cow::Owned(self.right_class(verdict.as_ref(), prediction, tally)),
+                _ if is_visible => view.visible_classes(prediction).into(),
+                _ => prediction.classes().into(),
+            };
             return ChosenPrediction { size, content: ChosenContent::Classes(classes) };
         }
         let mut indices = if is_visible {
@@ -412,7 +438,25 @@ impl<'c> Chooser<'c> {
 
     /// Whether the exported boxes are those that a person corrected. Other formats than datasets hold both.
     fn has_corrections(&self) -> bool {
-        !self.options.format.is_dataset() || self.options.classes == ClassChoice::Judged
+        !self.options.format.is_dataset() || self.options.applies_corrections()
+    }
+
+    /// Whether the format otherwise holds the model's boxes next to their verdicts.
+    fn replaces_boxes(&self) -> bool {
+        self.is_corrected() && matches!(self.options.format, ExportFormat::Jsonl | ExportFormat::Csv)
+    }
+
+    /// The class of an image that was accepted or corrected.
+    fn right_class(&self, verdict: Option<&Verdict>, prediction: &Prediction, tally: &mut Tally) -> Vec<ClassScore> {
+        let right = match verdict {
+            Some(Verdict::WrongClass(right)) => {
+                let (index, label) = self.class_of(right, tally);
+                tally.relabeled += 1;
+                Some(ClassScore { index, label: label.to_owned(), score: 1.0 })
+            }
+            _ => prediction.classes().first().map(|best| ClassScore { score: 1.0, ..best.clone() }),
+        };
+        right.into_iter().collect()
     }
 
     /// A box that a person added.
@@ -435,7 +479,9 @@ impl<'c> Chooser<'c> {
             clipped: inside(&bounds, size),
             class_id,
             label,
-            verdict: Some(verdict),
+            score: 1.0,
+            is_by_person: true,
+            verdict: Some(verdict).filter(|_| !self.replaces_boxes()),
         })
     }
 
@@ -449,18 +495,15 @@ impl<'c> Chooser<'c> {
         let detection = &prediction.detections()[index];
         let verdict = u32::try_from(index).ok().and_then(|index| row.box_verdicts.get(&index));
         let inherited = row.verdict.as_ref().filter(|verdict| !matches!(verdict, Verdict::WrongClass(_)));
-        let corrects = self.options.format.is_dataset() && self.options.classes == ClassChoice::Judged;
-        // A correction is accepted only where it replaces what the model returned.
-        let is_accepted =
-            |verdict: &Verdict| *verdict == Verdict::Accept || (corrects && VerdictKind::from(verdict).confirms());
+        let corrects = self.options.applies_corrections();
         let keeps = match self.options.verdicts {
             VerdictChoice::All => true,
             VerdictChoice::WithoutRejected => verdict.or(inherited) != Some(&Verdict::Reject),
-            VerdictChoice::Accepted => verdict.or(inherited).is_some_and(is_accepted),
+            VerdictChoice::Corrected => {
+                verdict.or(inherited).is_some_and(|verdict| VerdictKind::from(verdict).confirms())
+            }
         };
         if !keeps {
-            let is_decided = !matches!(verdict.or(inherited), None | Some(Verdict::Complete | Verdict::Unsure));
-            tally.undecided += u64::from(self.options.verdicts == VerdictChoice::Accepted && !is_decided);
             return None;
         }
         let right = verdict.and_then(Verdict::right_class).filter(|right| corrects && *right != detection.label);
@@ -471,15 +514,24 @@ impl<'c> Chooser<'c> {
         let moved = right_box(verdict).filter(|_| self.has_corrections());
         tally.moved += u64::from(moved.is_some());
         let bounds = moved.unwrap_or(detection.bounds);
-        Some(ChosenBox {
+        let score = if self.is_corrected() { 1.0 } else { detection.score };
+        let mut chosen = ChosenBox {
             index,
             detection: Cow::Borrowed(detection),
             bounds,
             clipped: inside(&bounds, [prediction.width, prediction.height]),
             class_id,
             label,
+            score,
+            is_by_person: class_id != detection.class_id || bounds != detection.bounds,
             verdict,
-        })
+        };
+        if self.replaces_boxes() {
+            tally.relabeled += u64::from(chosen.is_relabeled());
+            chosen.detection = Cow::Owned(chosen.to_detection());
+            chosen.verdict = None;
+        }
+        Some(chosen)
     }
 
     /// The id and name of a class that a person gave.

@@ -34,13 +34,20 @@ impl std::fmt::Display for ExportReport {
     }
 }
 
+/// The number of images that a note names.
+const MAX_NAMES: usize = 5;
+
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub images: u64,
     pub boxes: u64,
     pub left_out_by_verdict: u64,
-    /// Boxes of exported images that are neither accepted nor rejected, if only accepted ones are exported.
-    pub undecided: u64,
+    /// Images without a verdict, if corrected labels are exported.
+    pub unjudged: u64,
+    /// Other images whose verdicts do not cover everything in them.
+    pub uncovered: u64,
+    /// The names of the first of them.
+    pub first_uncovered: Vec<String>,
     /// Images that go back to the labeler.
     pub returned: u64,
     /// Images that datasets and annotated images cannot contain, because they have no prediction.
@@ -72,6 +79,14 @@ impl Tally {
         self.first_renamed.get_or_insert_with(|| (image.to_owned(), file.to_owned()));
     }
 
+    /// A judged image that is left out of corrected labels.
+    pub(super) fn leave_uncovered(&mut self, image: &str) {
+        self.uncovered += 1;
+        if self.first_uncovered.len() < MAX_NAMES {
+            self.first_uncovered.push(image.to_owned());
+        }
+    }
+
     pub(super) fn notes(&self, format: ExportFormat) -> Vec<String> {
         let mut notes = Vec::new();
         let mut note = |amount: u64, one: &str, many: &str, text: &str| {
@@ -80,11 +95,14 @@ impl Tally {
             }
         };
         note(self.left_out_by_verdict, "image", "images", "skipped because of the verdicts");
-        if format.is_dataset() {
-            let text =
-                "in these images left out although not rejected, so the labels may be incomplete; judge all boxes";
-            note(self.undecided, "box", "boxes", text);
-        }
+        note(self.unjudged, "image", "images", "skipped because not judged");
+        let names = self.first_uncovered.join(", ");
+        let rest = if self.uncovered > self.first_uncovered.len() as u64 { ", …" } else { "" };
+        let text = format!(
+            "skipped because the verdicts leave something open (a visible box without a verdict or unsure, or the whole \
+             image rejected or unsure): {names}{rest}"
+        );
+        note(self.uncovered, "image", "images", &text);
         note(self.returned, "image", "images", "skipped because marked as back to labeler");
         note(self.unpredicted, "image", "images", "skipped because not predicted yet");
         note(self.failed, "image", "images", "skipped because the prediction failed");

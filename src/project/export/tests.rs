@@ -74,8 +74,8 @@ fn drawn_boxes_are_exported_with_their_author() {
     row.box_verdicts.insert(0, Verdict::Moved(drawn("cat", [12.0, 22.5, 40.0, 60.0])));
     row.box_verdicts.insert(1, Verdict::Reject);
     row.box_verdicts.insert(2, Verdict::Added(drawn("fox", [1.0, 2.0, 3.0, 4.5])));
-    let accepted = with_verdicts(VerdictChoice::Accepted);
-    let coco = Sampled::with(accepted, &sampler::context(), vec![row.clone()]).unwrap();
+    let corrected = with_verdicts(VerdictChoice::Corrected);
+    let coco = Sampled::with(corrected, &sampler::context(), vec![row.clone()]).unwrap();
     let file: serde_json::Value = serde_json::from_str(&coco.text).unwrap();
     let boxes = file["annotations"].as_array().unwrap();
     let facts = |at: usize| (&boxes[at]["bbox"], &boxes[at]["author"], &boxes[at]["category_id"]);
@@ -132,14 +132,91 @@ fn box_inherits_the_image_verdict() {
     assert_eq!(images(&without), ["unjudged.jpg", "accepted.jpg", "rejected.jpg", "wrong.jpg"]);
     let boxes = annotations(&without);
     assert_eq!(boxes, [(1, 1), (1, 2), (2, 2), (3, 1), (4, 2), (4, 2)]);
-    let accepted = with_verdicts(VerdictChoice::Accepted);
-    let accepted = Sampled::with(accepted, &context, rows).unwrap();
-    assert_eq!(images(&accepted), ["accepted.jpg", "rejected.jpg", "wrong.jpg"]);
-    assert_eq!(annotations(&accepted), [(1, 2), (2, 1), (3, 2)]);
-    let notes = &accepted.report.notes;
-    assert!(notes[0].starts_with("2 images skipped"), "{notes:?}");
-    // The second box of “wrong.jpg” has no verdict.
-    assert!(notes[1].starts_with("1 box in these images left out"), "{notes:?}");
+    let corrected = with_verdicts(VerdictChoice::Corrected);
+    let corrected = Sampled::with(corrected, &context, rows).unwrap();
+    assert_eq!(images(&corrected), ["accepted.jpg"]);
+    assert_eq!(annotations(&corrected), [(1, 2)]);
+    let notes = &corrected.report.notes;
+    assert_eq!(notes[0], "1 image skipped because not judged");
+    assert!(notes[1].ends_with("rejected.jpg, all-rejected.jpg, wrong.jpg"), "{notes:?}");
+}
+
+/// The file, status, label, score, author and verdict of each row, and whether `expected` is also in JSON Lines.
+fn corrected_rows(rows: &[ExportRow]) -> Vec<String> {
+    let written = |format| {
+        let options = ExportOptions { verdicts: VerdictChoice::Corrected, ..options(format) };
+        Sampled::with(options, &sampler::context(), rows.to_vec()).unwrap().text
+    };
+    let table = written(ExportFormat::Csv);
+    let mut table = csv::Reader::from_reader(table.as_bytes());
+    let headers = table.headers().unwrap().clone();
+    let position = |name: &str| headers.iter().position(|header| header == name).unwrap();
+    let columns = ["image", "x1", "label", "score", "author", "verdict", "right_class", "right_x1"].map(position);
+    let line = |row: csv::StringRecord| columns.map(|column| row[column].to_owned()).join(" ").trim_end().to_owned();
+    let rows: Vec<String> = table.records().map(|row| line(row.unwrap())).collect();
+    let lines = written(ExportFormat::Jsonl);
+    let lines = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let facts = |line: serde_json::Value| {
+        let uri = line["uri"].as_str().unwrap().to_owned();
+        let name = uri.rsplit('/').next().unwrap().to_owned();
+        let found = |one: &serde_json::Value| {
+            let author = one["author"].as_str().unwrap_or("model");
+            let label = one["label"].as_str().unwrap();
+            let left = one["box"][0].as_f64().map(|left| left.to_string()).unwrap_or_default();
+            assert!(one["verdict"].is_null() && one["right_class"].is_null() && one["right_box"].is_null(), "{one}");
+            format!("{name} {left} {label} {} {author}", one["score"].as_f64().unwrap())
+        };
+        let boxes = line["detections"].as_array().unwrap();
+        let empty = boxes.is_empty().then(|| name.clone());
+        boxes.iter().map(found).chain(empty).collect::<Vec<_>>()
+    };
+    assert_eq!(lines.flat_map(facts).collect::<Vec<_>>(), rows);
+    rows
+}
+
+#[test]
+fn corrected_labels_are_the_same_in_all_formats() {
+    let drawn = |class: &str, bounds: [f32; 4]| DrawnBox::new(class, bounds.into(), [100, 80]).unwrap();
+    let row = |name: &str, image: Option<Verdict>, boxes: Vec<Verdict>| {
+        let mut row = sampler::row(name, &[CAT, DOG, FAINT]);
+        row.verdict = image;
+        row.box_verdicts = (0..).zip(boxes).collect();
+        row
+    };
+    let mut added = row("added.jpg", Some(Verdict::Complete), vec![Verdict::Reject; 2]);
+    added.box_verdicts.insert(3, Verdict::Added(drawn("fox", [1.0, 2.0, 3.0, 4.5])));
+    let rows = vec![
+        row("moved.jpg", None, vec![Verdict::Moved(drawn("cat", [12.0, 22.5, 40.0, 60.0])), Verdict::Accept]),
+        row("wrong.jpg", Some(Verdict::Accept), vec![Verdict::WrongClass("fox".to_owned())]),
+        row("all-rejected.jpg", None, vec![Verdict::Reject; 2]),
+        row("unsure.jpg", Some(Verdict::Accept), vec![Verdict::Unsure]),
+        row("half.jpg", None, vec![Verdict::Accept]),
+        row("half-complete.jpg", Some(Verdict::Complete), vec![Verdict::Accept]),
+        row("rejected.jpg", Some(Verdict::Reject), vec![Verdict::Accept; 2]),
+        row("unjudged.jpg", None, vec![]),
+        added,
+    ];
+    let table = corrected_rows(&rows);
+    let expected = [
+        "moved.jpg 12 cat 1 person",
+        "moved.jpg 0 dog 1 model",
+        "wrong.jpg 10 fox 1 person",
+        "wrong.jpg 0 dog 1 model",
+        "all-rejected.jpg",
+        "added.jpg 1 fox 1 person",
+    ];
+    assert_eq!(table, expected);
+    for format in [ExportFormat::Coco, ExportFormat::Yolo, ExportFormat::Voc] {
+        let options = ExportOptions { verdicts: VerdictChoice::Corrected, ..options(format) };
+        let written = Sampled::with(options, &sampler::context(), rows.clone()).unwrap();
+        assert_eq!((written.report.images, written.report.boxes), (4, 5), "{format:?}");
+        let notes = written.report.notes.join("\n");
+        assert!(notes.contains("1 image skipped because not judged"), "{notes}");
+        assert!(notes.contains("unsure.jpg, half.jpg, half-complete.jpg, rejected.jpg"), "{notes}");
+    }
+    let empty = ExportOptions { verdicts: VerdictChoice::Corrected, ..options(ExportFormat::Yolo) };
+    let empty = Sampled::with(empty, &sampler::context(), rows).unwrap();
+    assert_eq!(empty.file("labels/all-rejected.txt"), "");
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn write_object(xml: &mut XmlBytes, found: &InsideBox, [width, height]: [u32; 2]
         text(xml, "pose", "Unspecified")?;
         text(xml, "truncated", "0")?;
         text(xml, "difficult", "0")?;
-        text(xml, "score", &chosen.detection.score.to_string())?;
+        text(xml, "score", &chosen.score.to_string())?;
         text(xml, "author", chosen.author())?;
         write_judgment(xml, chosen.verdict)?;
         xml.create_element("bndbox").write_inner_content(|xml| {

@@ -115,7 +115,7 @@ impl Writer for YoloWriter<'_> {
             let [x, y, box_width, box_height] = center_and_size(*bounds, size);
             let _ = write!(lines, "{yolo_id} {x:.7} {y:.7} {box_width:.7} {box_height:.7}");
             if self.with_scores {
-                let _ = write!(lines, " {}", chosen.detection.score);
+                let _ = write!(lines, " {}", chosen.score);
             }
             lines.push('\n');
         }

@@ -167,7 +167,7 @@ fn scope_text(state: &State, scope: ExportScope) -> String {
     // Verdicts are checked while writing.
     let at_most = match state.export.options.verdicts {
         VerdictChoice::All => "",
-        VerdictChoice::WithoutRejected | VerdictChoice::Accepted => "at most ",
+        VerdictChoice::WithoutRejected | VerdictChoice::Corrected => "at most ",
     };
     format!("{} ({images}, with {at_most}{boxes})", scope.into_str())
 }
@@ -242,14 +242,18 @@ fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
 fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions) {
     let format = options.format;
     ui.label(strong("Contents"));
-    let mut all = options.boxes == BoxChoice::All;
-    let things = if task == Some(ModelTask::Classification) { "classes" } else { "boxes" };
-    checkbox_ui(ui, &mut all, format!("All stored {things}, including hidden ones"));
-    options.boxes = if all { BoxChoice::All } else { BoxChoice::Visible };
     for &choice in VerdictChoice::VARIANTS {
-        radio_ui(ui, &mut options.verdicts, choice, choice.name());
+        radio_ui(ui, &mut options.verdicts, choice, choice.name()).on_hover_text(choice.description());
     }
-    if format.is_dataset() {
+    // Corrected labels are what a person confirmed.
+    let is_chosen = options.verdicts != VerdictChoice::Corrected;
+    if is_chosen {
+        let mut all = options.boxes == BoxChoice::All;
+        let things = if task == Some(ModelTask::Classification) { "classes" } else { "boxes" };
+        checkbox_ui(ui, &mut all, format!("All stored {things}, including hidden ones"));
+        options.boxes = if all { BoxChoice::All } else { BoxChoice::Visible };
+    }
+    if is_chosen && format.is_dataset() {
         let mut judged = options.classes == ClassChoice::Judged;
         checkbox_ui(ui, &mut judged, "Use the corrected classes");
         options.classes = if judged { ClassChoice::Judged } else { ClassChoice::Model };

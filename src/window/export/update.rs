@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{ModelTask, Sample};
-use crate::project::export::options::{BoxChoice, ExportFormat};
+use crate::project::export::options::{BoxChoice, ExportFormat, VerdictChoice};
 use crate::review::Suppressed;
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
@@ -66,7 +66,8 @@ pub(crate) fn follow(state: &mut State) {
     let Some(run) = state.runs.current().filter(is_detector) else {
         return;
     };
-    let is_visible = state.export.options.boxes == BoxChoice::Visible;
+    let options = state.export.options;
+    let is_visible = options.boxes == BoxChoice::Visible || options.verdicts == VerdictChoice::Corrected;
     let basis = CountBasis {
         run: run.id(),
         predictions: run.predictions.revision(),

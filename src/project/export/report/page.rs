@@ -431,7 +431,7 @@ fn shown(context: &ExportContext, options: ExportOptions) -> String {
     match options.verdicts {
         VerdictChoice::All => {}
         VerdictChoice::WithoutRejected => parts.push("without rejected".to_owned()),
-        VerdictChoice::Accepted => parts.push("only accepted".to_owned()),
+        VerdictChoice::Corrected => parts.push("corrected labels".to_owned()),
     }
     parts.join("; ")
 }

@@ -98,9 +98,10 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         ReviewCommand::Export(format) => {
             state.export.options.format = format;
             export::update::open(state);
-            // Labels are what a person confirmed, on all images.
-            if format != ExportFormat::Report {
-                state.export.options.verdicts = VerdictChoice::Accepted;
+            if format == ExportFormat::Report {
+                state.export.options.verdicts = VerdictChoice::All;
+            } else {
+                state.export.options.verdicts = VerdictChoice::Corrected;
                 state.export.scope = ExportScope::All;
             }
         }
