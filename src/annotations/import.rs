@@ -9,8 +9,8 @@ use crate::annotations::matching::{
 };
 use crate::annotations::{self, AnnotationsError, Found, RunClasses, name_by, task_of};
 use crate::domain::{
-    AnnotatedImage, Annotations, BoxRole, Detection, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask,
-    PredictionStatus, Problem, RunKey, Sample, SampleId, TruthLabel, Unscored, Utc, counted, leaves_image,
+    AnnotatedImage, Annotations, BoxRole, Detection, InferenceLocation, KeepRule, LABELS_ORIGIN, LabelSet, ModelCard,
+    ModelTask, PredictionStatus, Problem, RunKey, Sample, SampleId, TruthLabel, Unscored, Utc, counted, leaves_image,
 };
 use crate::image::size::{SizeError, image_size};
 use crate::image::source::{Files, FilesError, Source, SourceError, for_task};
@@ -188,8 +188,8 @@ impl ImportedRun {
         let left_out = left_out.map(|(_, class)| class.to_string()).collect();
         // Distinguishes what was written into the same file at different times.
         let written = written.map_or_else(String::new, |at| format!(" of {at}"));
-        let what = if naming.unscored == Unscored::Labels { "labels" } else { "predictions" };
-        let origin = format!("{what} in {name}{written}, read as {}", found.format);
+        let what = if naming.unscored == Unscored::Labels { LABELS_ORIGIN } else { "predictions in " };
+        let origin = format!("{what}{name}{written}, read as {}", found.format);
         let card =
             ModelCard::from_remote(naming.model.unwrap_or_else(|| last_part(&name)), task, Vec::new(), origin.clone());
         let keep = KeepRule { min_score: 0.0, ..KeepRule::default() };

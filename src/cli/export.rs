@@ -211,16 +211,19 @@ fn default_project(path: &Path, s3: &S3Args, dirs: &AppDirs) -> anyhow::Result<O
     Ok(Some((folder.identity(), default_path_of_place(dirs, &folder))))
 }
 
-/// The run with this name or number, or the newest; `doing` is the action for messages: “exporting”.
+/// The run with this name or number, or the newest of a model: labels that were opened to correct them are chosen only
+/// if there is nothing else. `doing` is the action for messages: “exporting”.
 pub(crate) fn choose_run(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
     let mut runs = project.runs()?;
     let Some(wanted) = wanted else {
-        let Some(newest) = runs.pop() else {
+        if runs.is_empty() {
             bail!("the project has no runs yet; run `spotcheck predict` first");
-        };
+        }
+        let last = runs.len() - 1;
+        let newest = runs.remove(runs.iter().rposition(|run| !run.is_labels()).unwrap_or(last));
         if !runs.is_empty() {
             eprintln!(
-                "{doing} the newest run, “{}”; to choose another, add --run:{}",
+                "{doing} the newest run of a model, “{}”; to choose another, add --run:{}",
                 newest.name,
                 list_of_runs(&runs)
             );

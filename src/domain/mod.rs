@@ -48,7 +48,7 @@ pub use model_card::{
 };
 pub use name_pattern::NamePattern;
 pub use prediction::{ClassScore, Detection, Prediction, PredictionContent, decimal};
-pub use run::{InferenceLocation, KeepRule, RunId, RunInfo, RunKey};
+pub use run::{InferenceLocation, KeepRule, LABELS_ORIGIN, RunId, RunInfo, RunKey};
 pub use s3::{
     AmbientSignIn, AwsProfile, AwsSetup, Credentials, EndpointError, Identity, Location, S3Access, S3Address, S3Layout,
     S3Link, S3LinkError, S3Place, SignInMeans, parse_endpoint, without_password,

@@ -77,6 +77,16 @@ pub struct RunInfo {
     pub created_ms: i64,
 }
 
+/// How the origin of labels that were opened to correct them begins.
+pub const LABELS_ORIGIN: &str = "labels in ";
+
+impl RunInfo {
+    /// Whether these are labels that were opened to correct them, rather than a model's predictions.
+    pub fn is_labels(&self) -> bool {
+        !self.key.made.is_here() && self.card.origin.starts_with(LABELS_ORIGIN)
+    }
+}
+
 impl RunKey {
     /// A run of a model of which only predictions are known, without weights and settings.
     pub fn for_predictions(model_id: String, keep: KeepRule, made: InferenceLocation) -> Self {

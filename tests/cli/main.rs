@@ -8,6 +8,7 @@ mod export;
 mod import;
 mod inspect;
 mod kill;
+mod labeler;
 mod models;
 mod out;
 mod predict;
