@@ -82,6 +82,8 @@ pub struct FilterCounts {
     pub unjudged: usize,
     /// Images by their verdict ([`super::Mark::judged`]), in the order of `VerdictKind::VARIANTS`.
     pub verdicts: [usize; VerdictKind::VARIANTS.len()],
+    /// Images with this verdict on the image or one of its boxes, in the order of `VerdictKind::VARIANTS`.
+    pub with_verdict: [usize; VerdictKind::VARIANTS.len()],
     /// Images with an evaluation against ground truth.
     pub evaluated: usize,
     /// Images with a visible false positive.
@@ -249,6 +251,11 @@ impl FilterCounts {
         match candidate.verdict {
             Some(kind) => self.verdicts[kind as usize] += 1,
             None => self.unjudged += 1,
+        }
+        if let Some(mark) = candidate.mark {
+            for (count, kind) in self.with_verdict.iter_mut().zip(VerdictKind::VARIANTS) {
+                *count += usize::from(mark.has(*kind));
+            }
         }
         for (all, facts) in self.outcomes.iter_mut().zip([candidate.outcome_facts(), candidate.other_facts()]) {
             if let Some(facts) = facts {

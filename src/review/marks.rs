@@ -78,6 +78,11 @@ impl Mark {
         is_judged.then_some(worst)
     }
 
+    /// Whether the image or one of its boxes has this verdict.
+    pub fn has(&self, kind: VerdictKind) -> bool {
+        self.verdict == Some(kind) || self.boxes.iter().any(|(_, other)| *other == kind)
+    }
+
     /// The number of boxes that a person added.
     pub fn added(&self) -> usize {
         self.boxes.iter().filter(|(_, kind)| *kind == VerdictKind::Added).count()

@@ -160,7 +160,7 @@ fn complete_image_counts_as_judged() {
     press(&mut window, Key::M);
     wait_for(&mut window, "2 of 3 images judged: 1 complete, 1 rejected");
     assert_eq!(window.state().state().verdict_of(SampleId(1)), Some(VerdictKind::Complete));
-    for (query, expected) in [("complete", &[0, 1][..]), ("!judged", &[2]), ("verdict:complete", &[1])] {
+    for (query, expected) in [("complete", &[0, 1][..]), ("!judged", &[2]), ("verdict:complete", &[0, 1])] {
         window.state_mut().command(SearchCommand::SetQuery(query.to_owned()));
         wait_until_idle(&mut window);
         let found: Vec<u32> = window.state().state().order().ids().map(|id| id.0).collect();

@@ -99,9 +99,12 @@ pub(super) static KEYS: [Key; 25] = [
     ], test: |image, value| value.is_number(image.facts().and_then(|facts| facts.margin)) },
     Key { words: &["verdict"], example: "verdict:accept", meaning: "with this verdict", help: &[
         ("!verdict", "Not judged: neither the image nor every visible box has a verdict"),
-        ("verdict:reject", "Judged, and this is the worst verdict: accept, reject, unsure, wrong, moved, added, complete"),
+        ("verdict:reject", "On the image or a box: accept, reject, unsure, wrong, moved, added, complete"),
         ("verdict:returned", "Back to labeler: the labels must be made again"),
-    ], takes: Takes::OptionalVerdict, test: |image, value| image.verdict.is_some_and(|kind| value.is_verdict(kind)) },
+    ], takes: Takes::OptionalVerdict, test: |image, value| match value {
+        Value::Verdict(kind) => image.mark.is_some_and(|mark| mark.has(*kind)),
+        _ => image.verdict.is_some(),
+    } },
     Key { words: &["complete", "judged"], example: "complete", meaning: "judged, or marked complete", help: &[
         ("complete", "The image or every visible box has a verdict, or the image is marked complete; not back to labeler"),
     ], takes: Takes::Nothing, test: |image, _| {
@@ -243,10 +246,6 @@ impl Value {
             Self::Text(text) => test(text),
             _ => true,
         }
-    }
-
-    fn is_verdict(&self, verdict: VerdictKind) -> bool {
-        *self == Self::Any || *self == Self::Verdict(verdict)
     }
 
     fn is_number(&self, number: Option<f32>) -> bool {

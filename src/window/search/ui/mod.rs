@@ -233,7 +233,7 @@ impl Chip {
 /// The filters that would show some of the images, but not all of them.
 fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
     let chip = |label, count, term| Chip { label, count, term };
-    let verdict = |kind: VerdictKind| counts.verdict(kind);
+    let verdict = |kind: VerdictKind| counts.with_verdict[kind as usize];
     // First those that exist only in a comparison, because the others may not fit.
     let mut chips = vec![chip("Better", counts.better, "better"), chip("Worse", counts.worse, "worse")];
     match task {
