@@ -403,3 +403,20 @@ fn suppressed_boxes_are_in_no_count() {
         statistics.is_some_and(|statistics| statistics.is_exact)
     });
 }
+
+#[test]
+fn minimum_score_stays_in_its_project() {
+    let (one, other) = (folder_of(1, "coffee.png"), folder_of(1, "coffee.png"));
+    let mut window = open(Some(one.path()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
+    window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(0.25)));
+    wait_for(&mut window, "All saved");
+    let min_score = |window: &Harness<'static, App>| window.state().state().view().min_score;
+    for (folder, expected) in [(&other, 0.5), (&one, 0.25), (&other, 0.5)] {
+        window.state_mut().command(BrowseCommand::Open(folder.path().to_owned()));
+        wait_for(&mut window, "1 predicted");
+        wait_until_idle(&mut window);
+        assert_eq!(min_score(&window), expected);
+    }
+}

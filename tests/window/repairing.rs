@@ -9,7 +9,7 @@ use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, Drawing, EvaluationCommand, Overlay, ReviewCommand, TruthAt};
 
-use crate::window::{folder_of, open, sees, wait_for, wait_for_overlay, wait_until};
+use crate::window::{folder_of, open, open_in, sees, wait_for, wait_for_overlay, wait_until};
 
 /// The photo of a cup: 600 x 400 pixels.
 const IMAGE: &str = "coffee.png";
@@ -250,4 +250,28 @@ fn report_summarizes_the_verdicts() {
     wait_for(&mut window, "Precision 0.50");
     assert!(sees(&window, "2 verdicts on all 2 boxes"));
     assert!(sees(&window, "dining table → desk: 1"));
+}
+
+#[test]
+fn own_class_is_offered_after_a_restart() {
+    let (folder, projects) = (folder_of(1, IMAGE), tempfile::tempdir().unwrap());
+    let mut window = open_in(projects.path(), Some(folder.path()), "ssd-mobilenet-coco");
+    wait_for(&mut window, "cup ");
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
+    window.state_mut().command(ReviewCommand::ChooseClass("teapot".to_owned()));
+    window.run_steps(2);
+    wait_for(&mut window, "All saved");
+    drop(window);
+
+    let mut window = open_in(projects.path(), Some(folder.path()), "ssd-mobilenet-coco");
+    wait_for(&mut window, "1 predicted");
+    wait_for(&mut window, "All saved");
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
+    window.state_mut().command(Action::WrongClass);
+    wait_for_overlay(&mut window, Overlay::WrongClass);
+    window.run_steps(2);
+    window.get_by_label("Correct class").type_text("teap");
+    window.run_steps(2);
+    assert!(sees(&window, "Enter uses “teapot”"));
 }

@@ -60,6 +60,8 @@ fn opened(state: &mut State, source: SourceId, mut content: ProjectContent) {
         run.is_automatic = predict::update::run_on_screen::is_automatic(state, run.id());
         state.runs.add(run);
     }
+    let verdicts = content.judgments.iter().flat_map(|judged| &judged.verdicts);
+    state.own_classes = verdicts.filter_map(|(_, verdict)| Some(verdict.right_class()?.to_owned())).collect();
     let samples = &state.samples;
     state.judgments.restore(content.judgments, |uri| samples.find(uri));
     state.spot_checks = SpotChecks::default();

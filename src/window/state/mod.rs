@@ -94,6 +94,7 @@ pub use problems::{ProblemEntry, ProblemList};
 pub use settings::{MEGAPIXELS, Settings, ThemeChoice, ViewNumber};
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 pub(crate) use std::sync::Arc;
 
@@ -160,6 +161,8 @@ pub struct State {
     pub(crate) judges_boxes: bool,
     /// The classes that the user gave to boxes, last used first.
     pub recent_classes: Vec<String>,
+    /// The classes that verdicts of the project name, in the order of the alphabet.
+    pub own_classes: BTreeSet<String>,
     /// The field of the judging bar that should take the focus, and a number that distinguishes two requests.
     pub judge_focus: Option<(JudgeField, u64)>,
     pub models: ModelShelf,
@@ -589,6 +592,7 @@ impl State {
         self.recent_classes.retain(|known| known != class);
         self.recent_classes.insert(0, class.to_owned());
         self.recent_classes.truncate(RECENT_CLASSES);
+        self.own_classes.insert(class.to_owned());
     }
 
     pub(crate) fn show_notice(&mut self, text: impl Into<String>) {

@@ -88,7 +88,8 @@ pub struct Settings {
     /// The size limit of the disk cache for thumbnails and images from S3; 0 disables it.
     #[serde(alias = "thumbnail_cache_bytes")]
     pub cache_bytes: u64,
-    /// The live filters by model id.
+    /// The live filters of the open project by model id. The project stores them.
+    #[serde(skip)]
     views: BTreeMap<String, ViewSettings>,
     /// The classes that the user assigned to the digits 1 to 9, by model id.
     class_digits: BTreeMap<String, BTreeMap<u8, String>>,
@@ -274,6 +275,11 @@ impl Settings {
         self.views.entry(card.id.clone()).or_insert_with(|| ViewSettings::from_card(card))
     }
 
+    /// Returns to the default filters: those of one project do not apply to another.
+    pub(crate) fn forget_views(&mut self) {
+        self.views.clear();
+    }
+
     pub(crate) fn set_view(&mut self, model_id: &str, view: ViewSettings) {
         self.views.insert(model_id.to_owned(), view);
     }
@@ -285,9 +291,7 @@ mod tests {
 
     #[test]
     fn settings_round_trip() {
-        let mut settings = Settings { theme: ThemeChoice::Dark, ..Settings::default() };
-        let view = ViewSettings { min_score_by_class: [(3, 0.25)].into(), ..ViewSettings::default() };
-        settings.set_view("m", view);
+        let settings = Settings { theme: ThemeChoice::Dark, ..Settings::default() };
         let text = serde_json::to_string(&settings).unwrap();
         assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), settings);
     }

@@ -259,6 +259,8 @@ fn open(state: &mut State, spec: SourceSpec, name: &str) {
     state.judgments.clear();
     predict::update::run_on_screen::forget(state);
     state.reset_filters = None;
+    state.settings.forget_views();
+    state.own_classes.clear();
     state.project.reopen();
     state.problems.clear();
     evaluation::update::source_changed(state);

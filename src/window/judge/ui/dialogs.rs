@@ -165,7 +165,7 @@ fn right_class(state: &State) -> Option<String> {
 
 /// The classes that contain every typed word: the ground-truth class, the model's next best classes of a classifier,
 /// those used last and those with a digit (even if the model does not have them), then those that begin with the typed
-/// text.
+/// text. Also lists the classes that the project's verdicts name.
 fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
     let Some(run) = state.run() else {
         return Vec::new();
@@ -180,7 +180,8 @@ fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
         let class = class.to_lowercase();
         words.iter().all(|word| class.contains(word))
     };
-    let labels = run.labels().iter().map(|(_, name)| name).filter(|name| !likely.contains(name));
+    let own = state.own_classes.iter().map(String::as_str).filter(|name| run.labels().find(name).is_none());
+    let labels = own.chain(run.labels().iter().map(|(_, name)| name)).filter(|name| !likely.contains(name));
     let mut classes: Vec<&str> = likely.iter().copied().chain(labels).filter(is_like).collect();
     let right = right_class(state).map(|class| class.to_lowercase());
     let rank = |class: &str| likely.iter().position(|other| *other == class).unwrap_or(likely.len());
