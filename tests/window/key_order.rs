@@ -7,7 +7,7 @@ use spotcheck::domain::{SampleId, Verdict};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, Overlay};
 
-use crate::window::{folder_of, open_with, text_field, wait_for, wait_until, wait_until_idle};
+use crate::window::{folder_of, open_in, open_with, text_field, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const SLOW_FRAME_SECS: f32 = 0.4;
@@ -171,4 +171,29 @@ fn arrow_presses_in_the_palette_count_one_by_one() {
     in_one_frame(&mut window, [opened, typed("theme"), down(), down(), pressed(Key::ArrowUp), pressed(Key::Enter)]);
     let theme = window.state().state().settings.theme;
     assert_eq!(theme, spotcheck::window::state::ThemeChoice::Light, "System, Light, Dark");
+}
+
+#[test]
+fn verdict_waits_for_the_boxes_of_the_next_image() {
+    let (images, projects) = (folder_of(60, "coffee.png"), tempfile::tempdir().unwrap());
+    let mut window = open_in(projects.path(), Some(images.path()), "ssd-mobilenet-coco");
+    wait_for(&mut window, "1 predicted");
+    window.state_mut().command(Action::PredictAll);
+    wait_for(&mut window, "60 predicted");
+    wait_for(&mut window, "All saved");
+    drop(window);
+
+    let mut window = open_in(projects.path(), Some(images.path()), "ssd-mobilenet-coco");
+    wait_for(&mut window, "60 predicted");
+    wait_until_idle(&mut window);
+    let last = SampleId(59);
+    let run = window.state().state().run_id().unwrap();
+    assert!(window.state().state().runs.prediction(run, last).is_none(), "not read yet");
+    in_one_frame(&mut window, [pressed(Key::CloseBracket), typed("a"), pressed(Key::End), typed("r"), typed("a")]);
+    wait_until_idle(&mut window);
+    let judgments = &window.state().state().judgments;
+    let boxes = window.state().state().shown_boxes();
+    assert_eq!(judgments.box_verdict(last, boxes[0]), Some(&Verdict::Reject));
+    assert_eq!(judgments.box_verdict(last, boxes[1]), Some(&Verdict::Accept));
+    must_be_unjudged(&window);
 }

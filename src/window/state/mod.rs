@@ -554,6 +554,16 @@ impl State {
         })
     }
 
+    /// Whether the next verdict is about a box of the image in view that is not loaded yet.
+    pub(crate) fn awaits_boxes(&self) -> bool {
+        let is_box_wanted = self.judges_boxes && !self.shown.whole_image_is_announced;
+        let Some(wanted) = self.shown.box_to_select.filter(|_| is_box_wanted) else {
+            return false;
+        };
+        let is_single = self.judged_boxes().is_empty() && self.selection.selected().len() == 1;
+        is_single && (matches!(wanted, BoxToSelect::Object(_)) || self.prediction_is_coming())
+    }
+
     /// Whether a dialog is open over the panels and receives the keys.
     pub fn has_dialog(&self) -> bool {
         self.overlay != Overlay::None

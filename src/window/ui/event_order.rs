@@ -5,6 +5,7 @@
 //! events that no earlier event can redirect, and holds the rest for the next frame.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use eframe::egui::{Context, Event, FocusDirection, Key, Plugin, RawInput, Ui};
 
@@ -14,7 +15,12 @@ pub(crate) struct EventOrder {
     held: VecDeque<Event>,
     /// The last frame that received events: a second pass of it receives none.
     frame: Option<u64>,
+    /// Since when keys have been waiting for the boxes that they judge.
+    waiting_since: Option<Instant>,
 }
+
+/// The longest time that keys wait for boxes. Reading them takes milliseconds; predicting them can take much longer.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// How an event can redirect later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,6 +147,24 @@ pub(crate) fn hold_from(ctx: &Context, position: usize) {
     let mut order = order.lock();
     for event in rest.into_iter().rev() {
         order.held.push_front(event);
+    }
+}
+
+/// Holds keys from this event on while the boxes that they judge are loaded. Returns false if that takes too long.
+pub(crate) fn hold_for_boxes(ctx: &Context, position: usize) -> bool {
+    let since =
+        ctx.plugin_opt::<EventOrder>().map(|order| *order.lock().waiting_since.get_or_insert_with(Instant::now));
+    let waits = since.is_some_and(|since| since.elapsed() < LONGEST_WAIT);
+    if waits {
+        hold_from(ctx, position);
+    }
+    waits
+}
+
+/// The boxes are loaded: the next keys that have to wait can wait as long.
+pub(crate) fn end_wait(ctx: &Context) {
+    if let Some(order) = ctx.plugin_opt::<EventOrder>() {
+        order.lock().waiting_since = None;
     }
 }
 

@@ -5,7 +5,7 @@ use strum::VariantArray;
 
 use crate::window::browse::ui::grid::GridSteps;
 use crate::window::state::{Action, BrowseCommand, Command, KeyboardOwner, Overlay, ReviewCommand, State, Step};
-use crate::window::ui::event_order::hold_from;
+use crate::window::ui::event_order::{end_wait, hold_for_boxes, hold_from};
 use crate::window::{browse, canvas};
 
 /// Reads the keys of a frame in order. Each command is executed before the next key is read, and what is typed after a
@@ -29,11 +29,18 @@ impl PressedKeys {
             hold_from(ctx, self.position);
             return None;
         }
+        if !state.awaits_boxes() {
+            end_wait(ctx);
+        }
         loop {
             let event = ctx.input(|input| input.events.get(self.position).cloned())?;
             if let Some(press) = KeyPress::new(&event)
                 && let Some(command) = self.command(ctx, state, press)
             {
+                let judges = matches!(command, Command::Do(action) if action.is_verdict());
+                if judges && state.awaits_boxes() && hold_for_boxes(ctx, self.position) {
+                    return None;
+                }
                 ctx.input_mut(|input| press.consume(&mut input.events, self.position));
                 return Some(command);
             }

@@ -7,7 +7,7 @@ use crate::evaluation::CORRECT_IOU;
 use crate::review::{FilmBox, PredictionStatus, next_less_certain};
 use crate::window::judge::state::judgments::{EditOutcome, ImageJudgment, Mark, in_order};
 use crate::window::judge::update::spot_check;
-use crate::window::state::{Action, BoxToSelect, JudgeField, NoticeOffer, Overlay, Run, State, Step};
+use crate::window::state::{Action, JudgeField, NoticeOffer, Overlay, Run, State, Step};
 use crate::window::update::images;
 use crate::window::{browse, canvas, filmstrip, project, search};
 
@@ -58,8 +58,7 @@ fn whole_image_question(state: &mut State) -> Option<&'static str> {
     if !state.judges_boxes || !is_whole_image || state.shown.whole_image_is_announced {
         return None;
     }
-    let awaits_object = matches!(state.shown.box_to_select, Some(BoxToSelect::Object(_)));
-    if state.shown.box_to_select.is_some() && (awaits_object || state.prediction_is_coming()) {
+    if state.awaits_boxes() {
         return Some("The boxes of this image are not loaded yet");
     }
     state.shown.whole_image_is_announced = true;
