@@ -7,7 +7,7 @@ use egui_kittest::kittest::Queryable;
 use spotcheck::domain::{RunId, SampleId, Verdict, VerdictTarget};
 use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, BrowseCommand, Display, ReviewCommand, SearchCommand};
+use spotcheck::window::state::{Action, BrowseCommand, CanvasView, Display, ReviewCommand, SearchCommand};
 
 use crate::evaluating::open_animals;
 use crate::window::{click, sees, wait_for, wait_until, wait_until_idle};
@@ -239,4 +239,22 @@ fn several_boxes_of_the_filmstrip_get_one_class() {
     assert_eq!(judged(&window), [None; 3]);
     press(&mut window, Key::Escape);
     assert!(window.state().state().filmstrip.as_ref().unwrap().selected.is_empty());
+}
+
+#[test]
+fn tiny_undetected_object_can_be_clicked() {
+    let (_bench, mut window) = open_animals();
+    show(&mut window, 2);
+    // From afar, the object is smaller than its label.
+    window.state_mut().command(ReviewCommand::SetCanvas(CanvasView::Free { zoom: 0.1, center: [50.0, 50.0] }));
+    window.run_steps(3);
+    let canvas = window.get_by_role_and_label(Role::Image, "Image c.png").rect();
+    let at = canvas.center() + (vec2(75.0, 25.0) - vec2(50.0, 50.0)) * 0.1 + vec2(4.0, -4.0);
+    window.hover_at(at);
+    window.run_steps(1);
+    window.drag_at(at);
+    window.run_steps(1);
+    window.drop_at(at);
+    window.run_steps(3);
+    assert_eq!(window.state().state().shown.selected_object, Some(1));
 }

@@ -1,6 +1,6 @@
 //! Boxes on the image with labels: legible on any background, and never distinguished only by color.
 
-use eframe::egui::{Color32, CornerRadius, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, vec2};
+use eframe::egui::{Color32, CornerRadius, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, Vec2, vec2};
 
 use super::labels::Labels;
 use super::placement::Placement;
@@ -18,6 +18,8 @@ const SELECTED_LINE: f32 = 3.5;
 const LONGEST_BROKEN_LINE: f32 = 40_000.0;
 /// With more stored boxes than this, they are drawn with solid lines and without labels, which is always fast.
 const MOST_DASHED: usize = 100;
+/// About the height of a label, in points.
+const SMALL: f32 = 16.0;
 /// The opacity of the other boxes while one is selected.
 const DIMMED: f32 = 0.35;
 
@@ -146,8 +148,8 @@ pub(crate) fn false_negative_under(
     hovered: Option<usize>,
 ) -> Option<usize> {
     let at = pointer?;
-    let under =
-        truth_places(objects, placement).filter(|(place, object)| object.is_false_negative() && place.contains(at));
+    let under = truth_places(objects, placement)
+        .filter(|(place, object)| object.is_false_negative() && clickable(*place).contains(at));
     let (place, object) = under.min_by(|left, right| left.0.area().total_cmp(&right.0.area()))?;
     let size = placement.image_size();
     let of_box = hovered.and_then(|index| {
@@ -157,15 +159,37 @@ pub(crate) fn false_negative_under(
     of_box.is_none_or(|of_box| place.area() < of_box).then_some(object.index)
 }
 
+/// The area of an undetected object for the pointer: even the smallest one can be clicked.
+fn clickable(place: Rect) -> Rect {
+    Rect::from_center_size(place.center(), place.size().max(Vec2::splat(SMALL)))
+}
+
 /// Labels of ground-truth objects, if the model's labels leave room; found ones need none.
 pub(crate) fn truth_labels_ui(objects: &[ShownObject], placement: &Placement, labels: &mut Labels<'_>) {
     let unlabeled = truth_places(objects, placement).filter(|(_, object)| object.is_found != Some(true));
     for (place, object) in unlabeled.take(MOST_DASHED) {
-        // At the bottom, where the model's label is not.
-        let bottom = place.bottom().min(placement.canvas().bottom());
-        let edge = place.with_min_y(bottom).with_max_y(bottom);
-        tag(labels, edge, &[object_text(object)], Color32::WHITE);
+        let around = if is_small(place) {
+            clickable(place)
+        } else {
+            // At the bottom, where the model's label is not.
+            let bottom = place.bottom().min(placement.canvas().bottom());
+            place.with_min_y(bottom).with_max_y(bottom)
+        };
+        tag(labels, around, &[object_text(object)], Color32::WHITE);
     }
+}
+
+/// Keeps labels, also their own, off undetected objects that a label would cover.
+pub(crate) fn reserve_small(objects: &[ShownObject], placement: &Placement, labels: &mut Labels<'_>) {
+    let small =
+        truth_places(objects, placement).filter(|(place, object)| object.is_false_negative() && is_small(*place));
+    for (place, _) in small.take(MOST_DASHED) {
+        labels.reserve(clickable(place));
+    }
+}
+
+fn is_small(place: Rect) -> bool {
+    place.height() < 2.0 * SMALL
 }
 
 /// “person · FN” for a missed object, “✓ person · FN” if its label is right.

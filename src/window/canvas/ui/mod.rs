@@ -340,6 +340,7 @@ fn image_ui(
         if let Some(legend) = &legend {
             labels.reserve(legend.place);
         }
+        boxes::reserve_small(&objects, &placement, &mut labels);
         boxes::truth_ui(&painter, &objects, &placement, state.shown.selected_object);
         let hovered = boxes::boxes_ui(&painter, state, &placement, pointer, editing.moved, &mut labels);
         if !state.settings.outlines_only {

@@ -111,6 +111,7 @@ pub(crate) fn image_ui(
     let caption = caption(ui, state, side.half, (name, run), &objects);
     let mut labels = Labels::on_canvas(&painter, side.clip);
     labels.reserve(caption.place);
+    canvas::ui::boxes::reserve_small(&objects, &placement, &mut labels);
     canvas::ui::boxes::truth_ui(&painter, &objects, &placement, None);
     if run.is_some() {
         run_ui(&painter, state, &placement, &mut labels);
