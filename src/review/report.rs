@@ -145,6 +145,11 @@ pub struct Part {
 }
 
 impl Part {
+    /// How many verdicts can still be given.
+    fn unjudged(&self) -> usize {
+        self.population.saturating_sub(self.judged + self.unsure)
+    }
+
     /// “0.940 (95% interval 0.902 to 0.962)”; `None` without a verdict.
     pub fn interval(&self) -> Option<String> {
         interval(self.precision, self.low, self.high)
@@ -272,8 +277,9 @@ impl SampleProgress {
             unsure,
             judged: statement.units().iter().collect(),
         };
-        let more_for_one_percent = statement.more_for(ONE_PERCENT, statement.units().iter(), is_correct);
-        Self { total: part(&statement, &group), more_for_one_percent }
+        let total = part(&statement, &group);
+        let more = statement.more_for(ONE_PERCENT, statement.units().iter(), is_correct);
+        Self { total, more_for_one_percent: more.map(|more| more.min(total.unjudged())) }
     }
 
     /// The verdicts that are missing.
@@ -350,6 +356,8 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
         ));
     }
     let drawn = request.sample.filter(|_| basis == Basis::Sample);
+    let total = part(&review.statement, &review.groups(|_, _| ()).remove(&()).unwrap_or_default());
+    let more = review.statement.more_for(ONE_PERCENT, review.covered(), is_correct);
     let acceptance =
         review.statement.proportion(review.covered(), |unit| unit.judgment == Judgment::Correct { is_accepted: true });
     ReviewReport {
@@ -360,7 +368,7 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
         seed: drawn.map(|sample| sample.seed),
         min_score: decimal(request.min_score),
         images: frame.as_ref().map(JudgedImages::part),
-        total: part(&review.statement, &review.groups(|_, _| ()).remove(&()).unwrap_or_default()),
+        total,
         acceptance: Acceptance {
             rate: acceptance.map(|found| found.share),
             low: acceptance.map(|found| found.low),
@@ -373,7 +381,7 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
         added: population.added.iter().map(|(class, count)| Added { class: class.clone(), count: *count }).collect(),
         target: request.target_precision.map(|precision| review.target(precision)),
         truth: TruthAgreement::new(review.compared().map(|(_, pair)| pair).collect()),
-        more_for_one_percent: review.statement.more_for(ONE_PERCENT, review.covered(), is_correct),
+        more_for_one_percent: more.map(|more| more.min(total.unjudged())),
     }
 }
 
@@ -445,6 +453,10 @@ fn part(statement: &Statement, group: &Group<'_>) -> Part {
     let precision = statement.proportion(group.judged.iter().copied(), is_correct);
     let is_certain = |found: &Proportion| found.low == found.high && judged + group.unsure < group.population;
     let precision = precision.map(|found| if is_certain(&found) { without_design(found.share, judged) } else { found });
+    // All of it is judged: there is no sampling error, and no verdict stands for another prediction.
+    let is_known = judged > 0 && judged == group.population && statement.basis() != Basis::Images;
+    let share = group.judged.iter().filter(|unit| is_correct(unit)).count() as f64 / judged as f64;
+    let precision = if is_known { Some(Proportion { share, low: share, high: share }) } else { precision };
     Part {
         population: group.population,
         sampled: group.sampled,
@@ -581,5 +593,41 @@ impl Review<'_> {
             low: found.map(|(_, found)| found.low),
             high: found.map(|(_, found)| found.high),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn completely_judged_part_is_known_exactly() {
+        let unit = |index: usize, stratum: usize, judgment: Judgment| {
+            let judgment = Some(judgment);
+            (Unit { image: index as u32, box_index: Some(0), class: 0, score: 0.9, margin: 0.4 }, stratum, judgment)
+        };
+        let (right, wrong) = (Judgment::Correct { is_accepted: true }, Judgment::Wrong);
+        let stratum = |population, sampled| Stratum { name: "all".to_owned(), population, sampled };
+        let sample = |strata: Vec<Stratum>| ReviewSample {
+            by: SampleBy::Random,
+            seed: 1,
+            view: crate::domain::ViewSettings::default(),
+            units: Vec::new(),
+            strata,
+        };
+        let judged = [right, wrong, right, right];
+        let progress = |population: usize, judged: &[Judgment]| {
+            let units = judged.iter().enumerate().map(|(index, judgment)| unit(index, 0, *judgment));
+            SampleProgress::new(&sample(vec![stratum(population, judged.len())]), units)
+        };
+        let whole = progress(4, &judged);
+        assert_eq!([whole.total.precision, whole.total.low, whole.total.high], [Some(0.75); 3]);
+        assert_eq!(whole.more_for_one_percent, Some(0));
+        // Unsure ones are judged as well: no more can be given.
+        let unsure = progress(5, &[&judged[..], &[Judgment::Unsure]].concat());
+        assert_eq!(unsure.more_for_one_percent, Some(0));
+        assert!(unsure.total.low < unsure.total.high);
+        let part = progress(6, &judged);
+        assert_eq!(part.more_for_one_percent, Some(2));
     }
 }

@@ -156,6 +156,10 @@ impl Statement {
         Self { basis, strata: groups, merged, units }
     }
 
+    pub fn basis(&self) -> Basis {
+        self.basis
+    }
+
     /// The verdicts other than unsure.
     pub fn units(&self) -> &[JudgedUnit] {
         &self.units

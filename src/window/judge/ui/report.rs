@@ -39,9 +39,10 @@ pub(crate) fn report_ui(ctx: &Context, state: &State, commands: &mut Commands) {
             let labels = if takes_boxes { ExportFormat::Coco } else { ExportFormat::Csv };
             command_button_ui(ui, "Export labels…", commands, || ReviewCommand::Export(labels));
             command_button_ui(ui, "Export report…", commands, || ReviewCommand::Export(ExportFormat::Report));
-            if state.project.is_writable() {
-                let more =
-                    if state.spot_checks.sample.ready().is_some() { "Sample more…" } else { "Draw a sample…" };
+            let sample = state.spot_checks.sample.ready().map(|loaded| &loaded.sample);
+            let is_whole = sample.is_some_and(|sample| sample.units.len() >= sample.population());
+            if state.project.is_writable() && !is_whole {
+                let more = if sample.is_some() { "Sample more…" } else { "Draw a sample…" };
                 command_button_ui(ui, more, commands, || Action::SpotCheck);
             }
         });

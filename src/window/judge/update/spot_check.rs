@@ -15,9 +15,10 @@ const USUAL_COUNT: usize = 200;
 /// Opens the dialog. For a finished sample, it suggests as many verdicts as ± 1% needs.
 pub(crate) fn open(state: &mut State) {
     let known = state.spot_checks.sample.ready().map(|loaded| loaded.sample.units.len());
+    let population = state.spot_checks.sample.ready().map_or(usize::MAX, |loaded| loaded.sample.population());
     let more = state.spot_checks.progress.filter(|progress| progress.missing() == 0);
     let more = more.and_then(|progress| progress.more_for_one_percent).unwrap_or_default();
-    state.spot_checks.suggested = known.map_or(USUAL_COUNT, |known| known + more);
+    state.spot_checks.suggested = known.map_or(USUAL_COUNT, |known| (known + more).min(population));
     state.overlay = Overlay::SpotCheck;
 }
 
