@@ -3,12 +3,15 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use parking_lot::RwLock;
 use rusqlite::{Connection, OpenFlags};
 
 use super::EXTENSION;
 use super::error::StoreError;
+use crate::tasks::TaskControl;
 
 /// The absolute path, with links resolved, so that one file has one lock.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
@@ -53,6 +56,35 @@ pub(super) fn vacuum_into(connection: &Connection, copy: &Path) -> rusqlite::Res
     let copied = connection.execute("VACUUM INTO ?1", [name]);
     connection.pragma_update(None, "query_only", query_only)?;
     copied.map(drop)
+}
+
+/// As [`vacuum_into`]. Reports progress in bytes, and fails as interrupted once the task is canceled.
+pub(super) fn vacuum_with_progress(
+    connection: &Connection,
+    copy: &Path,
+    control: &TaskControl,
+) -> rusqlite::Result<()> {
+    const REPORT_EVERY: Duration = Duration::from_millis(100);
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let total = (number("page_count")? * number("page_size")?) as u64;
+    control.set_total(Some(total));
+    let interrupt = connection.get_interrupt_handle();
+    let _hook = control.on_cancel(move || interrupt.interrupt());
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reporter = scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                std::thread::park_timeout(REPORT_EVERY);
+                if let Ok(written) = std::fs::metadata(copy) {
+                    control.set_done(written.len().min(total));
+                }
+            }
+        });
+        let copied = vacuum_into(connection, copy);
+        is_done.store(true, Ordering::Relaxed);
+        reporter.thread().unpark();
+        copied
+    })
 }
 
 /// An unfinished file, in the folder of the final one. It has the permissions of any new file, according to the umask.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::error::StoreError;
-use super::files::{fold_journal, partial_file, resolve, vacuum_into};
+use super::error::{StoreError, is_interrupted};
+use super::files::{fold_journal, partial_file, resolve, vacuum_with_progress};
 use super::lock::{FileLock, Locking};
 use super::names::{StoredName, from_stored, to_stored};
 use super::queue::Queued;
@@ -14,6 +14,7 @@ use super::schema::{set_fact, set_root};
 use super::writer::{Refused, apply_all};
 use super::{EXTENSION, Project, schema};
 use crate::domain::{SECOND_PASS, SampleUri};
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// What a copy contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,28 +29,38 @@ impl Project {
     /// project stays where it is. Works even if the project's own disk is full or its file was deleted, but always
     /// under another name. An existing `target` is replaced atomically, once the copy is complete. Slow.
     pub fn save_as(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
-        self.save_copy(target, program, Content::Everything)
+        self.save_copy(target, program, Content::Everything, &TaskControl::new(ProgressUnit::Bytes))
     }
 
     /// As [`Project::save_as`], without verdicts, notes and tags: for a second person, who judges without seeing them.
-    /// The samples to judge are kept.
-    pub fn start_second_pass(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
-        self.save_copy(target, program, Content::Unjudged)
+    /// The samples to judge are kept. Reports progress in bytes; nothing is left of a canceled copy.
+    pub fn start_second_pass(
+        &self,
+        target: &Path,
+        program: &str,
+        control: &TaskControl,
+    ) -> Result<PathBuf, StoreError> {
+        self.save_copy(target, program, Content::Unjudged, control)
     }
 
-    fn save_copy(&self, target: &Path, program: &str, content: Content) -> Result<PathBuf, StoreError> {
+    fn save_copy(
+        &self,
+        target: &Path,
+        program: &str,
+        content: Content,
+        control: &TaskControl,
+    ) -> Result<PathBuf, StoreError> {
         let (target, _lock) = self.claim(target, program)?;
         match &self.0.writing {
             Some(writing) => {
                 // Nothing can be committed meanwhile, so exactly the changes queued now are missing in the copy.
                 let connection = writing.connection.lock();
                 let unsaved = writing.queue.unsaved_changes();
-                self.write_copy(&connection, &target, &unsaved, content)?;
+                self.write_copy(&connection, &target, &unsaved, content, control)?;
             }
-            None => self
-                .0
-                .readers
-                .read("copy the project", |connection| Ok(self.write_copy(connection, &target, &[], content)))??,
+            None => self.0.readers.read("copy the project", |connection| {
+                Ok(self.write_copy(connection, &target, &[], content, control))
+            })??,
         }
         Ok(target)
     }
@@ -61,7 +72,8 @@ impl Project {
         let (target, file_lock) = self.claim(target, program)?;
         let mut connection = writing.connection.lock();
         // Queued changes are committed to the copy, as to any file.
-        self.write_copy(&connection, &target, &[], Content::Everything)?;
+        let control = TaskControl::new(ProgressUnit::Bytes);
+        self.write_copy(&connection, &target, &[], Content::Everything, &control)?;
         let open = || {
             let copy = Connection::open(&target)?;
             schema::prepare_writer(&copy)?;
@@ -104,14 +116,16 @@ impl Project {
         target: &Path,
         unsaved: &[Queued],
         content: Content,
+        control: &TaskControl,
     ) -> Result<(), StoreError> {
         let what = "write the copy of the project";
         let failed = |what| StoreError::io(what, target);
         let folder = target.parent().unwrap_or(Path::new("."));
         let copy = partial_file(folder, ".spotcheck-".as_ref()).map_err(failed("write here"))?.into_temp_path();
         let root = self.root();
+        control.checkpoint()?;
         let fill = || {
-            vacuum_into(connection, &copy)?;
+            vacuum_with_progress(connection, &copy, control)?;
             let mut copy = Connection::open(&copy)?;
             // Removed verdicts must not stay in the file.
             copy.execute_batch("PRAGMA foreign_keys = on; PRAGMA secure_delete = on")?;
@@ -125,7 +139,11 @@ impl Project {
             }
             transaction.commit()
         };
-        fill().map_err(StoreError::database(what))?;
+        fill().map_err(|error| match control.checkpoint() {
+            Err(cancelled) if is_interrupted(&error) => cancelled.into(),
+            _ => StoreError::database(what)(error),
+        })?;
+        control.checkpoint()?;
         let sync = || std::fs::File::open(&copy)?.sync_all();
         sync().map_err(failed(what))?;
         if target.exists() {

@@ -10,7 +10,7 @@ use crate::domain::{
     BoundingBox, ClassScore, Detection, DeviceChoice, DrawnBox, FileStamp, InferenceLocation, JudgedSample, KeepRule,
     LabelSet, Prediction, PredictionContent, RunInfo, RunKey, SamplePrediction, SampleUri, Verdict, VerdictTarget,
 };
-use crate::tasks::ProgressUnit;
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Long enough for the slowest machine; only reached if a test fails.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -361,6 +361,27 @@ fn removed_project_file_can_be_saved_elsewhere() {
     drop(opened);
     let (opened, _) = open_at(&again, OpenMode::Write).unwrap();
     assert_eq!(notes_of(&opened.project).len(), 2);
+}
+
+#[test]
+fn canceled_copy_leaves_no_file() {
+    let bench = Bench::new();
+    let project = bench.open().project;
+    for number in 0..50 {
+        project.write(number, note(&format!("/photos/{number}.jpg"), &"x".repeat(10_000))).unwrap();
+    }
+    project.flush().unwrap();
+    let files = || std::fs::read_dir(bench.folder.path()).unwrap().count();
+    let (before, target) = (files(), bench.folder.path().join("second.spotcheck"));
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    control.cancel();
+    let canceled = project.start_second_pass(&target, "a test", &control);
+    assert!(matches!(canceled, Err(StoreError::Cancelled(_))), "{canceled:?}");
+    assert!(!target.exists());
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    project.start_second_pass(&target, "a test", &control).unwrap();
+    assert!(control.progress().total.unwrap() > 400_000);
+    assert!(target.exists() && files() >= before);
 }
 
 #[test]

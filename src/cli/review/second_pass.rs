@@ -9,7 +9,9 @@ use crate::cli::Outcome;
 use crate::cli::export::open_project;
 use crate::cli::out_file::{check_is_new, check_is_no_input, is_stdout};
 use crate::cli::place::S3Args;
+use crate::cli::terminal::{interruptible, with_progress};
 use crate::dirs::AppDirs;
+use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
 pub(crate) struct SecondPassArgs {
@@ -33,7 +35,9 @@ pub(crate) fn run(args: &SecondPassArgs) -> anyhow::Result<Outcome> {
     check_is_no_input(&args.out, &[("the first project", Some(&args.project))])?;
     check_is_new(&args.out, args.force)?;
     let project = open_project(&args.project, &args.s3, &AppDirs::find()?, "spotcheck review")?;
-    let path = project.start_second_pass(&args.out, "spotcheck review")?;
+    let control = interruptible(ProgressUnit::Bytes)?;
+    let path =
+        with_progress("Copying", &control, || project.start_second_pass(&args.out, "spotcheck review", &control))?;
     eprintln!("written without verdicts: {}", path.display());
     eprintln!("when it is judged, compare both: spotcheck review merge FIRST {} --out BOTH", path.display());
     Ok(Outcome::AllWell)

@@ -14,8 +14,8 @@ use crate::tasks::{Cancelled, TaskControl};
 use crate::window::effects::latest::{LatestSender, worker};
 use crate::window::effects::{Effects, Shared, guarded};
 use crate::window::state::{
-    BrowseEvent, FilePick, FileRequest, PredictionRequest, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus,
-    SourceId, StoredPrediction, StoredRow, Ticket,
+    BrowseEvent, Failure, FilePick, FileRequest, PredictionRequest, ProjectContent, ProjectEffect, ProjectEvent,
+    ProjectStatus, SourceId, StoredPrediction, StoredRow, Ticket,
 };
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
@@ -27,7 +27,7 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
             effects.predictions.put(Request { source, requested });
         }
         ProjectEffect::SaveAs { source, path } => save_as(shared, source, path),
-        ProjectEffect::StartSecondPass { source, path } => start_second_pass(shared, source, path),
+        ProjectEffect::StartSecondPass { source, path, ticket } => start_second_pass(shared, source, path, ticket),
         ProjectEffect::Move { source, folder } => move_to(shared, source, folder),
     }
 }
@@ -306,20 +306,17 @@ fn go_on_in_copy(
     Ok((copy, next_run))
 }
 
-/// Writes a copy without verdicts and opens it.
-fn start_second_pass(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
-    shared.spawn("start a second pass", move |shared| {
-        let Some(project) = shared.project(source) else {
-            return;
-        };
-        match project.start_second_pass(&path, PROGRAM) {
-            Ok(copy) => {
-                let pick = FilePick::Picked(FileRequest::Project, vec![copy]);
-                shared.report(BrowseEvent::FilesPicked(pick));
-            }
-            Err(error) => shared.report_problem(format!("Could not start the second pass: {error}")),
-        }
-    });
+/// Writes a copy without verdicts.
+fn start_second_pass(shared: &Arc<Shared>, source: SourceId, path: PathBuf, ticket: Ticket) {
+    shared.run_task(
+        "start a second pass",
+        ticket,
+        move |shared, ticket| {
+            let project = shared.project(source).ok_or(Failure::Cancelled)?;
+            Ok::<_, Failure>(project.start_second_pass(&path, PROGRAM, &ticket.control)?)
+        },
+        move |task, result| ProjectEvent::SecondPassWritten { source, task, result },
+    );
 }
 
 /// Stores the new folder of the images in a project and reopens it.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::domain::{Change, JudgedSample, RunId, RunInfo};
-use crate::window::state::{Prediction, PredictionRequest, SampleId, SourceId, StoredRow, TaskId, Ticket};
+use crate::window::state::{Failure, Prediction, PredictionRequest, SampleId, SourceId, StoredRow, TaskId, Ticket};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProjectCommand {
@@ -37,7 +37,7 @@ pub enum ProjectEffect {
     /// Continue with a copy of the project in this file.
     SaveAs { source: SourceId, path: PathBuf },
     /// Write a copy of the project without verdicts to this file, and open it.
-    StartSecondPass { source: SourceId, path: PathBuf },
+    StartSecondPass { source: SourceId, path: PathBuf, ticket: Ticket },
     /// Change the folder of the project's images and reopen the project.
     Move { source: SourceId, folder: PathBuf },
 }
@@ -80,6 +80,12 @@ pub enum ProjectEvent {
     SavedAs {
         source: SourceId,
         result: Result<(PathBuf, RunId), String>,
+    },
+    /// The copy of the project for a second pass is complete, or was canceled.
+    SecondPassWritten {
+        source: SourceId,
+        task: TaskId,
+        result: Result<PathBuf, Failure>,
     },
 }
 

@@ -9,8 +9,9 @@ use crate::review::PredictionStatus;
 use crate::tasks::ProgressUnit;
 use crate::window::predict::state::runs::Loading;
 use crate::window::state::{
-    Listing, PredictionRequest, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, Run, SourceId, SpotChecks,
-    State, StoredPrediction, StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal,
+    BrowseEvent, Failure, FilePick, FileRequest, Listing, PredictionRequest, ProjectCommand, ProjectContent,
+    ProjectEffect, ProjectEvent, Run, SourceId, SpotChecks, State, StoredPrediction, StoredRow, TaskId, TaskKind,
+    TaskOutcome, TaskSignal,
 };
 use crate::window::update::images;
 use crate::window::{browse, canvas, evaluation, judge, predict, search, state, tasks};
@@ -44,6 +45,7 @@ pub(crate) fn on_event(state: &mut State, event: ProjectEvent) {
             predictions_loaded(state, source, predictions);
         }
         ProjectEvent::SavedAs { source, result } => saved_as(state, source, result),
+        ProjectEvent::SecondPassWritten { source, task, result } => second_pass_written(state, source, task, result),
     }
 }
 
@@ -284,8 +286,26 @@ pub(crate) fn save_as(state: &mut State, path: PathBuf) {
 }
 
 pub(crate) fn start_second_pass(state: &mut State, path: PathBuf) {
-    if let Some(source) = &state.source {
-        state.effects.push(ProjectEffect::StartSecondPass { source: source.id, path });
+    if let Some(source) = state.source_id() {
+        let title = "Copy the project for a second pass".to_owned();
+        let ticket = tasks::update::begin(state, TaskKind::Export, ProgressUnit::Bytes, title);
+        state.effects.push(ProjectEffect::StartSecondPass { source, path, ticket });
+    }
+}
+
+/// Opens the copy, unless something else was opened meanwhile.
+fn second_pass_written(state: &mut State, source: SourceId, task: TaskId, result: Result<PathBuf, Failure>) {
+    tasks::update::end(state, task, result.as_ref().err());
+    match result {
+        Ok(copy) if state.is_open(source) => {
+            let pick = FilePick::Picked(FileRequest::Project, vec![copy]);
+            browse::update::on_event(state, BrowseEvent::FilesPicked(pick));
+        }
+        Ok(copy) => state.show_notice(format!("The project of the second pass is {}", copy.display())),
+        Err(Failure::Failed { message, .. }) => {
+            state.report_problem(format!("Could not start the second pass: {message}"));
+        }
+        Err(Failure::Cancelled) => {}
     }
 }
 
