@@ -1,6 +1,7 @@
 //! What works on pixels, scores and boxes, without networks, projects or ONNX Runtime: a package of its own, so that it
 //! alone is optimized for speed, whatever the profile.
 
+pub mod alike;
 pub mod annotations {
     pub mod matching;
 }

@@ -1,7 +1,7 @@
 //! What Spotcheck does, without its front ends: the library below the window and the command line, in layers that import
 //! only downward (see ARCHITECTURE.md).
 
-pub use spotcheck_compute::{cache, domain, review, tasks};
+pub use spotcheck_compute::{alike, cache, domain, review, tasks};
 
 pub mod annotations;
 pub mod aws;

@@ -2,7 +2,7 @@
 //! line, on top of `spotcheck-core`.
 
 pub use spotcheck_core::{
-    COMMIT, PACKAGE_INDEX, annotations, aws, cache, dirs, domain, evaluation, image, local_file, model, predict,
+    COMMIT, PACKAGE_INDEX, alike, annotations, aws, cache, dirs, domain, evaluation, image, local_file, model, predict,
     project, review, sagemaker, tasks, version,
 };
 

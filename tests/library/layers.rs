@@ -12,6 +12,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("dirs", &[]),
     ("domain", &[]),
     ("tasks", &["domain"]),
+    ("alike", &[]),
     ("sagemaker::spec", &["domain"]),
     ("aws", &["domain", "tasks", "sagemaker::spec"]),
     ("aws::upload::plan", &["domain"]),
@@ -24,7 +25,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("annotations", &["local_file", "domain", "tasks", "aws", "annotations::matching", "image::source"]),
     ("aws::upload", &["domain", "tasks", "aws", "aws::upload::plan", "image::source"]),
     ("image::size", &["domain", "image::decode", "image::source"]),
-    ("model", &["domain", "tasks"]),
+    ("model", &["alike", "domain", "tasks"]),
     ("model::recognize", &["domain", "tasks", "model"]),
     ("model::download", &["local_file", "domain", "tasks"]),
     (
@@ -35,14 +36,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("model::diagnostics", &["dirs", "domain", "tasks", "model::catalog", "model::runtime"]),
     (
         "model::onnx",
-        &["local_file", "domain", "tasks", "model", "model::recognize", "model::catalog", "model::runtime"],
+        &["local_file", "alike", "domain", "tasks", "model", "model::recognize", "model::catalog", "model::runtime"],
     ),
-    ("predict", &["domain", "tasks", "image::source", "image::decode", "model"]),
-    ("project", &["dirs", "domain", "tasks"]),
+    ("predict", &["alike", "domain", "tasks", "image::source", "image::decode", "model"]),
+    ("project", &["dirs", "alike", "domain", "tasks"]),
     ("project::export::options", &["domain"]),
     (
         "project::export",
         &[
+            "alike",
             "domain",
             "tasks",
             "annotations::matching",
@@ -149,6 +151,7 @@ const EVERYTHING_ABOVE: &[&str] = &["*"];
 const WORK_AND_APP: &[&str] = &[
     "local_file",
     "dirs",
+    "alike",
     "domain",
     "tasks",
     "sagemaker::spec",
@@ -203,7 +206,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tokio", &["aws"]),
     ("notify", &["image::source"]),
     ("ort", &["model::onnx", "model::runtime"]),
-    ("half", &["model::onnx"]),
+    ("half", &["alike", "model::onnx"]),
     ("zip", &["model::runtime"]),
     ("toml", &["model::catalog", "sagemaker"]),
     ("flate2", &["sagemaker"]),
