@@ -17,7 +17,7 @@ use crate::domain::{LabelSet, ModelCard, Prediction, RgbImage, SampleUri, shorte
 use crate::image::decode::{DecodeLimits, decode};
 use crate::local_file;
 use crate::model::catalog::{Library, LibraryError, Model, write_card};
-use crate::model::onnx::{Inspection, PresetTrial, TrialImage, labels_of, truth_of, undecided_resize};
+use crate::model::onnx::{EmbeddingLayer, Inspection, PresetTrial, TrialImage, labels_of, truth_of, undecided_resize};
 use crate::model::recognize::{
     Basis, Finding, GraphSignature, Misfit, Overrules, Recognition, preset, presets, preview,
 };
@@ -103,7 +103,8 @@ pub(crate) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
     let known = if is_file(file) && !has_hints { Library::open(dirs).find(&args.model).ok() } else { None };
     if is_file(file) && known.is_none() {
         let labels = args.hints.labels()?;
-        let mut inspection = Inspection::open(&load_runtime(dirs, &control)?, file)?;
+        let runtime = load_runtime(dirs, &control)?;
+        let mut inspection = Inspection::open(&runtime, file)?;
         print(&signature_text(&args.model, inspection.signature()))?;
         let recognition = recognize(&mut inspection, &args.hints, labels.as_ref(), &control)?;
         if let Some(source) = &args.try_presets {
@@ -113,6 +114,7 @@ pub(crate) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
         let card = write_card(&recognition.card)?;
         print(&findings_text(&recognition))?;
         print(&format!("\nmodel card that `spotcheck models add` would write\n\n{card}"))?;
+        print(&embedding_text(&inspection.embedding(&runtime, &recognition.card, &control)))?;
         return preview_tensor(args, &recognition.card);
     }
     if has_hints {
@@ -122,9 +124,11 @@ pub(crate) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
         Some(model) => model,
         None => Library::open(dirs).find(&args.model)?,
     };
-    let inspection = Inspection::open(&load_runtime(dirs, &control)?, &model.weights)?;
+    let runtime = load_runtime(dirs, &control)?;
+    let mut inspection = Inspection::open(&runtime, &model.weights)?;
     print(&signature_text(&args.model, inspection.signature()))?;
     print(&format!("\nmodel card of {}\n\n{}", model.card.id, write_card(&model.card)?))?;
+    print(&embedding_text(&inspection.embedding(&runtime, &model.card, &control)))?;
     preview_tensor(args, &model.card)
 }
 
@@ -345,6 +349,14 @@ fn signature_text(name: &str, signature: &GraphSignature) -> String {
         line("metadata", format!("{key} = {}", shortened(value, 120)));
     }
     text
+}
+
+/// `embedding: …`, the tensor that describes an image.
+fn embedding_text(embedding: &Result<EmbeddingLayer, String>) -> String {
+    match embedding {
+        Ok(layer) => format!("\nembedding: {layer}\n"),
+        Err(reason) => format!("\nembedding: none, because {reason}\n"),
+    }
 }
 
 fn findings_text(recognition: &Recognition) -> String {

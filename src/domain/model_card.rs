@@ -45,6 +45,9 @@ pub struct ModelCard {
     /// it, classes are shown by number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
+    /// The tensor inside the graph that serves as embedding; without it, Spotcheck chooses one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<String>,
     pub file: ModelFile,
     pub input: ImageInput,
     pub output: OutputConvention,
@@ -100,6 +103,7 @@ impl ModelCard {
             assumed: Vec::new(),
             not_shown: None,
             labels: None,
+            embedding: None,
             file: ModelFile { name: String::new(), bytes: 0, sha256: String::new(), urls: Vec::new() },
             input: ImageInput::new(Layout::Nhwc, ElementType::Uint8, ResizeRule::Keep {}),
             output,

@@ -8,6 +8,7 @@ mod resize;
 
 use std::sync::Arc;
 
+use crate::alike::Embedding;
 use crate::domain::{AxisTransform, Prediction, RgbImage};
 use crate::tasks::TaskControl;
 
@@ -81,6 +82,17 @@ pub trait Predictor: Send + Sync {
     /// each of `batch`, in order, or one error for all of them.
     fn predict(&self, lane: usize, batch: &[Prepared], control: &TaskControl) -> Result<Vec<Prediction>, PredictError>;
 
+    /// As [`Self::predict`], with the embedding of each image, if the model has one.
+    fn predict_with_embeddings(
+        &self,
+        lane: usize,
+        batch: &[Prepared],
+        control: &TaskControl,
+    ) -> Result<Vec<Predicted>, PredictError> {
+        let predictions = self.predict(lane, batch, control)?;
+        Ok(predictions.into_iter().map(|prediction| Predicted { prediction, embedding: None }).collect())
+    }
+
     /// As [`Self::predict`], with every class and box that the model returned, however low its score. A predictor that
     /// does not override this keeps everything anyway.
     fn predict_in_full(
@@ -97,6 +109,13 @@ pub trait Predictor: Send + Sync {
 
     /// The largest useful number of images per call.
     fn max_batch(&self) -> usize;
+}
+
+/// What a local model computes for an image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Predicted {
+    pub prediction: Prediction,
+    pub embedding: Option<Embedding>,
 }
 
 /// A remote model that receives encoded images and decodes them itself.

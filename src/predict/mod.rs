@@ -13,6 +13,7 @@ use std::thread::{Scope, available_parallelism};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 
+use crate::alike::Embedding;
 use crate::domain::{Prediction, Problem, Sample, SampleId, SampleSet};
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Source, for_task};
@@ -69,6 +70,9 @@ pub type SampleResult = Result<Prediction, Problem>;
 
 /// Receives the results of a run, on the thread that called [`predict_some`].
 pub trait ResultSink {
+    /// Called before the result of an image whose model has embeddings arrives.
+    fn embedded(&mut self, _index: usize, _embedding: Embedding) {}
+
     /// Called as soon as a result arrives, in any order, to save it.
     fn arrived(&mut self, index: usize, result: &SampleResult);
 
@@ -176,7 +180,7 @@ fn places_of_batches(selected: &SampleSet, batch_len: usize, total: usize) -> Ve
 fn hand_over(
     shared: &Shared<'_>,
     selected: &SampleSet,
-    results: &Receiver<(usize, SampleResult)>,
+    results: &Receiver<Finished>,
     sink: &mut dyn ResultSink,
 ) -> PredictOutcome {
     let mut outcome = PredictOutcome::default();
@@ -190,10 +194,13 @@ fn hand_over(
     let is_selected = |index: usize| selected.contains(SampleId::from_index(index));
     let mut waiting = BTreeMap::new();
     let mut written = 0;
-    for (index, result) in results {
+    for (index, result, embedding) in results {
         shared.clock.measure(Stage::Write, || {
             if is_selected(index) {
                 count(&result);
+                if let Some(embedding) = embedding {
+                    sink.embedded(index, embedding);
+                }
                 sink.arrived(index, &result);
             }
             waiting.insert(index, result);

@@ -11,10 +11,11 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::limits::{ByteBudget, Gate, Room};
 use super::{PredictRequest, SampleResult, Stopped};
+use crate::alike::Embedding;
 use crate::domain::{Prediction, Problem};
 use crate::image::decode::{DecodeLimits, Format, decode_reserved, details};
 use crate::image::source::SourceError;
-use crate::model::{EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared};
+use crate::model::{EncodedImage, EncodedPredictor, PredictError, Predicted, Predictor, Prepared};
 use crate::tasks::{TaskControl, panic_text};
 
 /// Shared by all threads of a run. A thread ends when its input ends, its output has no receiver, or the run is
@@ -37,7 +38,7 @@ pub(super) struct Shared<'r> {
 /// An encoded image with its share of the memory, until it is decoded.
 pub(super) type Encoded<'r> = (usize, Result<(Vec<u8>, Room<'r>), String>);
 type Decoded = (usize, Result<Prepared, String>);
-pub(super) type Finished = (usize, SampleResult);
+pub(super) type Finished = (usize, SampleResult, Option<Embedding>);
 
 impl<'r> Shared<'r> {
     pub(super) fn read(&self, encoded: &Sender<Encoded<'r>>) {
@@ -138,7 +139,8 @@ impl<'r> Shared<'r> {
     ) {
         self.finish_each(encoded, finished, |_, bytes| {
             let (bytes, _room) = bytes.map_err(PredictError::Failed)?;
-            self.predict_file(predictor, &bytes)
+            let prediction = self.predict_file(predictor, &bytes)?;
+            Ok(Predicted { prediction, embedding: None })
         });
     }
 
@@ -147,7 +149,7 @@ impl<'r> Shared<'r> {
         &self,
         encoded: &Receiver<Encoded<'r>>,
         finished: &Sender<Finished>,
-        predict: impl Fn(usize, Result<(Vec<u8>, Room<'r>), String>) -> Result<Prediction, PredictError>,
+        predict: impl Fn(usize, Result<(Vec<u8>, Room<'r>), String>) -> Result<Predicted, PredictError>,
     ) {
         for (index, bytes) in encoded {
             if self.control.checkpoint().is_err() {
@@ -240,7 +242,7 @@ impl<'r> Shared<'r> {
         predictor: &dyn Predictor,
         batch: &[Prepared],
         max_len: &mut usize,
-    ) -> Result<Vec<Result<Prediction, String>>, Ended> {
+    ) -> Result<Vec<Result<Predicted, String>>, Ended> {
         self.control.checkpoint().map_err(|_| Ended)?;
         match self.call_model(predictor, 0, batch) {
             Ok(predictions) => return Ok(predictions.into_iter().map(Ok).collect()),
@@ -273,8 +275,8 @@ impl<'r> Shared<'r> {
         predictor: &dyn Predictor,
         lane: usize,
         batch: &[Prepared],
-    ) -> Result<Vec<Prediction>, PredictError> {
-        let call = || predictor.predict(lane, batch, self.control);
+    ) -> Result<Vec<Predicted>, PredictError> {
+        let call = || predictor.predict_with_embeddings(lane, batch, self.control);
         let predictions = self.clock.measure(Stage::Model, || {
             catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(PredictError::Failed(internal(&*panic))))
         })?;
@@ -288,17 +290,19 @@ impl<'r> Shared<'r> {
     fn finish(
         &self,
         index: usize,
-        result: Result<Prediction, String>,
+        result: Result<Predicted, String>,
         finished: &Sender<Finished>,
     ) -> Result<(), Ended> {
         let uri = &self.request.samples[index].uri;
         let warning = self.warnings.lock().remove(&index);
-        let result = result.map(|mut prediction| {
-            prediction.warnings.extend(warning);
-            prediction
-        });
-        let result = result.map_err(|message| Problem::new(uri.clone(), message));
-        finished.send((index, result)).map_err(|_| Ended)
+        let (result, embedding) = match result {
+            Ok(Predicted { mut prediction, embedding }) => {
+                prediction.warnings.extend(warning);
+                (Ok(prediction), embedding)
+            }
+            Err(message) => (Err(Problem::new(uri.clone(), message)), None),
+        };
+        finished.send((index, result, embedding)).map_err(|_| Ended)
     }
 
     fn stop(&self, why: Stopped) {

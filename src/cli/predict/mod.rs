@@ -447,6 +447,7 @@ fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskCont
         batch: args.batch.map(|batch| batch as usize),
         threads: args.threads.map(|threads| threads as usize),
         keep: args.keep(),
+        embeddings: false,
     };
     Ok(OnnxPredictor::load(&runtime, &model, &options, control)?)
 }

@@ -389,6 +389,13 @@ pub const OUTPUT_FIELDS: &[CardField] = &[
         Edit::Optional { number: SHARE, usual: 0.7, unset: "none" },
         "NMS IoU threshold per class, 0 to 1. Usual: 0.7 (YOLOv8), 0.45 (YOLOv5); none if the graph suppresses boxes",
     ),
+    field(
+        &["embedding"],
+        "Embedding",
+        Edit::Text,
+        "The tensor inside the graph that describes an image, for finding similar images. Usual: empty, which uses the \
+         input of the last layer",
+    ),
 ];
 
 /// Further fields of detectors, which few models need.

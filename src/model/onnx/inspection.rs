@@ -4,11 +4,12 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use ort::logging::LogLevel;
-use ort::session::builder::AutoDevicePolicy;
+use ort::session::builder::{AutoDevicePolicy, SessionBuilder};
 
 use super::InferenceError;
+use super::embedding::{EmbeddingLayer, inside, prove};
 use super::session::OnnxSession;
-use crate::domain::LabelSet;
+use crate::domain::{LabelSet, ModelCard};
 use crate::local_file;
 use crate::model::PredictError;
 use crate::model::catalog::{LibraryError, Model, built_in_labels, model_file};
@@ -57,12 +58,7 @@ impl Inspection {
         if found.len() == 0 {
             return Err(no_file(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is empty")).into());
         }
-        let session = OnnxSession::load(&runtime.environment, weights, |builder| {
-            Ok(builder
-                .with_auto_device(AutoDevicePolicy::PreferCPU)?
-                // Failing runs are expected here and come back as errors; the log would repeat them.
-                .with_log_level(LogLevel::Fatal)?)
-        });
+        let session = OnnxSession::load(&runtime.environment, weights, quiet);
         let session = session.map_err(|error| {
             let text = match error {
                 InferenceError::Load { reason, .. } => reason,
@@ -102,10 +98,33 @@ impl Inspection {
         recognized.map_err(|reason| refused(&self.weights, reason))
     }
 
+    /// Where the embeddings of a model with this card come from. Loads the graph again, once or twice.
+    ///
+    /// # Errors
+    /// Why it has none, as a clause.
+    pub fn embedding(
+        &mut self,
+        runtime: &Loaded,
+        card: &ModelCard,
+        control: &TaskControl,
+    ) -> Result<EmbeddingLayer, String> {
+        let load = |tensors: &[&str]| {
+            let tensors = inside(tensors, &self.signature.outputs);
+            OnnxSession::load_with_outputs(&runtime.environment, &self.weights, &tensors, quiet)
+        };
+        let images = card.input.fixed_batch.map_or(1, |images| images as usize);
+        prove(card, &self.weights, images, &mut self.session, load, control).map(|(layer, _)| layer)
+    }
+
     /// The model with the recognized card, ready to load.
     pub fn model(&self, recognition: &Recognition) -> Model {
         Model { card: recognition.card.clone(), labels: labels_of(recognition), weights: self.weights.clone() }
     }
+}
+
+/// On the CPU. Failing runs are expected here and come back as errors; the log would repeat them.
+fn quiet(builder: SessionBuilder) -> ort::Result<SessionBuilder> {
+    Ok(builder.with_auto_device(AutoDevicePolicy::PreferCPU)?.with_log_level(LogLevel::Fatal)?)
 }
 
 pub(super) fn request<'m>(

@@ -2,7 +2,9 @@
 //!
 //! The only user of `ort`; only `session.rs` uses its `Session`.
 
+mod call;
 mod device;
+mod embedding;
 mod inspection;
 mod predictor;
 mod session;
@@ -13,6 +15,7 @@ use std::path::PathBuf;
 use crate::domain::Device;
 
 pub use device::{DeviceSurvey, survey};
+pub use embedding::EmbeddingLayer;
 pub use inspection::{InspectError, Inspection, labels_of};
 pub use predictor::{LoadOptions, OnnxPredictor};
 pub use session::OnnxSession;

@@ -1,20 +1,22 @@
 //! A model on a device of this computer, as the pipeline uses it.
 
-use std::borrow::Cow;
 use std::time::Instant;
 
 use parking_lot::Mutex;
 
 use super::InferenceError;
+use super::call::{call, join, used_outputs};
 use super::device::{self, PreparedDevice};
+use super::embedding::{EmbeddingLayer, inside, prove, take};
 use super::session::OnnxSession;
+use crate::alike::Embedding;
 use crate::domain::{
-    Device, DeviceChoice, DeviceReport, KeepRule, LabelSet, LatencyMs, ModelCard, OutputConvention, Prediction,
-    RgbImage,
+    Device, DeviceChoice, DeviceReport, KeepRule, LabelSet, LatencyMs, ModelCard, Prediction, RgbImage,
 };
 use crate::model::catalog::Model;
+use crate::model::recognize::embeddings_of;
 use crate::model::runtime::Loaded;
-use crate::model::{PredictError, Predictor, Prepared, Tensor, TensorData, postprocess, preprocess};
+use crate::model::{PredictError, Predicted, Predictor, Prepared, postprocess, preprocess};
 use crate::tasks::TaskControl;
 
 /// How a model is loaded.
@@ -26,6 +28,8 @@ pub struct LoadOptions {
     /// Total CPU threads of all sessions; by default one per core.
     pub threads: Option<usize>,
     pub keep: KeepRule,
+    /// Whether predictions come with embeddings, if the model has them.
+    pub embeddings: bool,
 }
 
 /// A loaded model. On the CPU, it has several sessions (lanes), each with its share of the threads: one image per core
@@ -36,13 +40,13 @@ pub struct OnnxPredictor {
     keep: KeepRule,
     batch: usize,
     lanes: Vec<Mutex<Lane>>,
+    embedding: Option<Result<EmbeddingLayer, String>>,
     report: DeviceReport,
     calls: Mutex<CallTimes>,
 }
 
 struct Lane {
     session: OnnxSession,
-    input_name: String,
     is_warm: bool,
 }
 
@@ -98,20 +102,54 @@ impl LaneLayout {
     }
 }
 
-fn load_lane(
+/// A session with `tensors` as additional outputs.
+fn load_session(
     runtime: &Loaded,
     model: &Model,
     device: &PreparedDevice<'_>,
     layout: LaneLayout,
+    tensors: &[&str],
     control: &TaskControl,
-) -> Result<Mutex<Lane>, InferenceError> {
+) -> Result<OnnxSession, InferenceError> {
     control.checkpoint().map_err(|_| InferenceError::Cancelled)?;
-    let session = OnnxSession::load(&runtime.environment, &model.weights, |builder| {
+    let configure = |builder| {
         Ok(device.configure(builder)?.with_intra_threads(layout.threads_per_session)?.with_intra_op_spinning(false)?)
-    })?;
-    let named = model.card.input.name.as_deref().or(session.input_name(0));
-    let input_name = named.ok_or(InferenceError::NoInput)?.to_owned();
-    Ok(Mutex::new(Lane { session, input_name, is_warm: false }))
+    };
+    let (environment, weights) = (&runtime.environment, &model.weights);
+    let session = match tensors {
+        [] => OnnxSession::load(environment, weights, configure)?,
+        tensors => OnnxSession::load_with_outputs(environment, weights, tensors, configure)?,
+    };
+    if model.card.input.name.is_none() && session.input_name(0).is_none() {
+        return Err(InferenceError::NoInput);
+    }
+    Ok(session)
+}
+
+/// The sessions of all lanes, with the embedding as additional output if it is requested and changes nothing.
+#[expect(clippy::type_complexity, reason = "the sessions, and why they have no embedding")]
+fn load_lanes(
+    runtime: &Loaded,
+    model: &Model,
+    device: &PreparedDevice<'_>,
+    layout: LaneLayout,
+    options: &LoadOptions,
+    control: &TaskControl,
+) -> Result<(Vec<Mutex<Lane>>, Option<Result<EmbeddingLayer, String>>), InferenceError> {
+    let mut first = load_session(runtime, model, device, layout, &[], control)?;
+    let outputs = first.signature().outputs;
+    let load = |tensors: &[&str]| load_session(runtime, model, device, layout, &inside(tensors, &outputs), control);
+    let embedding = options.embeddings.then(|| {
+        let (layer, session) = prove(&model.card, &model.weights, layout.batch, &mut first, load, control)?;
+        first = session;
+        Ok(layer)
+    });
+    let tensor = embedding.iter().flatten().map(|layer: &EmbeddingLayer| layer.tensor.name.as_str());
+    let tensors: Vec<&str> = tensor.collect();
+    let more = (1..layout.lanes).map(|_| load(&tensors));
+    let sessions: Vec<OnnxSession> = std::iter::once(Ok(first)).chain(more).collect::<Result<_, _>>()?;
+    let lanes = sessions.into_iter().map(|session| Mutex::new(Lane { session, is_warm: false })).collect();
+    Ok((lanes, embedding))
 }
 
 impl OnnxPredictor {
@@ -125,11 +163,10 @@ impl OnnxPredictor {
         let selected = device::select(options.device, |device| {
             let layout = LaneLayout::new(device, &model.card, options);
             let prepared = device::prepare(runtime, device, options.device)?;
-            let lanes: Result<Vec<_>, _> =
-                (0..layout.lanes).map(|_| load_lane(runtime, model, &prepared, layout, control)).collect();
-            Ok((layout, lanes?, prepared.adapter))
+            let (lanes, embedding) = load_lanes(runtime, model, &prepared, layout, options, control)?;
+            Ok((layout, lanes, embedding, prepared.adapter))
         })?;
-        let (layout, lanes, adapter) = selected.value;
+        let (layout, lanes, embedding, adapter) = selected.value;
         let report = DeviceReport {
             device: selected.device,
             reason: selected.reason,
@@ -149,6 +186,7 @@ impl OnnxPredictor {
             keep: options.keep,
             batch: layout.batch,
             lanes,
+            embedding,
             report,
             calls: Mutex::default(),
         })
@@ -164,17 +202,14 @@ impl OnnxPredictor {
         &self.card
     }
 
+    /// Where embeddings come from, or why there are none; `None` if they were not requested.
+    pub fn embedding(&self) -> Option<&Result<EmbeddingLayer, String>> {
+        self.embedding.as_ref()
+    }
+
     /// Empty if the card names none.
     pub fn labels(&self) -> &LabelSet {
         &self.labels
-    }
-}
-
-/// The outputs to read; empty if the graph has only one.
-pub(super) fn used_outputs(card: &ModelCard) -> Vec<&str> {
-    match &card.output {
-        OutputConvention::Classification(output) => output.name.as_deref().into_iter().collect(),
-        OutputConvention::Detection(output) => output.output_names(),
     }
 }
 
@@ -187,6 +222,16 @@ impl Predictor for OnnxPredictor {
     }
 
     fn predict(&self, lane: usize, batch: &[Prepared], control: &TaskControl) -> Result<Vec<Prediction>, PredictError> {
+        let predicted = self.predict_keeping(self.keep, lane, batch, control)?;
+        Ok(predicted.into_iter().map(|predicted| predicted.prediction).collect())
+    }
+
+    fn predict_with_embeddings(
+        &self,
+        lane: usize,
+        batch: &[Prepared],
+        control: &TaskControl,
+    ) -> Result<Vec<Predicted>, PredictError> {
         self.predict_keeping(self.keep, lane, batch, control)
     }
 
@@ -196,7 +241,8 @@ impl Predictor for OnnxPredictor {
         batch: &[Prepared],
         control: &TaskControl,
     ) -> Result<Vec<Prediction>, PredictError> {
-        self.predict_keeping(KEEP_ALL, lane, batch, control)
+        let predicted = self.predict_keeping(KEEP_ALL, lane, batch, control)?;
+        Ok(predicted.into_iter().map(|predicted| predicted.prediction).collect())
     }
 
     fn lanes(&self) -> usize {
@@ -215,52 +261,31 @@ impl OnnxPredictor {
         lane: usize,
         batch: &[Prepared],
         control: &TaskControl,
-    ) -> Result<Vec<Prediction>, PredictError> {
+    ) -> Result<Vec<Predicted>, PredictError> {
         let mut lane = self.lanes[lane].lock();
         let lane = &mut *lane;
         let images = self.card.input.fixed_batch.map_or(batch.len(), |fixed| fixed as usize);
         let joined = join(batch, images)?;
-        let mut inputs = vec![(lane.input_name.as_str(), &*joined[0])];
-        let auxiliary = &self.card.input.auxiliary;
-        inputs.extend(auxiliary.iter().zip(&joined[1..]).map(|(input, tensor)| (input.name.as_str(), &**tensor)));
+        let layer = self.embedding.as_ref().and_then(|embedding| embedding.as_ref().ok());
+        let used = used_outputs(&self.card);
+        let mut names = used.clone();
+        if !names.is_empty() {
+            names.extend(layer.map(|layer| layer.tensor.name.as_str()));
+        }
         let start = Instant::now();
-        let outputs = lane.session.run(&inputs, &used_outputs(&self.card), control)?;
+        let mut outputs = call(&mut lane.session, &self.card, &joined, &names, control)?;
         let call_ms = start.elapsed().as_secs_f64() * 1e3;
         self.calls.lock().add(call_ms, lane.is_warm);
         lane.is_warm = true;
-        postprocess(&self.card.output, &self.labels, keep, &outputs, batch, images)
+        let tensor = layer.and_then(|layer| take(&mut outputs, &layer.tensor.name, &used));
+        let predictions = postprocess(&self.card.output, &self.labels, keep, &outputs, batch, images)?;
+        // An image without an embedding still has its prediction.
+        let vectors = tensor.and_then(|tensor| embeddings_of(&tensor, images).ok()).unwrap_or_default();
+        let mut embeddings = vectors.iter().map(|vector| Embedding::new(vector));
+        let predicted =
+            predictions.into_iter().map(|prediction| Predicted { prediction, embedding: embeddings.next().flatten() });
+        Ok(predicted.collect())
     }
-}
-
-/// The image and auxiliary inputs of a call with `images` images, each joined along the batch dimension. If `batch` has
-/// fewer, its last image is repeated.
-pub(super) fn join(batch: &[Prepared], images: usize) -> Result<Vec<Cow<'_, Tensor>>, PredictError> {
-    let (Some(first), Some(last)) = (batch.first(), batch.last()) else {
-        return Err(PredictError::Failed("an empty batch".to_owned()));
-    };
-    let filled = || batch.iter().chain(std::iter::repeat_n(last, images.saturating_sub(batch.len())));
-    let image = join_tensors(filled().map(|prepared| &prepared.tensor));
-    let auxiliary = (0..first.auxiliary.len())
-        .map(|at| join_tensors(filled().filter_map(move |prepared| Some(&prepared.auxiliary.get(at)?.1))));
-    std::iter::once(image).chain(auxiliary).collect()
-}
-
-fn join_tensors<'t>(mut tensors: impl Iterator<Item = &'t Tensor>) -> Result<Cow<'t, Tensor>, PredictError> {
-    let failed = |reason: &str| PredictError::Failed(reason.to_owned());
-    let mut joined = Cow::Borrowed(tensors.next().ok_or_else(|| failed("an empty batch"))?);
-    for tensor in tensors {
-        if tensor.shape[1..] != joined.shape[1..] {
-            return Err(failed("the images of a batch have different sizes"));
-        }
-        let all = joined.to_mut();
-        match (&mut all.data, &tensor.data) {
-            (TensorData::F32(all), TensorData::F32(more)) => all.extend(more),
-            (TensorData::U8(all), TensorData::U8(more)) => all.extend(more),
-            _ => return Err(failed("the images of a batch have different types")),
-        }
-        all.shape[0] += 1;
-    }
-    Ok(joined)
 }
 
 impl CallTimes {

@@ -12,9 +12,13 @@ use ort::session::{RunOptions, Session, SessionInputValue};
 use ort::value::{DynValue, DynValueTypeMarker, Outlet, TensorElementType, TensorRef, ValueType};
 
 use super::InferenceError;
-use crate::model::recognize::{Dimension, GraphSignature, Port, PortElement};
+use crate::local_file;
+use crate::model::recognize::{Dimension, GraphSignature, Port, PortElement, with_outputs};
 use crate::model::{PredictError, Tensor, TensorData};
 use crate::tasks::TaskControl;
+
+/// `kOrtSessionOptionsModelExternalInitializersFileFolderPath`
+const EXTERNAL_DATA_FOLDER: &str = "session.model_external_initializers_file_folder_path";
 
 /// A graph in memory, ready for one call at a time.
 pub struct OnnxSession {
@@ -36,6 +40,24 @@ impl OnnxSession {
         let session = Self::commit(environment, configure, |builder| builder.commit_from_file(weights));
         session
             .map_err(|error| InferenceError::Load { weights: weights.to_owned(), reason: in_one_line(error.message()) })
+    }
+
+    /// As [`Self::load`], with `tensors` inside the graph as additional outputs.
+    pub fn load_with_outputs(
+        environment: &Environment,
+        weights: &Path,
+        tensors: &[&str],
+        configure: impl FnOnce(SessionBuilder) -> ort::Result<SessionBuilder>,
+    ) -> Result<Self, InferenceError> {
+        let failed = |reason| InferenceError::Load { weights: weights.to_owned(), reason };
+        let graph = local_file::read(weights).map_err(|error| failed(error.to_string()))?;
+        let graph = with_outputs(graph, tensors);
+        // Where the files with large tensors are, which a graph in memory does not know.
+        let folder = weights.parent().unwrap_or(Path::new("")).to_string_lossy().into_owned();
+        let configure =
+            |builder| configure(builder)?.with_config_entry(EXTERNAL_DATA_FOLDER, folder).map_err(Into::into);
+        let session = Self::commit(environment, configure, |builder| builder.commit_from_memory(&graph));
+        session.map_err(|error| failed(in_one_line(error.message())))
     }
 
     /// As [`Self::load`], for a graph in memory.

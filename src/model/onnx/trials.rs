@@ -3,8 +3,8 @@
 
 use std::cmp::Ordering;
 
+use super::call::{join, used_outputs};
 use super::inspection::{InspectError, Inspection, refused, request};
-use super::predictor::{join, used_outputs};
 use crate::domain::{ImageInput, KeepRule, LabelSet, ModelCard, Prediction, PredictionContent, ResizeRule, RgbImage};
 use crate::model::catalog::imagenet_class;
 use crate::model::recognize::{

@@ -8,6 +8,7 @@
 mod auxiliary;
 mod classifier;
 mod detector;
+mod embedding;
 mod fit;
 mod image_input;
 mod manual;
@@ -31,6 +32,7 @@ use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, OutputConvention}
 use noted::label_count;
 use probe::Prober;
 
+pub use embedding::{EmbeddingTensor, MAX_DIMS, choose_embedding, embedding_tensors, embeddings_of, with_outputs};
 pub use fit::{Misfit, class_count, input_misfit, misfits};
 pub use image_input::image_layouts;
 pub use manual::{draft_card, draft_output, found_labels};
@@ -131,6 +133,7 @@ pub fn recognize(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
         assumed: Vec::new(),
         not_shown: prediction.not_shown.map(str::to_owned),
         labels: prediction.label_set,
+        embedding: None,
         file: model.file,
         input: image_input,
         output: prediction.convention,

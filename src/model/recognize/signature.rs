@@ -1,7 +1,7 @@
 //! The signature of a graph: names, types and dimensions of its inputs and outputs; and the names of its nodes and
 //! values, which ONNX Runtime does not report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
 
@@ -109,9 +109,33 @@ impl fmt::Display for ShapeText<'_> {
     }
 }
 
+/// A node of a graph, without its attributes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct GraphNode {
+    pub name: String,
+    pub op: String,
+    /// Omitted inputs are empty.
+    pub inputs: Vec<String>,
+    pub outputs: Vec<String>,
+}
+
+/// The nodes of a graph, without those of its subgraphs.
+#[derive(Debug, Default)]
+pub(super) struct GraphNodes {
+    /// In topological order.
+    pub nodes: Vec<GraphNode>,
+    /// The names of stored tensors.
+    pub constants: BTreeSet<String>,
+    pub first_output: Option<String>,
+}
+
 /// Field numbers in `onnx.proto`.
 const GRAPH: u64 = 7;
 const NODE: u64 = 1;
+const INITIALIZER: u64 = 5;
+const OUTPUT: u64 = 12;
+const NAME_OF_INITIALIZER: u64 = 8;
+const NAME_OF_OUTPUT: u64 = 1;
 /// Inputs, outputs and the name of a node.
 const NODE_NAMES: std::ops::RangeInclusive<u64> = 1..=3;
 /// Longer names are skipped, in bytes.
@@ -140,6 +164,43 @@ pub fn find_name<T>(mut file: impl Read + Seek, mut accept: impl FnMut(&str) -> 
         reader.skip_to(end)?;
     }
     Ok(None)
+}
+
+/// Reads the structure of a graph.
+///
+/// # Errors
+/// The file cannot be read, or is not an ONNX file.
+pub(super) fn read_nodes(mut file: impl Read + Seek) -> io::Result<GraphNodes> {
+    let model_end = file.seek(SeekFrom::End(0))?;
+    file.rewind()?;
+    let mut reader = Reader { file: BufReader::new(file), position: 0 };
+    let mut graph = GraphNodes::default();
+    while let Some((field, end)) = reader.next(model_end)? {
+        while let Some((part, end)) = reader.next(if field == GRAPH { end } else { 0 })? {
+            let mut node = GraphNode::default();
+            let is_read = [NODE, INITIALIZER, OUTPUT].contains(&part);
+            while let Some((field, end)) = reader.next(if is_read { end } else { 0 })? {
+                match (part, field) {
+                    (NODE, 1) => node.inputs.push(reader.text(end)?),
+                    (NODE, 2) => node.outputs.push(reader.text(end)?),
+                    (NODE, 3) => node.name = reader.text(end)?,
+                    (NODE, 4) => node.op = reader.text(end)?,
+                    (INITIALIZER, NAME_OF_INITIALIZER) => drop(graph.constants.insert(reader.text(end)?)),
+                    (OUTPUT, NAME_OF_OUTPUT) if graph.first_output.is_none() => {
+                        graph.first_output = Some(reader.text(end)?);
+                    }
+                    _ => {}
+                }
+                reader.skip_to(end)?;
+            }
+            if part == NODE {
+                graph.nodes.push(node);
+            }
+            reader.skip_to(end)?;
+        }
+        reader.skip_to(end)?;
+    }
+    Ok(graph)
 }
 
 /// A protocol buffer: <https://protobuf.dev/programming-guides/encoding/>.

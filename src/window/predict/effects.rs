@@ -220,6 +220,7 @@ fn load(
         batch: preparation.key.batch,
         threads: preparation.key.threads,
         keep: preparation.key.keep,
+        embeddings: false,
     };
     let predictor = OnnxPredictor::load(&runtime, &model, &options, control)?;
     control.checkpoint()?;

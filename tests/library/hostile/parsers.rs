@@ -10,13 +10,13 @@ use serde_json::Value;
 use spotcheck::annotations;
 use spotcheck::annotations::matching::{Folders, ImageKey, ImageMatches};
 use spotcheck::domain::{
-    AxisTransform, DetectionOutput, InferenceLocation, KeepRule, LabelSet, ModelTask, OutputConvention, Prediction,
-    Sample, SampleId, SampleUri,
+    AxisTransform, DetectionOutput, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, OutputConvention,
+    Prediction, Sample, SampleId, SampleUri,
 };
 use spotcheck::image::decode::{DecodeLimits, details, thumbnail};
 use spotcheck::image::source::{Files, MemorySource, Source, WithRecords, framed_record};
 use spotcheck::model::catalog::{check_card, parse_card, write_card};
-use spotcheck::model::recognize::{KerasApplication, Neighbor, Notes, find_name};
+use spotcheck::model::recognize::{KerasApplication, Neighbor, Notes, embedding_tensors, find_name};
 use spotcheck::model::{Prepared, Tensor, postprocess};
 use spotcheck::predict::{ResultSink, SampleResult};
 use spotcheck::project::{OpenMode, OpenRequest, Project};
@@ -138,6 +138,10 @@ pub(crate) fn graph_names(bytes: &[u8]) -> bool {
         KerasApplication::from_node(name)
     });
     assert!(names <= bytes.len());
+    let card = ModelCard::from_remote("toy", ModelTask::Classification, Vec::new(), String::new());
+    if let Ok(tensors) = embedding_tensors(&card, Cursor::new(bytes)) {
+        assert_eq!(tensors.len(), 1);
+    }
     found.is_ok_and(|found| found.is_some())
 }
 

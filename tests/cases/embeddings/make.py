@@ -1,0 +1,196 @@
+"""Tiny networks with the heads of common families, the tensor that describes an image, and its values by onnxruntime.
+
+usage: python make.py        (pip install onnx==1.23.2 onnxruntime==1.31.1 numpy==2.4.6 pillow)
+Writes CASE/model.onnx, its card model.toml, and CASE/expected.json: the tensor, and the embedding of image.png. The
+tensor is made an output with onnx.helper, its values come from onnxruntime, and they are averaged with NumPy. Weights
+are random; the image has the size of the inputs, so that nothing is resized.
+"""
+
+import hashlib
+import json
+import pathlib
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
+
+HERE = pathlib.Path(__file__).parent
+SIDE = 64
+random = np.random.default_rng(3)
+y, x = np.mgrid[0:SIDE, 0:SIDE]
+image = np.stack([x * 4 % 256, (y * 5 + x) % 256, 255 - y * 3], axis=-1).astype(np.uint8)
+image[10:30, 20:50] = (230, 40, 30)
+Image.fromarray(image).save(HERE / "image.png")
+
+
+class Net:
+    def __init__(self, element=np.float32):
+        self.nodes, self.weights, self.element = [], [], element
+
+    def const(self, values, element=None):
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.asarray(values, element or self.element), name))
+        return name
+
+    def op(self, op, *inputs, name=None, outputs=1, **attributes):
+        made = [name or f"t{len(self.nodes)}"] + [f"t{len(self.nodes)}_{i}" for i in range(1, outputs)]
+        self.nodes.append(helper.make_node(op, inputs, made, name=f"/{op}_{len(self.nodes)}", **attributes))
+        return made[0]
+
+    def conv(self, data, channels_in, channels, kernel=3, stride=2, name=None):
+        weights = random.normal(scale=(channels_in * kernel * kernel) ** -0.5, size=(channels, channels_in, kernel, kernel))
+        return self.op("Conv", data, self.const(weights), strides=[stride] * 2, pads=[kernel // 2] * 4, name=name)
+
+    def dense(self, data, inputs, outputs, name=None):
+        weights = random.normal(scale=inputs**-0.5, size=(inputs, outputs))
+        return self.op("MatMul", data, self.const(weights), name=name)
+
+    def backbone(self, data="image"):
+        """Strides 4, 8 and 16: 8, 16 and 24 channels."""
+        first = self.op("Relu", self.conv(self.conv(data, 3, 8), 8, 8))
+        second = self.op("Relu", self.conv(first, 8, 16))
+        return [first, second, self.op("Relu", self.conv(second, 16, 24))]
+
+
+def pooled(net):
+    """As ResNet: a pooled map, flattened, then Gemm."""
+    pooled = net.op("GlobalAveragePool", net.backbone()[2])
+    flat = net.op("Flatten", pooled, name="features")
+    net.op("Gemm", flat, net.const(random.normal(size=(5, 24))), net.const(np.zeros(5)), transB=1, name="logits")
+    return "features", lambda values: values
+
+
+def conv_head(net):
+    """As SqueezeNet: the last layer is a convolution, pooled after it."""
+    features = net.op("Relu", net.backbone()[2], name="features")
+    classes = net.conv(features, 24, 5, 1, 1)
+    net.op("Flatten", net.op("GlobalAveragePool", classes), name="logits")
+    return "features", lambda values: values.mean(axis=(2, 3))
+
+
+def tokens(net):
+    tokens = net.op("Reshape", net.backbone()[2], net.const([0, 24, 16], np.int64))
+    return net.op("Transpose", tokens, perm=[0, 2, 1])
+
+
+def class_token(net):
+    """As ViT: the first token, normalized."""
+    token = net.op("Gather", tokens(net), net.const(0, np.int64), axis=1)
+    scale, bias = net.const(np.linspace(0.5, 2, 24)), net.const(np.linspace(-1, 1, 24))
+    normal = net.op("LayerNormalization", token, scale, bias, name="features")
+    net.op("Add", net.dense(normal, 24, 5), net.const(np.zeros(5)), name="logits")
+    return "features", lambda values: values
+
+
+def token_mean(net):
+    """Classes of every token, averaged."""
+    features = net.op("Tanh", tokens(net), name="features")
+    net.op("ReduceMean", net.dense(features, 24, 5), axes=[1], keepdims=0, name="logits")
+    return "features", lambda values: values.mean(axis=1)
+
+
+def levels(net):
+    """As YOLOv8: per level a branch for classes and one for boxes, the latter with a convolution over its bins."""
+    rows = []
+    for number, (level, channels) in enumerate(zip(net.backbone(), (8, 16, 24))):
+        features = net.op("Relu", net.conv(level, channels, 12, 3, 1), name=f"features{number}")
+        side = 16 >> number
+        flat = net.const([0, -1, side * side], np.int64)
+        classes = net.op("Sigmoid", net.op("Reshape", net.conv(features, 12, 3, 1, 1), flat))
+        bins = net.op("Reshape", net.conv(level, channels, 16, 1, 1), net.const([0, 4, 4, side * side], np.int64))
+        bins = net.op("Softmax", net.op("Transpose", bins, perm=[0, 2, 1, 3]), axis=1)
+        box = net.op("Conv", bins, net.const(np.arange(4).reshape(1, 4, 1, 1)))
+        box = net.op("Mul", net.op("Reshape", box, flat), net.const(4.0 * 2**number))
+        rows.append(net.op("Concat", net.op("Add", box, net.const(8.0)), classes, axis=1))
+    net.op("Concat", *rows, axis=2, name="output0")
+    return "features2", lambda values: values.mean(axis=(2, 3))
+
+
+def queries(net):
+    """As DETR: hidden states of queries, a class and a box each."""
+    hidden = net.op("Relu", net.dense(tokens(net), 24, 20), name="hidden")
+    net.op("Softmax", net.dense(hidden, 20, 3), name="scores")
+    net.op("Sigmoid", net.dense(net.op("Relu", net.dense(hidden, 20, 20)), 20, 4), name="boxes")
+    return "hidden", lambda values: values.mean(axis=1)
+
+
+def proposals(net):
+    """As Faster R-CNN: features of boxes of one image, in rows."""
+    rows = net.op("Reshape", tokens(net), net.const([-1, 24], np.int64))
+    features = net.op("Relu", net.dense(rows, 24, 10), name="features")
+    net.op("Softmax", net.dense(features, 10, 3), name="scores")
+    net.op("Abs", net.dense(features, 10, 4), name="boxes")
+    return "features", lambda values: values.mean(axis=0, keepdims=True)
+
+
+CLASSES = '[output.classification]\nvalues = "logits"\n'
+PACKED = """[output.detection]
+boxes = "output0"
+scores = { output = "output0", column = 4 }
+candidates_last = true
+box_format = "cxcywh"
+box_space = "model-pixels"
+"""
+SEPARATE = """[output.detection]
+boxes = "boxes"
+scores = "scores"
+box_format = "xyxy"
+box_space = "model-pixels"
+"""
+
+
+def write(case, head, output, batch="batch", element=np.float32, external=False):
+    folder = HERE / case
+    folder.mkdir(exist_ok=True)
+    net = Net(element)
+    tensor, pool = head(net)
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(element))
+    ports = [name for name in ("logits", "output0", "scores", "boxes") if any(name in node.output for node in net.nodes)]
+    graph = helper.make_graph(
+        net.nodes,
+        case,
+        [helper.make_tensor_value_info("image", number, [batch, 3, SIDE, SIDE])],
+        [helper.make_tensor_value_info(name, number, None) for name in ports],
+        net.weights,
+    )
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="make.py")
+    file = folder / "model.onnx"
+    if external:
+        (folder / "weights.bin").unlink(missing_ok=True)
+        onnx.save(model, file, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    else:
+        onnx.save(model, file)
+    bytes_ = file.read_bytes()
+    batches = "batches = false\n" if batch == 1 else "" if batch == "batch" else f"fixed_batch = {batch}\n"
+    (folder / "model.toml").write_text(
+        f'id = "{case}"\nname = "{case}"\ntask = "{"classification" if output == CLASSES else "detection"}"\n'
+        f'license = "MIT"\norigin = "make.py"\n\n[file]\nname = "model.onnx"\nbytes = {len(bytes_)}\n'
+        f'sha256 = "{hashlib.sha256(bytes_).hexdigest()}"\n\n[input]\nname = "image"\nlayout = "nchw"\n'
+        f'type = "{np.dtype(element).name}"\ndivide_by = 255.0\n{batches}[input.resize.stretch]\nwidth = {SIDE}\n'
+        f"height = {SIDE}\n\n{output}"
+    )
+    model = onnx.load(file)
+    model.graph.output.append(helper.make_tensor_value_info(tensor, number, None))
+    data = (image / np.float32(255)).transpose(2, 0, 1)[None].astype(element)
+    data = np.repeat(data, batch if isinstance(batch, int) else 1, axis=0)
+    (folder / "with-output.onnx").write_bytes(model.SerializeToString())
+    session = onnxruntime.InferenceSession(folder / "with-output.onnx", providers=["CPUExecutionProvider"])
+    (folder / "with-output.onnx").unlink()
+    values = session.run([tensor], {"image": data})[0].astype(np.float64)
+    expected = {"tensor": tensor, "embedding": pool(values)[0].tolist()}
+    (folder / "expected.json").write_text(json.dumps(expected) + "\n")
+
+
+write("pooled", pooled, CLASSES)
+write("conv-head", conv_head, CLASSES)
+write("class-token", class_token, CLASSES)
+write("token-mean", token_mean, CLASSES)
+write("half", pooled, CLASSES, element=np.float16)
+write("external-data", pooled, CLASSES, external=True)
+write("fixed-batch", pooled, CLASSES, batch=4)
+write("levels", levels, PACKED)
+write("queries", queries, SEPARATE)
+write("proposals", proposals, SEPARATE, batch=1)
