@@ -1,12 +1,15 @@
 //! `spotcheck export`: exports a project for other programs and people.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
 
 use super::Outcome;
+use super::alike::require_vectors;
+use super::out_file::{Replaceable, check_out};
 use super::place::{self, S3Args, is_in_s3, parse_location};
 use super::terminal::with_progress;
 use super::values::{NmsIou, parse_nms_iou};
@@ -21,6 +24,7 @@ use crate::project::export::options::{
 };
 use crate::project::export::{
     Existing, ExportContext, ExportReport, ExportTarget, export_run, follow_listing, known_samples, matching_samples,
+    rows_file,
 };
 use crate::project::{OpenMode, OpenRequest, Project, default_path, default_path_of_place};
 use crate::review::Query;
@@ -34,9 +38,10 @@ pub(crate) struct ExportArgs {
     /// Run to export, by name or number [default: the newest]
     #[arg(long, value_name = "NAME|NUMBER")]
     run: Option<String>,
-    /// Format: jsonl, csv, coco, yolo, voc, images or report
+    /// Format: jsonl, csv, coco, yolo, voc, images, report or embeddings (FILE.npy, and FILE.csv with the image of each
+    /// row)
     #[arg(long)]
-    format: ExportFormat,
+    format: Format,
     /// Output file, or folder for yolo, voc and images; must not exist without --force
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
@@ -79,10 +84,25 @@ pub(crate) struct ExportArgs {
     s3: S3Args,
 }
 
+/// What `--format` accepts.
+#[derive(Debug, Clone, Copy)]
+enum Format {
+    Run(ExportFormat),
+    Embeddings,
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        if word == "embeddings" { Ok(Self::Embeddings) } else { word.parse().map(Self::Run) }
+    }
+}
+
 impl ExportArgs {
-    fn options(&self) -> ExportOptions {
+    fn options(&self, format: ExportFormat) -> ExportOptions {
         ExportOptions {
-            format: self.format,
+            format,
             boxes: if self.all_boxes { BoxChoice::All } else { BoxChoice::Visible },
             verdicts: self.verdicts,
             classes: if self.model_classes { ClassChoice::Model } else { ClassChoice::Judged },
@@ -101,11 +121,15 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if args.out.as_os_str() == "-" {
         bail!("cannot export to stdout; give a file or folder to --out");
     }
-    if args.model_classes && !args.format.is_dataset() {
+    let format = match args.format {
+        Format::Run(format) => format,
+        Format::Embeddings => return export_embeddings(args),
+    };
+    if args.model_classes && !format.is_dataset() {
         bail!(
             "--model-classes is for coco, yolo and voc; {} contains the model's boxes and classes next to their \
              corrections",
-            args.format.name()
+            format.name()
         );
     }
     if args.verdicts == VerdictChoice::Corrected && (args.model_classes || args.all_boxes) {
@@ -149,10 +173,27 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
             review: None,
             new_classes: Vec::new(),
         };
-        let exported = export_run(project, samples, &context, args.options(), &args.target(), &control);
-        exported.with_context(|| format!("Could not export as {}", args.format.name()))
+        let exported = export_run(project, samples, &context, args.options(format), &args.target(), &control);
+        exported.with_context(|| format!("Could not export as {}", format.name()))
     })?;
     Ok(conclude(&report))
+}
+
+/// Writes the run's embeddings, and next to them a table with the image of each row.
+fn export_embeddings(args: &ExportArgs) -> anyhow::Result<Outcome> {
+    if args.filter.is_some() {
+        bail!("--filter is not for embeddings; select rows by the uri in the table");
+    }
+    let project = open_project(&args.project, &args.s3, &AppDirs::find()?, "spotcheck export")?;
+    let run = choose_run(&project, args.run.as_deref(), "exporting")?;
+    let (encoder, vectors) = require_vectors(&project, &run)?;
+    if !args.force {
+        check_out(&args.out, Replaceable::Empty, &[])?;
+        check_out(&rows_file(&args.out), Replaceable::Empty, &[])?;
+    }
+    vectors.write(&args.out, &encoder).with_context(|| format!("Could not write {}", args.out.display()))?;
+    eprintln!("{} embeddings by {encoder}: {}", vectors.uris.len(), args.out.display());
+    Ok(Outcome::AllWell)
 }
 
 /// The name of a project's images for people.

@@ -15,6 +15,7 @@ macro_rules! eprintln {
 }
 
 mod about;
+mod alike;
 mod compare;
 mod endpoint;
 mod evaluate;
@@ -66,6 +67,8 @@ struct Cli {
 enum Command {
     /// Run a model on images and write its predictions
     Predict(Box<predict::PredictArgs>),
+    /// Find the images that are most similar to one
+    Alike(Box<alike::AlikeArgs>),
     /// Export a project's predictions and verdicts
     Export(Box<export::ExportArgs>),
     /// Measure predictions against ground truth
@@ -118,6 +121,7 @@ pub fn run() -> ExitCode {
     let auto_delete = (!is_window).then(endpoint::AutoDeleter::start).flatten();
     let outcome = match cli.command {
         Some(Command::Predict(args)) => predict::run(&args),
+        Some(Command::Alike(args)) => alike::run(&args),
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Evaluate(args)) => evaluate::run(&args),
         Some(Command::Import(args)) => import::run(&args),

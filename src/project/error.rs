@@ -43,6 +43,12 @@ pub enum StoreError {
         what: &'static str,
         reason: String,
     },
+    /// The file next to the project; it can be made again.
+    #[error(
+        "could not use the embeddings ({reason}); delete the file, and predict again to fill it: {}",
+        path.display()
+    )]
+    Embeddings { path: PathBuf, reason: String },
     /// Queued changes are kept in memory and retried.
     #[error("some changes are not saved yet: {0}")]
     Unsaved(String),

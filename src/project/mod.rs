@@ -6,6 +6,7 @@
 
 mod columns;
 mod damage;
+mod embeddings;
 mod error;
 pub mod export;
 mod files;
@@ -30,6 +31,7 @@ use parking_lot::{Mutex, RwLock};
 use rusqlite::Connection;
 
 pub use columns::{SampleSummary, Summary};
+pub use embeddings::{EmbeddingStore, Encoder, EncoderId};
 pub use error::StoreError;
 pub use files::partial_file;
 pub use merge::{Merge, MergeError, Pair, Prefer, merge_verdicts};

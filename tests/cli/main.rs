@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod about;
+mod alike;
 mod evaluate;
 mod export;
 mod import;

@@ -1,5 +1,6 @@
 //! `spotcheck predict`: runs a model over a source, from listing to written results.
 
+pub(crate) mod embedding;
 pub(crate) mod outputs;
 mod remote;
 pub(crate) mod saving;
@@ -18,10 +19,11 @@ use super::place::{self, LayoutArgs, Opened, S3Args, parse_location};
 use super::terminal::{summary, with_progress};
 use super::values::{NmsIou, parse_nms_iou};
 use super::{Outcome, describe_latency, describe_refused};
+use crate::alike::Embedding;
 use crate::cli::terminal::{interruptible, print_problems, step_of};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    DeviceChoice, DeviceReport, InferenceLocation, KeepRule, Location, ModelCard, RunKey, Sample, SampleId,
+    DeviceChoice, DeviceReport, InferenceLocation, KeepRule, Location, ModelCard, RunKey, Sample, SampleId, SampleSet,
 };
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Page, ReadTwice, Source, for_task};
@@ -32,6 +34,7 @@ use crate::predict::{PredictOutcome, PredictRequest, ResultSink, SampleResult, S
 use crate::review::NothingFound;
 use crate::sagemaker::jobs::quoted;
 use crate::tasks::{ProgressUnit, TaskControl};
+use embedding::SavedEmbeddings;
 use outputs::{ImageFailures, Outputs};
 use remote::{Remote, RemoteArgs};
 use saving::{SavedLabels, Saving, SavingArgs};
@@ -78,6 +81,9 @@ pub(crate) struct PredictArgs {
     max_megapixels: u64,
     #[command(flatten)]
     saving: SavingArgs,
+    /// With --project, save no embeddings, which `spotcheck alike` needs to find similar images
+    #[arg(long)]
+    no_embeddings: bool,
     #[command(flatten)]
     remote: RemoteArgs,
     #[command(flatten)]
@@ -125,9 +131,17 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         PredictRequest { source: Arc::clone(&source), samples: samples.into(), predictor: model.predictor(), limits };
     let all = (0..request.samples.len()).map(SampleId::from_index);
     let missing = saving.as_ref().map_or_else(|| all.collect(), |saving| saving.missing().clone());
-    let mut sink = Sink { samples: &request.samples, control: &control, outputs, saving, error: None };
-    let outcome = with_progress("Predicting", &control, || predict_some(&request, &missing, &control, &mut sink));
-    let stored = request.samples.len() - missing.len();
+    let embeddings = match (&saving, &model) {
+        (Some(saving), Loaded::Local(predictor)) => {
+            SavedEmbeddings::begin(saving.project(), predictor, &request.samples, &missing)
+        }
+        _ => None,
+    };
+    let only_embedding = embeddings.iter().flat_map(|embeddings| embeddings.only_embedding.iter());
+    let computed: SampleSet = missing.iter().chain(only_embedding).collect();
+    let mut sink = Sink { samples: &request.samples, control: &control, outputs, saving, embeddings, error: None };
+    let outcome = with_progress("Predicting", &control, || predict_some(&request, &computed, &control, &mut sink));
+    let stored = request.samples.len() - computed.len();
     let failures = sink.finish(&interrupt)?;
     eprintln!("{}", summary(&control.progress()));
     if nothing_found.borrow().images() < FIRST_IMAGES {
@@ -217,11 +231,22 @@ pub(crate) struct Sink<'r> {
     pub(crate) control: &'r TaskControl,
     pub(crate) outputs: Outputs,
     pub(crate) saving: Option<Saving>,
+    pub(crate) embeddings: Option<SavedEmbeddings>,
     pub(crate) error: Option<anyhow::Error>,
 }
 
 impl ResultSink for Sink<'_> {
+    // Before the prediction, so that an interrupted run computes both again or neither.
+    fn embedded(&mut self, index: usize, embedding: Embedding) {
+        if let Some(embeddings) = &mut self.embeddings {
+            embeddings.save(&self.samples[index], &embedding);
+        }
+    }
+
     fn arrived(&mut self, index: usize, result: &SampleResult) {
+        if self.has_prediction(index) {
+            return;
+        }
         if let Some(saving) = &mut self.saving
             && let Err(error) = saving.save(&self.samples[index], result, self.control)
         {
@@ -231,7 +256,12 @@ impl ResultSink for Sink<'_> {
 
     fn in_order(&mut self, index: usize, result: SampleResult) {
         let sample = &self.samples[index];
-        let written = self.write_stored_before(index).and_then(|()| self.outputs.write(sample, result));
+        let has_prediction = self.has_prediction(index);
+        let written = self.write_stored_before(index).and_then(|()| match has_prediction {
+            // The stored one is written.
+            true => Ok(()),
+            false => self.outputs.write(sample, result),
+        });
         if let Err(error) = written {
             self.fail(error);
         }
@@ -239,6 +269,12 @@ impl ResultSink for Sink<'_> {
 }
 
 impl Sink<'_> {
+    /// Whether the image is computed only for its embedding.
+    fn has_prediction(&self, index: usize) -> bool {
+        let embeddings = self.embeddings.as_ref();
+        embeddings.is_some_and(|embeddings| embeddings.only_embedding.contains(SampleId::from_index(index)))
+    }
+
     fn write_stored_before(&mut self, index: usize) -> anyhow::Result<()> {
         let Some(saving) = &mut self.saving else {
             return Ok(());
@@ -447,7 +483,7 @@ fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskCont
         batch: args.batch.map(|batch| batch as usize),
         threads: args.threads.map(|threads| threads as usize),
         keep: args.keep(),
-        embeddings: false,
+        embeddings: args.saving.project().is_some() && !args.no_embeddings,
     };
     Ok(OnnxPredictor::load(&runtime, &model, &options, control)?)
 }

@@ -29,6 +29,7 @@ mod tally;
 mod target;
 #[cfg(test)]
 mod tests;
+mod vectors;
 mod verdict_csv;
 mod voc;
 mod yolo;
@@ -46,6 +47,7 @@ pub use row::{EvaluatedBoxes, ExportContext, ExportRow, project_rows};
 pub use selection::{follow_listing, known_predictions, known_samples, matching_samples, stored_sample};
 pub use tally::ExportReport;
 pub use target::{Existing, ExportTarget, WholeFile};
+pub use vectors::{Vectors, VectorsError, rows_file, stored_vectors};
 pub use verdict_csv::{
     ImportedVerdicts, OtherVerdicts, RejectedRow, VerdictCsvError, export_conflicts, export_verdicts, import_verdicts,
     verdicts_as_csv,

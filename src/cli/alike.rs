@@ -1,0 +1,217 @@
+//! `spotcheck alike`: the images that are most similar to one, by the embeddings of a project or of a file.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use serde::Serialize;
+
+use super::Outcome;
+use super::export::{choose_run, open_project};
+use super::out_file::{Replaceable, check_out, is_stdout, partial_beside};
+use super::place::{self, S3Args, parse_location};
+use super::predict::embedding::encoder_of;
+use super::predict::list_images;
+use super::terminal::{interruptible, raw_stdout, with_progress};
+use crate::alike::{Embedding, METRIC};
+use crate::dirs::AppDirs;
+use crate::domain::{RunInfo, Sample, SampleUri};
+use crate::image::decode::{DecodeLimits, decode};
+use crate::image::source::absolute;
+use crate::local_file;
+use crate::model::catalog::Library;
+use crate::model::onnx::{LoadOptions, OnnxPredictor};
+use crate::model::{Predictor as _, runtime};
+use crate::project::export::{Vectors, rows_file, stored_vectors};
+use crate::project::{Encoder, Project};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+#[derive(Debug, Args)]
+pub(crate) struct AlikeArgs {
+    /// Folder, image, TFRecord file, or `s3://bucket/folder/`: the images to search
+    source: PathBuf,
+    /// Project of `spotcheck predict --project` with the embeddings of the images
+    #[arg(long, value_name = "FILE.spotcheck", required_unless_present = "embeddings")]
+    project: Option<PathBuf>,
+    /// Run whose model is used, by name or number [default: the newest]
+    #[arg(long, value_name = "NAME|NUMBER", requires = "project")]
+    run: Option<String>,
+    /// NumPy array of embeddings computed elsewhere, one row per image; FILE.csv names the image of each row in the
+    /// column `uri`
+    #[arg(long, value_name = "FILE.npy", conflicts_with = "project")]
+    embeddings: Option<PathBuf>,
+    /// Image to compare with; need not be in SOURCE if a project is used
+    #[arg(long, value_name = "IMAGE")]
+    query: PathBuf,
+    /// Maximum number of images to write, most similar first
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    count: u32,
+    /// Write JSON Lines to this file, or to stdout with `-`
+    #[arg(long, value_name = "FILE.jsonl|-", default_value = "-")]
+    out: PathBuf,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+/// A line of the output.
+#[derive(Serialize)]
+struct Line<'l> {
+    uri: &'l str,
+    /// The number of the box; null for a whole image.
+    r#box: Option<u32>,
+    similarity: f32,
+    encoder: &'l str,
+    layer: Option<&'l str>,
+    metric: &'static str,
+}
+
+/// What made the embeddings.
+enum Origin {
+    Model(Box<RunInfo>, Encoder),
+    File(PathBuf),
+}
+
+pub(crate) fn run(args: &AlikeArgs) -> anyhow::Result<Outcome> {
+    let inputs = [
+        ("the images", Some(&*args.source)),
+        ("the project", args.project.as_deref()),
+        ("the embeddings", args.embeddings.as_deref()),
+        ("the query image", Some(&*args.query)),
+    ];
+    check_out(&args.out, Replaceable::JsonLines, &inputs)?;
+    let dirs = AppDirs::find()?;
+    let control = interruptible(ProgressUnit::Images)?;
+    let opened = place::open(&parse_location(&args.source, &args.s3)?, &control)?;
+    let if_empty = "there is nothing to compare with";
+    let samples = list_images(&opened.source, None, Some(&args.out), if_empty, &control)?.samples;
+    let (origin, vectors) = read_vectors(args, &dirs)?;
+    let vectors = vectors.of_samples(&samples);
+    if vectors.uris.is_empty() {
+        bail!("none of the {} images has an embedding; were they predicted with this project?", samples.len());
+    }
+    let without = samples.len() - vectors.uris.len();
+    if without > 0 {
+        eprintln!("note: images without an embedding, because they are new, outdated or failed: {without}");
+    }
+    let query = find_query(args, &samples, &vectors, &origin, &dirs, &control)?;
+    let own = query.uri.and_then(|uri| vectors.uris.iter().position(|known| *known == uri));
+    let nearest = vectors.rows.nearest(&query.embedding, args.count as usize + 1);
+    let nearest = nearest.iter().filter(|found| Some(found.row) != own).take(args.count as usize);
+    let file;
+    let (encoder, layer) = match &origin {
+        Origin::Model(_, encoder) => (encoder.model_id.as_str(), Some(encoder.tensor.as_str())),
+        Origin::File(path) => {
+            file = path.to_string_lossy();
+            (&*file, None)
+        }
+    };
+    let mut text = String::new();
+    for found in nearest {
+        let uri = vectors.uris[found.row].as_str();
+        let line = Line { uri, r#box: None, similarity: found.similarity, encoder, layer, metric: METRIC };
+        text.push_str(&serde_json::to_string(&line)?);
+        text.push('\n');
+    }
+    eprintln!("{} images compared by the {METRIC}", vectors.uris.len());
+    write_text(&args.out, &text)?;
+    Ok(Outcome::AllWell)
+}
+
+fn write_text(out: &Path, text: &str) -> anyhow::Result<()> {
+    if is_stdout(out) {
+        return raw_stdout().write_all(text.as_bytes()).context("Could not write to stdout");
+    }
+    let mut file = partial_beside(out)?;
+    let written = file.write_all(text.as_bytes());
+    written.and_then(|()| Ok(file.persist(out)?)).with_context(|| format!("Could not write {}", out.display()))?;
+    Ok(())
+}
+
+fn read_vectors(args: &AlikeArgs, dirs: &AppDirs) -> anyhow::Result<(Origin, Vectors)> {
+    let Some(path) = &args.project else {
+        let path = args.embeddings.clone().unwrap_or_default();
+        let vectors = Vectors::read(&path)?;
+        if vectors.unusable > 0 {
+            eprintln!("note: rows that are not finite, or larger than 65,504, are not used: {}", vectors.unusable);
+        }
+        return Ok((Origin::File(path), vectors));
+    };
+    let project = open_project(path, &args.s3, dirs, "spotcheck alike")?;
+    let run = choose_run(&project, args.run.as_deref(), "comparing")?;
+    let (encoder, vectors) = require_vectors(&project, &run)?;
+    eprintln!("embeddings by {encoder}");
+    Ok((Origin::Model(Box::new(run), encoder), vectors))
+}
+
+/// # Errors
+/// The run has no embeddings, and how to get them.
+pub(crate) fn require_vectors(project: &Project, run: &RunInfo) -> anyhow::Result<(Encoder, Vectors)> {
+    stored_vectors(project, run)?.with_context(|| {
+        format!(
+            "“{}” has no embeddings; add them with `spotcheck predict SOURCE --model {} --project FILE.spotcheck \
+             --resume`",
+            run.name, run.key.model_id
+        )
+    })
+}
+
+struct QueryImage {
+    /// Its URI, if it is one of the images.
+    uri: Option<SampleUri>,
+    embedding: Embedding,
+}
+
+fn find_query(
+    args: &AlikeArgs,
+    samples: &[Sample],
+    vectors: &Vectors,
+    origin: &Origin,
+    dirs: &AppDirs,
+    control: &TaskControl,
+) -> anyhow::Result<QueryImage> {
+    let text = args.query.to_string_lossy();
+    let path = absolute(&args.query).unwrap_or_else(|_| args.query.clone());
+    let path = path.to_string_lossy();
+    let is_it = |uri: &str| uri == text || uri == path;
+    let sample = samples.iter().find(|sample| is_it(sample.uri.as_str()) || sample.name == text);
+    let row = sample.and_then(|sample| vectors.uris.iter().position(|uri| *uri == sample.uri));
+    if let (Some(sample), Some(row)) = (sample, row)
+        && let Some(embedding) = vectors.rows.row(row)
+    {
+        return Ok(QueryImage { uri: Some(sample.uri.clone()), embedding });
+    }
+    let Origin::Model(run, encoder) = origin else {
+        bail!(
+            "no row of {} is the query image {text}",
+            rows_file(args.embeddings.as_deref().unwrap_or(Path::new(""))).display()
+        );
+    };
+    let bytes = local_file::read(&args.query).with_context(|| format!("Could not read {text}"))?;
+    let embedding = embed(&bytes, run, encoder, dirs, control).with_context(|| format!("Could not embed {text}"))?;
+    Ok(QueryImage { uri: None, embedding })
+}
+
+/// The embedding of an image that the project does not have, by the same model.
+fn embed(
+    bytes: &[u8],
+    run: &RunInfo,
+    encoder: &Encoder,
+    dirs: &AppDirs,
+    control: &TaskControl,
+) -> anyhow::Result<Embedding> {
+    let image = decode(bytes, &DecodeLimits::default())?;
+    let model = Library::open(dirs).find(&run.key.model_id)?;
+    let runtime = with_progress("ONNX Runtime", control, || runtime::ensure_loaded(dirs, None, control))?;
+    let options = LoadOptions { device: run.key.device, batch: Some(1), embeddings: true, ..LoadOptions::default() };
+    let predictor = OnnxPredictor::load(&runtime, &model, &options, control)?;
+    match predictor.embedding() {
+        Some(Ok(layer)) if encoder_of(predictor.card(), layer) == *encoder => {}
+        Some(Err(reason)) => bail!("the model has no embeddings, because {reason}"),
+        _ => bail!("the model or its card has changed; predict the images again, with --resume or --new-run"),
+    }
+    let prepared = predictor.prepare(&image.image)?;
+    let mut predicted = predictor.predict_with_embeddings(0, &[prepared], control)?;
+    let embedding = predicted.pop().and_then(|predicted| predicted.embedding);
+    embedding.context("the model returned no finite embedding")
+}

@@ -1,0 +1,217 @@
+//! Embeddings as a NumPy array, and a table with the image of each row.
+
+use std::collections::HashMap;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::alike::{Embedding, Embeddings, METRIC};
+use crate::domain::{FileStamp, RunInfo, Sample, SampleUri};
+use crate::image::source::folder_of;
+use crate::project::{EmbeddingStore, Encoder, Project, StoreError, partial_file};
+
+/// The embeddings of images, one row each.
+#[derive(Debug, Default)]
+pub struct Vectors {
+    pub uris: Vec<SampleUri>,
+    /// The version of each image, if known.
+    pub stamps: Vec<Option<FileStamp>>,
+    pub rows: Embeddings,
+    /// Rows that are not used: not finite, beyond 16-bit floats, or without an image.
+    pub unusable: usize,
+}
+
+/// Why a NumPy array cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum VectorsError {
+    #[error("could not read {}: {reason}", path.display())]
+    Io { path: PathBuf, reason: io::Error },
+    #[error("{} is not a two-dimensional NumPy array of float16, float32 or float64 in C order: {reason}", path.display())]
+    NotAnArray { path: PathBuf, reason: String },
+    #[error("{} must name the image of each row in a column “uri”: {reason}", path.display())]
+    Table { path: PathBuf, reason: String },
+}
+
+/// The table of an array: `a.csv` for `a.npy`.
+pub fn rows_file(array: &Path) -> PathBuf {
+    array.with_extension("csv")
+}
+
+/// The embeddings of a run's images, of whichever versions the files had; `None` if it has none.
+pub fn stored_vectors(project: &Project, run: &RunInfo) -> Result<Option<(Encoder, Vectors)>, StoreError> {
+    let Some(store) = EmbeddingStore::open(project)? else {
+        return Ok(None);
+    };
+    let Some((id, encoder)) = store.encoders()?.into_iter().find(|(_, encoder)| encoder.is_of(&run.key)) else {
+        return Ok(None);
+    };
+    let mut vectors = Vectors::default();
+    store.each(id, |uri, stamp, embedding| vectors.push(uri, Some(stamp), Some(&embedding)))?;
+    Ok(Some((encoder, vectors)))
+}
+
+impl Vectors {
+    fn push(&mut self, uri: SampleUri, stamp: Option<FileStamp>, embedding: Option<&Embedding>) {
+        if embedding.is_some_and(|embedding| self.rows.push(embedding)) {
+            self.uris.push(uri);
+            self.stamps.push(stamp);
+        } else {
+            self.unusable += 1;
+        }
+    }
+
+    /// The rows of the present versions of `samples`, in their order.
+    pub fn of_samples(&self, samples: &[Sample]) -> Self {
+        let row_of: HashMap<&SampleUri, usize> = self.uris.iter().zip(0..).collect();
+        let mut kept = Self::default();
+        for sample in samples {
+            let row = row_of.get(&sample.uri).copied();
+            let is_present = |row: &usize| self.stamps[*row].as_ref().is_none_or(|stamp| *stamp == sample.stamp());
+            if let Some(row) = row.filter(is_present) {
+                kept.push(sample.uri.clone(), self.stamps[row].clone(), self.rows.row(row).as_ref());
+            }
+        }
+        kept
+    }
+
+    /// Writes the array, of 16-bit floats, and its table.
+    pub fn write(&self, array: &Path, encoder: &Encoder) -> io::Result<()> {
+        let Encoder { model_id, tensor, .. } = encoder;
+        let mut table = csv::Writer::from_writer(Vec::new());
+        table.write_record(["row", "uri", "encoder", "layer", "metric"]).map_err(io::Error::other)?;
+        for (row, uri) in self.uris.iter().enumerate() {
+            let record = [&row.to_string(), uri.as_str(), model_id, tensor, METRIC];
+            table.write_record(record).map_err(io::Error::other)?;
+        }
+        let table = table.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
+        let mut values = header(self.rows.len(), self.rows.dims());
+        for row in 0..self.rows.len() {
+            values.extend(self.rows.row(row).iter().flat_map(Embedding::to_bytes));
+        }
+        for (path, content) in [(rows_file(array), table), (array.to_owned(), values)] {
+            let mut file = partial_file(&folder_of(&path), ".spotcheck-".as_ref())?;
+            file.write_all(&content)?;
+            file.persist(&path)?;
+        }
+        Ok(())
+    }
+
+    /// Reads an array and its table.
+    pub fn read(array: &Path) -> Result<Self, VectorsError> {
+        let table = rows_file(array);
+        let not_a_table = |reason: String| VectorsError::Table { path: table.clone(), reason };
+        let mut reader = csv::Reader::from_path(&table).map_err(|error| not_a_table(error.to_string()))?;
+        let headers = reader.headers().map_err(|error| not_a_table(error.to_string()))?;
+        let column = headers.iter().position(|name| name == "uri");
+        let column = column.ok_or_else(|| not_a_table("there is no such column".to_owned()))?;
+        let mut uris = Vec::new();
+        for record in reader.records() {
+            let record = record.map_err(|error| not_a_table(error.to_string()))?;
+            uris.push(SampleUri::new(record.get(column).unwrap_or_default()));
+        }
+        let rows = read_array(array)?;
+        if rows.len() != uris.len() {
+            return Err(not_a_table(format!("it has {} rows, and the array {}", uris.len(), rows.len())));
+        }
+        let mut vectors = Self::default();
+        for (uri, row) in uris.into_iter().zip(rows) {
+            vectors.push(uri, None, row.as_ref());
+        }
+        Ok(vectors)
+    }
+}
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// The header of an array of 16-bit floats: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
+fn header(rows: usize, dims: usize) -> Vec<u8> {
+    let mut text = format!("{{'descr': '<f2', 'fortran_order': False, 'shape': ({rows}, {dims}), }}");
+    // The values begin at a multiple of 64.
+    while (MAGIC.len() + 4 + text.len() + 1) % 64 != 0 {
+        text.push(' ');
+    }
+    text.push('\n');
+    let length = (text.len() as u16).to_le_bytes();
+    [MAGIC, &[1, 0], &length, text.as_bytes()].concat()
+}
+
+/// The rows; `None` for one that is not finite or beyond 16-bit floats.
+fn read_array(path: &Path) -> Result<Vec<Option<Embedding>>, VectorsError> {
+    let io = |reason| VectorsError::Io { path: path.to_owned(), reason };
+    let wrong = |reason: &str| VectorsError::NotAnArray { path: path.to_owned(), reason: reason.to_owned() };
+    let mut bytes = Vec::new();
+    let mut file = std::fs::File::open(path).map_err(io)?;
+    file.read_to_end(&mut bytes).map_err(io)?;
+    let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| wrong("the file begins otherwise"))?;
+    let (length, start) = match rest {
+        [1, _, low, high, ..] => (usize::from(u16::from_le_bytes([*low, *high])), 4),
+        [2 | 3, _, a, b, c, d, ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, 6),
+        _ => return Err(wrong("its version is unknown")),
+    };
+    let text = rest.get(start..start + length).ok_or_else(|| wrong("the header is truncated"))?;
+    let text = String::from_utf8_lossy(text).replace(' ', "");
+    if !text.contains("'fortran_order':False") {
+        return Err(wrong("it is in Fortran order"));
+    }
+    let kind = ["<f2", "<f4", "<f8"].into_iter().find(|kind| text.contains(&format!("'descr':'{kind}'")));
+    let kind = kind.ok_or_else(|| wrong("it has another type"))?;
+    let shape = text.split_once("'shape':(").and_then(|(_, rest)| rest.split_once(')'));
+    let sides: Vec<usize> =
+        shape.iter().flat_map(|(shape, _)| shape.split(',')).filter_map(|n| n.parse().ok()).collect();
+    let &[rows, dims] = sides.as_slice() else {
+        return Err(wrong("it has another number of dimensions"));
+    };
+    let size = if kind == "<f2" {
+        2
+    } else if kind == "<f4" {
+        4
+    } else {
+        8
+    };
+    let values = &rest[start + length..];
+    let expected = rows.checked_mul(dims).and_then(|count| count.checked_mul(size));
+    if dims == 0 || expected != Some(values.len()) {
+        return Err(wrong("its size does not match its shape"));
+    }
+    let number = |bytes: &[u8]| match *bytes {
+        [a, b, c, d] => f32::from_le_bytes([a, b, c, d]),
+        _ => f64::from_le_bytes(bytes.try_into().unwrap_or_default()) as f32,
+    };
+    let embedding = |row: &[u8]| match size {
+        2 => Embedding::from_bytes(row),
+        _ => Embedding::new(&row.chunks_exact(size).map(number).collect::<Vec<_>>()),
+    };
+    Ok(values.chunks_exact(dims * size).map(embedding).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_of_numpy_are_read_and_others_rejected() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npy");
+        let write = |header: &str, values: &[u8]| {
+            let bytes = [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes(), values].concat();
+            std::fs::write(&path, bytes).unwrap();
+            std::fs::write(rows_file(&path), "name,uri\nx,/a.jpg\ny,/b.jpg\n").unwrap();
+        };
+        let values: Vec<u8> = [1.0_f32, 2.0, f32::NAN, 4.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+        write("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }\n", &values);
+        let read = Vectors::read(&path).unwrap();
+        assert_eq!((read.uris, read.unusable), (vec![SampleUri::new("/a.jpg")], 1));
+        assert_eq!(read.rows.row(0), Embedding::new(&[1.0, 2.0]));
+        for (header, fact) in [
+            ("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", "Fortran"),
+            ("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }", "type"),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", "dimensions"),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }", "size"),
+        ] {
+            write(header, &values);
+            let error = Vectors::read(&path).unwrap_err().to_string();
+            assert!(error.contains(fact), "{error}");
+        }
+        std::fs::write(&path, "PK").unwrap();
+        assert!(matches!(Vectors::read(&path), Err(VectorsError::NotAnArray { .. })));
+    }
+}

@@ -1,0 +1,185 @@
+//! Embeddings as called by users: where they come from, and what they are.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::ended::Ended;
+use crate::support::{repository, spotcheck};
+
+/// The folders of `tests/cases/embeddings`, with what `make.py` expects of each.
+fn cases() -> Vec<(PathBuf, Value)> {
+    let folder = repository().join("tests/cases/embeddings");
+    let folders = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let mut cases: Vec<_> = folders
+        .map(|folder| {
+            let expected = std::fs::read(folder.join("expected.json")).unwrap();
+            (folder, serde_json::from_slice(&expected).unwrap())
+        })
+        .collect();
+    cases.sort_by(|(left, _), (right, _)| left.cmp(right));
+    assert_eq!(cases.len(), 10);
+    cases
+}
+
+fn inspect(model: &Path, more: &[&str]) -> Ended {
+    let model = model.to_str().unwrap();
+    Ended::run(&mut spotcheck(&[&["models", "inspect", model][..], more].concat()))
+}
+
+fn embedding_line(shown: &Ended) -> &str {
+    shown.stdout.lines().find_map(|line| line.strip_prefix("embedding: ")).unwrap_or_else(|| panic!("{}", shown.stderr))
+}
+
+#[test]
+fn inspect_names_tensor_and_size_of_each_family() {
+    for (folder, expected) in cases() {
+        let shown = inspect(&folder.join("model.onnx"), &[]);
+        let line = embedding_line(&shown);
+        // ONNX Runtime computes 16-bit layers with 32 bits unless it has to return what is between them.
+        if folder.ends_with("half") {
+            assert!(line.contains("changes the model’s predictions"), "{line}");
+            continue;
+        }
+        let tensor = expected["tensor"].as_str().unwrap();
+        let dims = expected["embedding"].as_array().unwrap().len();
+        assert!(line.starts_with(&format!("{tensor}, ")), "{}: {line}", folder.display());
+        assert!(line.ends_with(&format!("{dims} numbers per image")), "{}: {line}", folder.display());
+    }
+    for (model, dims) in [("models/efficientnet-lite0", 1280), ("models/ssd-mobilenet-coco", 1280)] {
+        let shown = inspect(&repository().join(model).join("model.onnx"), &[]);
+        assert!(embedding_line(&shown).ends_with(&format!("{dims} numbers per image")), "{}", shown.stdout);
+    }
+}
+
+#[test]
+fn card_field_names_another_tensor() {
+    let model = repository().join("tests/cases/conventions/features-and-logits/model.onnx");
+    let chosen = inspect(&model, &["--set", "embedding=value2"]);
+    assert!(embedding_line(&chosen).starts_with("value2, "), "{}", chosen.stdout);
+    assert!(chosen.stdout.contains("embedding = \"value2\""), "{}", chosen.stdout);
+    let unknown = inspect(&model, &["--set", "embedding=value99"]);
+    assert!(embedding_line(&unknown).contains("no tensor “value99”"), "{}", unknown.stdout);
+}
+
+fn run(args: &[&str]) -> Ended {
+    let ended = Ended::run(&mut spotcheck(args));
+    assert_eq!(ended.code, Some(0), "{args:?}: {}", ended.stderr);
+    ended
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// The rows of a NumPy array of 16-bit floats.
+fn read_rows(path: &Path) -> Vec<Vec<f64>> {
+    let bytes = std::fs::read(path).unwrap();
+    let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    assert_eq!(start % 64, 0);
+    let header = std::str::from_utf8(&bytes[10..start]).unwrap();
+    let dims: usize =
+        header.split(", ").filter_map(|part| part.trim_end_matches(&[')', ','][..]).parse().ok()).last().unwrap();
+    let number = |bytes: &[u8]| f64::from(half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f32());
+    bytes[start..].chunks(2 * dims).map(|row| row.chunks(2).map(number).collect()).collect()
+}
+
+#[test]
+fn embeddings_match_onnxruntime() {
+    // Half the distance between 16-bit floats, and what averaging in another order may change.
+    const RELATIVE: f64 = 1.0 / 2048.0 + 1e-5;
+    const ABSOLUTE: f64 = 1e-6;
+    let image = repository().join("tests/cases/embeddings/image.png");
+    for (folder, expected) in cases().iter().filter(|(folder, _)| !folder.ends_with("half")) {
+        let home = tempfile::tempdir().unwrap();
+        let (project, array) = (home.path().join("p.spotcheck"), home.path().join("a.npy"));
+        run(&["predict", text(&image), "--model", text(&folder.join("model.onnx")), "--project", text(&project)]);
+        run(&["export", text(&project), "--format", "embeddings", "--out", text(&array)]);
+        let rows = read_rows(&array);
+        let expected: Vec<f64> = serde_json::from_value(expected["embedding"].clone()).unwrap();
+        assert_eq!((rows.len(), rows[0].len()), (1, expected.len()), "{}", folder.display());
+        for (found, expected) in rows[0].iter().zip(&expected) {
+            let tolerance = expected.abs() * RELATIVE + ABSOLUTE;
+            assert!((found - expected).abs() <= tolerance, "{}: {found}, expected {expected}", folder.display());
+        }
+        let table = std::fs::read_to_string(home.path().join("a.csv")).unwrap();
+        assert!(table.lines().nth(1).unwrap().starts_with(&format!("0,{},", image.display())), "{table}");
+    }
+}
+
+/// A folder with the sample images and a mirrored copy of one, and its project.
+fn photos(home: &Path) -> (PathBuf, PathBuf) {
+    let folder = home.join("photos");
+    std::fs::create_dir(&folder).unwrap();
+    for entry in std::fs::read_dir(repository().join("assets/samples")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "png" || extension == "jpg") {
+            std::fs::copy(&path, folder.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let chelsea = image::open(folder.join("chelsea.png")).unwrap();
+    chelsea.fliph().save(folder.join("mirrored.jpg")).unwrap();
+    chelsea.crop_imm(60, 30, 300, 220).save(home.join("crop.jpg")).unwrap();
+    (folder, home.join("p.spotcheck"))
+}
+
+#[test]
+fn alike_finds_mirrored_and_cropped_images() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, project) = photos(home.path());
+    for (model, dims) in [("efficientnet-lite0", 1280), ("ssd-mobilenet-coco", 1280)] {
+        let plain = home.path().join("plain.jsonl");
+        run(&["predict", text(&folder), "--model", model, "--out", text(&plain)]);
+        let embedding = home.path().join("embedding.jsonl");
+        let saved =
+            run(&["predict", text(&folder), "--model", model, "--project", text(&project), "--out", text(&embedding)]);
+        assert!(saved.stderr.contains(&format!("{dims} numbers per image")), "{}", saved.stderr);
+        assert_eq!(std::fs::read(&plain).unwrap(), std::fs::read(&embedding).unwrap(), "{model}");
+        let alike = |query: &Path, more: &[&str]| {
+            let args = ["alike", text(&folder), "--query", text(query), "--count", "3"];
+            crate::support::json_lines(run(&[&args[..], more].concat()).stdout)
+        };
+        let in_project = ["--project", text(&project)];
+        let found = alike(&folder.join("chelsea.png"), &in_project);
+        assert_eq!(found.len(), 3);
+        assert_eq!(found[0]["uri"], text(&folder.join("mirrored.jpg")), "{found:?}");
+        assert!(found[0]["similarity"].as_f64().unwrap() > found[1]["similarity"].as_f64().unwrap() + 0.3, "{found:?}");
+        assert_eq!(found[0]["encoder"], model);
+        assert!(found[0]["layer"].is_string() && found[0]["metric"].is_string() && found[0]["box"].is_null());
+        let of_crop = alike(&home.path().join("crop.jpg"), &in_project);
+        let best: Vec<&str> = of_crop[..2].iter().map(|line| line["uri"].as_str().unwrap()).collect();
+        assert!(best.contains(&text(&folder.join("chelsea.png"))), "{of_crop:?}");
+        let array = home.path().join(format!("{model}.npy"));
+        run(&["export", text(&project), "--format", "embeddings", "--out", text(&array)]);
+        let elsewhere = alike(&folder.join("chelsea.png"), &["--embeddings", text(&array)]);
+        for (line, other) in found.iter().zip(&elsewhere) {
+            assert_eq!((&line["uri"], &line["similarity"]), (&other["uri"], &other["similarity"]));
+        }
+    }
+}
+
+#[test]
+fn resume_adds_missing_and_outdated_embeddings() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, project) = photos(home.path());
+    let model = ["--model", "efficientnet-lite0", "--project", text(&project)];
+    run(&[&["predict", text(&folder), "--no-embeddings"][..], &model].concat());
+    let query = folder.join("chelsea.png");
+    let alike = ["alike", text(&folder), "--query", text(&query), "--project", text(&project)];
+    let refused = Ended::run(&mut spotcheck(&alike));
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("--resume"), "{}", refused.stderr);
+    let out = home.path().join("out.jsonl");
+    let resumed = run(&[&["predict", text(&folder), "--resume", "--out", text(&out)][..], &model].concat());
+    assert!(resumed.stderr.contains("a prediction but no embedding: 9"), "{}", resumed.stderr);
+    assert_eq!(crate::support::json_lines(std::fs::read(&out).unwrap()).len(), 9);
+    assert_eq!(crate::support::json_lines(run(&alike).stdout).len(), 8);
+    std::fs::copy(folder.join("coffee.png"), folder.join("mirrored.jpg")).unwrap();
+    let outdated = run(&alike);
+    assert_eq!(crate::support::json_lines(&outdated.stdout).len(), 7);
+    assert!(outdated.stderr.contains("without an embedding"), "{}", outdated.stderr);
+    let again = run(&[&["predict", text(&folder), "--resume"][..], &model].concat());
+    assert!(!again.stderr.contains("no embedding"), "{}", again.stderr);
+    let lines = crate::support::json_lines(run(&alike).stdout);
+    assert_eq!(lines.len(), 8);
+}
