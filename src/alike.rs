@@ -46,8 +46,14 @@ pub struct Embeddings {
     dims: usize,
     /// Row after row.
     values: Vec<f16>,
-    /// The mean of all rows.
-    mean: OnceLock<Vec<f32>>,
+    center: OnceLock<Center>,
+}
+
+/// The mean of all rows, and the length of each row seen from there.
+#[derive(Debug, Clone)]
+struct Center {
+    mean: Vec<f32>,
+    norms: Vec<f32>,
 }
 
 /// An image that is like another.
@@ -68,7 +74,7 @@ impl Embeddings {
         let fits = self.dims == embedding.dims();
         if fits {
             self.values.extend_from_slice(&embedding.0);
-            self.mean.take();
+            self.center.take();
         }
         fits
     }
@@ -90,19 +96,19 @@ impl Embeddings {
         self.values.get(start..start + self.dims).map(|values| Embedding(values.to_vec()))
     }
 
-    fn mean(&self) -> &[f32] {
-        self.mean.get_or_init(|| self.compute_mean())
-    }
-
-    fn compute_mean(&self) -> Vec<f32> {
-        let mut sums = vec![0.0_f64; self.dims];
-        for row in self.values.chunks_exact(self.dims.max(1)) {
-            for (sum, value) in sums.iter_mut().zip(row) {
-                *sum += f64::from(value.to_f32());
+    fn center(&self) -> &Center {
+        self.center.get_or_init(|| {
+            let mut sums = vec![0.0_f64; self.dims];
+            let rows = self.values.chunks_exact(self.dims.max(1));
+            for row in rows.clone() {
+                for (sum, value) in sums.iter_mut().zip(row) {
+                    *sum += f64::from(value.to_f32());
+                }
             }
-        }
-        let rows = self.len().max(1) as f64;
-        sums.into_iter().map(|sum| (sum / rows) as f32).collect()
+            let mean: Vec<f32> = sums.into_iter().map(|sum| (sum / self.len() as f64) as f32).collect();
+            let norms = rows.map(|row| centered_dot(row, &mean, &centered(row, &mean)).sqrt()).collect();
+            Center { mean, norms }
+        })
     }
 
     /// The similarity of each row to `query`: the cosine of the angle between both, seen from the mean of all rows. A
@@ -112,17 +118,14 @@ impl Embeddings {
         if query.dims() != self.dims {
             return Vec::new();
         }
-        let mean = self.mean();
-        let query: Vec<f32> = query.0.iter().zip(mean).map(|(value, mean)| value.to_f32() - mean).collect();
-        let query_norm = query.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
-        let rows = self.values.chunks_exact(self.dims);
-        let similarity = |row: &[f16]| {
-            let [dot, squares] = dot_and_squares(row, mean, &query);
-            match (squares > 0.0, query_norm > 0.0) {
-                (true, true) => (f64::from(dot) / (f64::from(squares).sqrt() * query_norm)).clamp(-1.0, 1.0) as f32,
-                (false, false) => 1.0,
-                _ => 0.0,
-            }
+        let Center { mean, norms } = self.center();
+        let query = centered(&query.0, mean);
+        let query_norm = query.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt() as f32;
+        let rows = self.values.chunks_exact(self.dims).zip(norms);
+        let similarity = |(row, &norm): (&[f16], &f32)| match (norm > 0.0, query_norm > 0.0) {
+            (true, true) => (centered_dot(row, mean, &query) / (norm * query_norm)).clamp(-1.0, 1.0),
+            (false, false) => 1.0,
+            _ => 0.0,
         };
         rows.map(similarity).collect()
     }
@@ -143,28 +146,29 @@ impl Embeddings {
     }
 }
 
-/// The dot product of `row - mean` with `query`, and that of `row - mean` with itself. All have the same length.
-fn dot_and_squares(row: &[f16], mean: &[f32], query: &[f32]) -> [f32; 2] {
+fn centered(row: &[f16], mean: &[f32]) -> Vec<f32> {
+    row.iter().zip(mean).map(|(value, mean)| value.to_f32() - mean).collect()
+}
+
+/// The dot product of `row - mean` with `query`. All have the same length.
+fn centered_dot(row: &[f16], mean: &[f32], query: &[f32]) -> f32 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c") {
         // SAFETY: this processor has these instructions.
-        return unsafe { avx2::dot_and_squares(row, mean, query) };
+        return unsafe { avx2::centered_dot(row, mean, query) };
     }
     portable(row, mean, query)
 }
 
-fn portable(row: &[f16], mean: &[f32], query: &[f32]) -> [f32; 2] {
+fn portable(row: &[f16], mean: &[f32], query: &[f32]) -> f32 {
     const LANES: usize = 16;
-    let (mut dots, mut squares) = ([0.0_f32; LANES], [0.0_f32; LANES]);
-    let rows = row.chunks(LANES).zip(mean.chunks(LANES)).zip(query.chunks(LANES));
-    for ((row, mean), query) in rows {
+    let mut sums = [0.0_f32; LANES];
+    for ((row, mean), query) in row.chunks(LANES).zip(mean.chunks(LANES)).zip(query.chunks(LANES)) {
         for (lane, ((value, mean), query)) in row.iter().zip(mean).zip(query).enumerate() {
-            let centered = value.to_f32() - mean;
-            dots[lane] += centered * query;
-            squares[lane] += centered * centered;
+            sums[lane] += (value.to_f32() - mean) * query;
         }
     }
-    [dots.iter().sum(), squares.iter().sum()]
+    sums.iter().sum()
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -181,39 +185,31 @@ mod avx2 {
     const SUMS: usize = 4;
 
     #[target_feature(enable = "avx2,fma,f16c")]
-    pub(super) fn dot_and_squares(row: &[f16], mean: &[f32], query: &[f32]) -> [f32; 2] {
-        const STEP: usize = LANES * SUMS;
-        let (mut dots, mut squares) = ([_mm256_setzero_ps(); SUMS], [_mm256_setzero_ps(); SUMS]);
-        let (rows, rest) = row.as_chunks::<STEP>();
-        let (means, _) = mean.as_chunks::<STEP>();
-        let (queries, _) = query.as_chunks::<STEP>();
+    pub(super) fn centered_dot(row: &[f16], mean: &[f32], query: &[f32]) -> f32 {
+        let mut sums = [_mm256_setzero_ps(); SUMS];
+        let (rows, rest) = row.as_chunks::<{ LANES * SUMS }>();
+        let (means, _) = mean.as_chunks::<{ LANES * SUMS }>();
+        let (queries, _) = query.as_chunks::<{ LANES * SUMS }>();
         for ((row, mean), query) in rows.iter().zip(means).zip(queries) {
-            for at in 0..SUMS {
-                let (row, mean, query) = (&row[at * LANES..], &mean[at * LANES..], &query[at * LANES..]);
-                // SAFETY: each slice has at least as many numbers as are loaded; `f16` is a transparent `u16`.
+            for (at, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: the arrays have as many numbers as all steps load; `f16` is a transparent `u16`.
                 let (row, mean, query) = unsafe {
                     (
-                        _mm_loadu_si128(row.as_ptr().cast()),
-                        _mm256_loadu_ps(mean.as_ptr()),
-                        _mm256_loadu_ps(query.as_ptr()),
+                        _mm_loadu_si128(row.as_ptr().add(at * LANES).cast()),
+                        _mm256_loadu_ps(mean.as_ptr().add(at * LANES)),
+                        _mm256_loadu_ps(query.as_ptr().add(at * LANES)),
                     )
                 };
-                let centered = _mm256_sub_ps(_mm256_cvtph_ps(row), mean);
-                dots[at] = _mm256_fmadd_ps(centered, query, dots[at]);
-                squares[at] = _mm256_fmadd_ps(centered, centered, squares[at]);
+                *sum = _mm256_fmadd_ps(_mm256_sub_ps(_mm256_cvtph_ps(row), mean), query, *sum);
             }
         }
-        let from = rows.len() * STEP;
-        let rest = super::portable(rest, &mean[from..], &query[from..]);
-        let total = |sums: [_; SUMS]| {
-            let mut lanes = [[0.0_f32; LANES]; SUMS];
-            for (lanes, sum) in lanes.iter_mut().zip(sums) {
-                // SAFETY: the array has eight numbers.
-                unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), sum) };
-            }
-            lanes.as_flattened().iter().sum::<f32>()
-        };
-        [total(dots) + rest[0], total(squares) + rest[1]]
+        let mut lanes = [[0.0_f32; LANES]; SUMS];
+        for (lanes, sum) in lanes.iter_mut().zip(sums) {
+            // SAFETY: the array has eight numbers.
+            unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), sum) };
+        }
+        let from = rows.len() * LANES * SUMS;
+        lanes.as_flattened().iter().sum::<f32>() + super::portable(rest, &mean[from..], &query[from..])
     }
 }
 
@@ -253,13 +249,11 @@ mod tests {
                 assert!(error <= TOLERANCE, "row {row}: {found}, expected {expected}, tolerance {TOLERANCE}");
             }
         }
-        let mean = all.mean();
-        let query: Vec<f32> = all.row(0).unwrap().0.iter().map(|value| value.to_f32()).collect();
+        let mean = &all.center().mean;
+        let query = centered(&all.row(0).unwrap().0, mean);
         for row in all.values.chunks_exact(dims) {
-            let [fast, plain] = [dot_and_squares(row, mean, &query), portable(row, mean, &query)];
-            for (fast, plain) in fast.into_iter().zip(plain) {
-                assert!((fast - plain).abs() <= 1e-5 * plain.abs().max(1.0), "{fast}, {plain}");
-            }
+            let [fast, plain] = [centered_dot(row, mean, &query), portable(row, mean, &query)];
+            assert!((fast - plain).abs() <= 1e-5 * plain.abs().max(1.0), "{fast}, {plain}");
         }
     }
 
