@@ -1,5 +1,5 @@
 //! Embeddings of images, and how alike they are: the cosine similarity of vectors from which the mean of all images is
-//! subtracted, as in FiftyOne (<https://docs.voxel51.com/brain.html>). Exact, without an index. Knows neither models nor
+//! subtracted, as in `FiftyOne` (<https://docs.voxel51.com/brain.html>). Exact, without an index. Knows neither models nor
 //! files.
 
 use std::sync::OnceLock;

@@ -11,20 +11,19 @@ use super::Outcome;
 use super::export::{choose_run, open_project};
 use super::out_file::{Replaceable, check_out, is_stdout, partial_beside};
 use super::place::{self, S3Args, parse_location};
-use super::predict::embedding::encoder_of;
 use super::predict::list_images;
 use super::terminal::{interruptible, raw_stdout, with_progress};
 use crate::alike::{Embedding, METRIC};
 use crate::dirs::AppDirs;
-use crate::domain::{RunInfo, Sample, SampleUri};
+use crate::domain::{Encoder, RunInfo, Sample, SampleUri};
 use crate::image::decode::{DecodeLimits, decode};
 use crate::image::source::absolute;
 use crate::local_file;
 use crate::model::catalog::Library;
 use crate::model::onnx::{LoadOptions, OnnxPredictor};
 use crate::model::{Predictor as _, runtime};
+use crate::project::Project;
 use crate::project::export::{Vectors, rows_file, stored_vectors};
-use crate::project::{Encoder, Project};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
@@ -206,7 +205,7 @@ fn embed(
     let options = LoadOptions { device: run.key.device, batch: Some(1), embeddings: true, ..LoadOptions::default() };
     let predictor = OnnxPredictor::load(&runtime, &model, &options, control)?;
     match predictor.embedding() {
-        Some(Ok(layer)) if encoder_of(predictor.card(), layer) == *encoder => {}
+        Some(Ok(layer)) if layer.encoder(predictor.card()) == *encoder => {}
         Some(Err(reason)) => bail!("the model has no embeddings, because {reason}"),
         _ => bail!("the model or its card has changed; predict the images again, with --resume or --new-run"),
     }

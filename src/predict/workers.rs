@@ -336,16 +336,16 @@ pub fn predict_bytes(
     bytes: &[u8],
     limits: &DecodeLimits,
     control: &TaskControl,
-) -> Result<Prediction, PredictError> {
+) -> Result<Predicted, PredictError> {
     let (image, _reservation) =
         decode_reserved(bytes, limits).map_err(|error| PredictError::Failed(error.to_string()))?;
     let prepared = predictor.prepare(&image.image)?;
-    let mut prediction = predictor
-        .predict(0, &[prepared], control)?
+    let mut predicted = predictor
+        .predict_with_embeddings(0, &[prepared], control)?
         .pop()
         .ok_or_else(|| PredictError::Failed(NO_PREDICTION.to_owned()))?;
-    prediction.warnings.extend(image.warning);
-    Ok(prediction)
+    predicted.prediction.warnings.extend(image.warning);
+    Ok(predicted)
 }
 
 /// A panic in a decoder or a model becomes the problem of one image.

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags, params};
-use serde::{Deserialize, Serialize};
 
 use super::Project;
 use super::error::StoreError;
 use super::files::companion;
 use super::names::{StoredName, from_stored, to_stored};
 use crate::alike::Embedding;
-use crate::domain::{FileStamp, ImageInput, RunKey, SampleUri};
+use crate::domain::{Encoder, FileStamp, SampleUri};
 
 /// `PRAGMA application_id`: “spoe” in ASCII.
 const APPLICATION_ID: i64 = 0x7370_6f65;
@@ -37,32 +36,6 @@ CREATE TABLE embeddings (
     UNIQUE (encoder, name, is_below_root)
 );
 ";
-
-/// What determines an embedding, apart from the image.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Encoder {
-    pub model_id: String,
-    pub weights_sha256: String,
-    pub tensor: String,
-    /// The layer that reads the tensor; can be empty.
-    pub layer: String,
-    pub dims: usize,
-    pub input: ImageInput,
-}
-
-/// `efficientnet-lite0, /Reshape_output_0 (1280 numbers)`
-impl std::fmt::Display for Encoder {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}, {} ({} numbers)", self.model_id, self.tensor, self.dims)
-    }
-}
-
-impl Encoder {
-    /// Whether the embeddings are those of a run's model.
-    pub fn is_of(&self, run: &RunKey) -> bool {
-        self.model_id == run.model_id && self.weights_sha256 == run.weights_sha256
-    }
-}
 
 /// An encoder in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,7 +202,7 @@ fn damaged(path: &Path) -> impl FnOnce(rusqlite::Error) -> StoreError + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{ElementType, Layout, ResizeRule};
+    use crate::domain::{ElementType, ImageInput, Layout, ResizeRule};
     use crate::project::{OpenMode, OpenRequest};
 
     fn encoder(sha: &str) -> Encoder {

@@ -36,6 +36,8 @@ pub struct ArrangeRequest {
     /// The disagreement of the two compared runs on each sample, `0.0..=1.0`; NaN if unknown. Can be shorter than the
     /// listing.
     pub disagreement: Option<Arc<[f32]>>,
+    /// The similarity of each sample to one of them; NaN if unknown. Can be shorter than the listing.
+    pub similarity: Option<Arc<[f32]>>,
     /// The class changes between the two compared runs; empty without a comparison.
     pub changes: Arc<ClassChanges>,
     /// The outcomes of boxes against the ground truth, if any is open.
@@ -200,6 +202,7 @@ impl ArrangeRequest {
             is_outdated: self.outdated.contains(id),
             is_sampled: self.sampled.contains(id),
             disagreement: self.disagreement.as_ref().and_then(|all| all.get(id.index()).copied()),
+            similarity: self.similarity.as_ref().and_then(|all| all.get(id.index()).copied()),
             counted: Counted::default(),
         }
     }

@@ -28,6 +28,8 @@ pub struct Candidate<'a> {
     pub other_outcomes: Option<ShownOutcomes<'a>>,
     /// The disagreement of the two compared runs, `0.0..=1.0`.
     pub disagreement: Option<f32>,
+    /// The similarity to the image of a search for similar ones, `-1.0..=1.0`.
+    pub similarity: Option<f32>,
     pub counted: Counted,
 }
 

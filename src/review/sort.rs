@@ -37,6 +37,8 @@ pub enum SortBy {
     Verdict,
     /// The disagreement of two compared runs.
     Disagreement,
+    /// The similarity to one image.
+    Similarity,
     /// False positives and missed objects, with ground truth.
     #[strum(serialize = "Errors")]
     Errors,
@@ -74,6 +76,7 @@ impl SortBy {
             Self::Boxes => "By the number of visible boxes",
             Self::Verdict => "By the worst verdict on the image or its boxes; unjudged images come last",
             Self::Disagreement => "By the disagreement of the two compared runs",
+            Self::Similarity => "By the similarity to the image that “Find similar images” started from",
             Self::Errors => "By the number of visible false positives and false negatives; needs ground truth",
             Self::ConfidentError => "By the highest score of a false positive; needs ground truth",
             Self::ErrorChange => "By how many more errors the run on screen makes than the other run",
@@ -99,7 +102,7 @@ impl SortBy {
             Self::Uncertainty => ("most certain first", "least certain first"),
             Self::Boxes | Self::Errors | Self::Missed => ("fewest first", "most first"),
             Self::Verdict => ("accepted first", "rejected first"),
-            Self::Disagreement => ("least first", "most first"),
+            Self::Disagreement | Self::Similarity => ("least first", "most first"),
             Self::ErrorChange => ("better first", "worse first"),
         };
         match direction {
@@ -129,6 +132,7 @@ impl SortBy {
             Self::Boxes => Some(u64::from(facts?.boxes)),
             Self::Verdict => Some(candidate.verdict? as u64),
             Self::Disagreement => from_float(candidate.disagreement?),
+            Self::Similarity => from_float(candidate.similarity?),
             Self::Errors => {
                 candidate.outcome_facts().map(|facts| u64::from(facts.wrong) + u64::from(facts.false_negatives))
             }

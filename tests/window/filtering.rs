@@ -56,6 +56,25 @@ fn search_filters_images_and_counts_them() {
 }
 
 #[test]
+fn similar_images_come_first_and_are_found() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "8 predicted");
+    let shown = window.state().state().selection.shown();
+    window.state_mut().command(Action::FindAlike);
+    wait_for(&mut window, "similarity 1.00, ");
+    let is_sorted = |window: &Harness<'static, App>| {
+        let state = window.state().state();
+        state.arranging.sort().by == SortBy::Similarity && state.order().at(0) == shown
+    };
+    wait_until(&mut window, "the image itself first", is_sorted);
+    assert_eq!(names_on_screen(&window).len(), 8);
+    search(&mut window, "alike>0.9");
+    wait_for(&mut window, "1 of 8 images");
+}
+
+#[test]
 fn search_error_suggests_a_fix_and_keeps_images() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "8 images");

@@ -1,9 +1,9 @@
 //! Saves the embeddings of a run next to its project.
 
 use crate::alike::Embedding;
-use crate::domain::{ModelCard, Sample, SampleId, SampleSet};
-use crate::model::onnx::{EmbeddingLayer, OnnxPredictor};
-use crate::project::{EmbeddingStore, Encoder, EncoderId, Project};
+use crate::domain::{Sample, SampleId, SampleSet};
+use crate::model::onnx::OnnxPredictor;
+use crate::project::{EmbeddingStore, EncoderId, Project, StoreError};
 
 pub(crate) struct SavedEmbeddings {
     store: EmbeddingStore,
@@ -11,18 +11,6 @@ pub(crate) struct SavedEmbeddings {
     /// Images that have a prediction, but no embedding yet.
     pub(crate) only_embedding: SampleSet,
     error: Option<String>,
-}
-
-/// The encoder of a model's embeddings.
-pub(crate) fn encoder_of(card: &ModelCard, layer: &EmbeddingLayer) -> Encoder {
-    Encoder {
-        model_id: card.id.clone(),
-        weights_sha256: card.file.sha256.clone(),
-        tensor: layer.tensor.name.clone(),
-        layer: layer.tensor.layer.clone(),
-        dims: layer.dims,
-        input: card.input.clone(),
-    }
 }
 
 impl SavedEmbeddings {
@@ -44,7 +32,7 @@ impl SavedEmbeddings {
             let Some(store) = EmbeddingStore::create(project)? else {
                 return Ok(None);
             };
-            let encoder = store.begin(&encoder_of(predictor.card(), layer))?;
+            let encoder = store.begin(&layer.encoder(predictor.card()))?;
             let mut only_embedding = SampleSet::default();
             let stamps = store.stamps(encoder)?;
             let ids = (0..samples.len()).map(SampleId::from_index).filter(|id| !missing.contains(*id));
@@ -56,7 +44,7 @@ impl SavedEmbeddings {
             }
             Ok(Some(Self { store, encoder, only_embedding, error: None }))
         };
-        let begun = begin().unwrap_or_else(|error: crate::project::StoreError| {
+        let begun = begin().unwrap_or_else(|error: StoreError| {
             eprintln!("note: embeddings are not saved: {error}");
             None
         })?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::InferenceError;
 use super::call::{call, join, used_outputs};
 use super::session::OnnxSession;
-use crate::domain::{ModelCard, RgbImage};
+use crate::domain::{Encoder, ModelCard, RgbImage};
 use crate::local_file;
 use crate::model::recognize::{EmbeddingTensor, Port, choose_embedding, embedding_tensors, embeddings_of};
 use crate::model::{Tensor, TensorData, preprocess};
@@ -18,6 +18,20 @@ pub struct EmbeddingLayer {
     pub tensor: EmbeddingTensor,
     /// Numbers per image.
     pub dims: usize,
+}
+
+impl EmbeddingLayer {
+    /// What determines the embeddings of the model with this card.
+    pub fn encoder(&self, card: &ModelCard) -> Encoder {
+        Encoder {
+            model_id: card.id.clone(),
+            weights_sha256: card.file.sha256.clone(),
+            tensor: self.tensor.name.clone(),
+            layer: self.tensor.layer.clone(),
+            dims: self.dims,
+            input: card.input.clone(),
+        }
+    }
 }
 
 /// `/Reshape_output_0, input of Gemm /_fc/Gemm, 1280 numbers per image`

@@ -178,12 +178,11 @@ pub fn embeddings_of(tensor: &Tensor, images: usize) -> Result<Vec<Vec<f32>>, Pr
     let wrong = || PredictError::Failed(format!("the embedding has shape {:?}", tensor.shape));
     let dims = dims_of(&tensor.shape, images).ok_or_else(wrong)?;
     let converted;
-    let values: &[f32] = match &tensor.data {
-        TensorData::F32(values) => values,
-        _ => {
-            converted = tensor.to_f64().into_iter().map(|value| value as f32).collect::<Vec<_>>();
-            &converted
-        }
+    let values: &[f32] = if let TensorData::F32(values) = &tensor.data {
+        values
+    } else {
+        converted = tensor.to_f64().into_iter().map(|value| value as f32).collect::<Vec<_>>();
+        &converted
     };
     let per_image = values.len() / images.max(1);
     // In 64-bit floats, because a map has thousands of cells.

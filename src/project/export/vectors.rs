@@ -5,9 +5,9 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::alike::{Embedding, Embeddings, METRIC};
-use crate::domain::{FileStamp, RunInfo, Sample, SampleUri};
+use crate::domain::{Encoder, FileStamp, RunInfo, Sample, SampleUri};
 use crate::image::source::folder_of;
-use crate::project::{EmbeddingStore, Encoder, Project, StoreError, partial_file};
+use crate::project::{EmbeddingStore, Project, StoreError, partial_file};
 
 /// The embeddings of images, one row each.
 #[derive(Debug, Default)]
@@ -126,7 +126,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 fn header(rows: usize, dims: usize) -> Vec<u8> {
     let mut text = format!("{{'descr': '<f2', 'fortran_order': False, 'shape': ({rows}, {dims}), }}");
     // The values begin at a multiple of 64.
-    while (MAGIC.len() + 4 + text.len() + 1) % 64 != 0 {
+    while !(MAGIC.len() + 4 + text.len() + 1).is_multiple_of(64) {
         text.push(' ');
     }
     text.push('\n');

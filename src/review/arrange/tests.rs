@@ -107,6 +107,8 @@ fn world(task: ModelTask, view: ViewSettings) -> World {
         }
     }
     request.disagreement = Some((0..800).map(|_| random.unit()).collect());
+    request.similarity =
+        Some((0..700).map(|at| if at % 9 == 0 { f32::NAN } else { 1.0 - at as f32 / 400.0 }).collect());
     request.predictions = Some(predictions);
     request.suppressed = Some(suppressed);
     request.view = view;
@@ -308,6 +310,10 @@ fn sorts_rank_then_break_ties_by_listing() {
     check(SortBy::Disagreement, &|id| {
         let all = world.request.disagreement.as_ref().unwrap();
         all.get(id.index()).map(|value| f64::from(*value))
+    });
+    check(SortBy::Similarity, &|id| {
+        let all = world.request.similarity.as_ref().unwrap();
+        all.get(id.index()).filter(|value| !value.is_nan()).map(|value| f64::from(*value))
     });
     check(SortBy::Uncertainty, &|id| {
         let prediction = world.prediction(id)?;

@@ -76,7 +76,7 @@ pub enum Value {
 
 /// In the order of the help. The first key applies to words without a key, the second to all conditions on boxes.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 25] = [
+pub(super) static KEYS: [Key; 26] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, ignoring case"),
         ("\"two words\"", "Both words, including the space, in the name"),
@@ -97,6 +97,9 @@ pub(super) static KEYS: [Key; 25] = [
     Key { words: &["margin"], example: "margin<0.1", meaning: "least certain predictions", takes: Takes::Score, help: &[
         ("margin<0.1", "The least certain predictions; see the sort menu"),
     ], test: |image, value| value.is_number(image.facts().and_then(|facts| facts.margin)) },
+    Key { words: &["alike"], example: "alike>0.8", meaning: "similar to one image", takes: Takes::Score, help: &[
+        ("alike>0.8", "Similarity above 0.8 to the image that “Find similar images” started from"),
+    ], test: |image, value| value.is_number(image.similarity) },
     Key { words: &["verdict"], example: "verdict:accept", meaning: "with this verdict", help: &[
         ("!verdict", "Not judged: neither the image nor every visible box has a verdict"),
         ("verdict:reject", "On the image or a box: accept, reject, unsure, wrong, moved, added, complete"),

@@ -71,6 +71,7 @@ pub(crate) fn on_action(state: &mut State, action: Action) {
         Action::ToggleJudging => settings.show_judging ^= true,
         Action::GoOnAfterVerdict => settings.next_after_verdict ^= true,
         Action::ToggleOutlines => settings.outlines_only ^= true,
+        Action::ToggleEmbeddings => settings.save_embeddings ^= true,
         Action::ResetLook => {
             let Look { brightness, contrast } = Look::default();
             settings.set(ViewNumber::Brightness, brightness);

@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::domain::{DeviceReport, FileStamp, Prediction, RunId, RunKey, Sample, SampleId, counted, grouped};
+use crate::alike::Embedding;
+use crate::domain::{DeviceReport, FileStamp, RunId, RunKey, Sample, SampleId, counted, grouped};
 use crate::image::source::{SourceError, for_task};
 use crate::model::catalog::LibraryError;
 use crate::model::onnx::{InferenceError, LoadOptions, OnnxPredictor};
 use crate::model::runtime::{RuntimeError, RuntimePackage};
-use crate::model::{AnyPredictor, PredictError, runtime};
-use crate::predict::{PredictOutcome, PredictRequest, Stopped, predict, predict_bytes};
+use crate::model::{AnyPredictor, PredictError, Predicted, runtime};
+use crate::predict::{PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_bytes, predict_some};
+use crate::project::{EmbeddingStore, EncoderId, StoreError};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 use crate::window::effects::latest::{LatestSender, Turn, worker};
 use crate::window::effects::{Effects, Shared, guarded};
@@ -220,7 +222,7 @@ fn load(
         batch: preparation.key.batch,
         threads: preparation.key.threads,
         keep: preparation.key.keep,
-        embeddings: false,
+        embeddings: preparation.embeddings,
     };
     let predictor = OnnxPredictor::load(&runtime, &model, &options, control)?;
     control.checkpoint()?;
@@ -293,14 +295,19 @@ fn predict_single(shared: &Shared, predictor: &OnnxPredictor, request: ImageRequ
     let Some(opened) = shared.source(source) else {
         return;
     };
-    let read_and_predict = || -> Result<Prediction, NotPredicted> {
+    let read_and_predict = || -> Result<Predicted, NotPredicted> {
         let bytes = for_task(&opened, reading).read(&entry.uri)?;
         // Once it is read, an image is predicted even if another one is shown by now.
         let control = TaskControl::new(ProgressUnit::Images);
         Ok(predict_bytes(predictor, &bytes, &shared.limits(), &control)?)
     };
     let result = match guarded(|| Ok(read_and_predict())).unwrap_or_else(|panic| Err(NotPredicted::Failed(panic))) {
-        Ok(prediction) => Ok(prediction),
+        Ok(Predicted { prediction, embedding }) => {
+            if let Some(embedding) = embedding {
+                EmbeddingSaver::new(shared, source, predictor).save(entry, &embedding);
+            }
+            Ok(prediction)
+        }
         Err(NotPredicted::Failed(reason)) => Err(reason),
         Err(NotPredicted::Stopped(Stopped::SourceUnreachable(message))) => {
             shared.report(InferenceEvent::SourceUnreachable { source, run, sample, message });
@@ -343,17 +350,77 @@ fn predict_bulk(shared: &Shared, model: &BulkModel, bulk: ImagesRequest) -> (Tas
         model.before_predictions(shared, bulk.source, bulk.run);
         bundle.send();
     };
-    let outcome = predict(&pipeline, &bulk.ticket.control, |index, result| {
+    let in_order = |index: usize, result: SampleResult| {
         let (sample, stamp) = &asked[index];
         let result = result.map_err(|problem| problem.message);
         if bundle.add(NewPrediction { sample: *sample, stamp: stamp.clone(), result }) {
             send(&mut bundle);
         }
-    });
+    };
+    let embeddings = match model {
+        BulkModel::Here(predictor) => EmbeddingSaver::new(shared, bulk.source, predictor),
+        BulkModel::Remote(_) => EmbeddingSaver { shared, to: None },
+    };
+    let all = (0..pipeline.samples.len()).map(SampleId::from_index).collect();
+    let mut sink = BulkSink { samples: &pipeline.samples, embeddings, in_order };
+    let outcome = predict_some(&pipeline, &all, &bulk.ticket.control, &mut sink);
     send(&mut bundle);
     model.report(shared, bulk.key, &outcome);
     let secs = bulk.ticket.control.progress().elapsed.as_secs_f64();
     (task_outcome(&outcome, secs), outcome.notes)
+}
+
+struct BulkSink<'s, F> {
+    samples: &'s [Sample],
+    embeddings: EmbeddingSaver<'s>,
+    in_order: F,
+}
+
+impl<F: FnMut(usize, SampleResult)> ResultSink for BulkSink<'_, F> {
+    fn embedded(&mut self, index: usize, embedding: Embedding) {
+        self.embeddings.save(&self.samples[index], &embedding);
+    }
+
+    fn arrived(&mut self, _: usize, _: &SampleResult) {}
+
+    fn in_order(&mut self, index: usize, result: SampleResult) {
+        (self.in_order)(index, result);
+    }
+}
+
+/// Saves embeddings next to the project, until it fails.
+struct EmbeddingSaver<'s> {
+    shared: &'s Shared,
+    to: Option<(EmbeddingStore, EncoderId)>,
+}
+
+impl<'s> EmbeddingSaver<'s> {
+    fn new(shared: &'s Shared, source: SourceId, predictor: &OnnxPredictor) -> Self {
+        let open = || -> Result<_, StoreError> {
+            let (Some(Ok(layer)), Some(project)) = (predictor.embedding(), shared.project(source)) else {
+                return Ok(None);
+            };
+            let Some(store) = EmbeddingStore::create(&project)? else {
+                return Ok(None);
+            };
+            let encoder = store.begin(&layer.encoder(predictor.card()))?;
+            Ok(Some((store, encoder)))
+        };
+        let to = open().unwrap_or_else(|error| {
+            shared.report_problem(format!("Embeddings are not saved: {error}"));
+            None
+        });
+        Self { shared, to }
+    }
+
+    fn save(&mut self, sample: &Sample, embedding: &Embedding) {
+        if let Some((store, encoder)) = &self.to
+            && let Err(error) = store.save(*encoder, &sample.uri, &sample.stamp(), embedding)
+        {
+            self.shared.report_problem(format!("Embeddings are no longer saved: {error}"));
+            self.to = None;
+        }
+    }
 }
 
 fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {

@@ -190,6 +190,12 @@ pub enum Action {
         detailed_message = "Saves the image with its overlays as a PNG or JPEG file; existing files are kept"
     )]
     SaveImage,
+    #[strum(
+        message = "Find similar images",
+        detailed_message = "Sorts the images by their similarity to this one, as the model sees them",
+        props(keys = "Ctrl+Shift+L")
+    )]
+    FindAlike,
     #[strum(message = "Copy path", detailed_message = "Copies the path of the image", props(keys = "Ctrl+Alt+C"))]
     CopyPath,
     #[strum(
@@ -473,6 +479,11 @@ pub enum Action {
         props(keys = "Ctrl+Alt+B")
     )]
     ToggleStoredBoxes,
+    #[strum(
+        message = "Save embeddings",
+        detailed_message = "Saves what the model sees in each image next to the project, for finding similar images"
+    )]
+    ToggleEmbeddings,
     #[strum(message = "Outlines only", detailed_message = "Draws boxes on the image without labels and marks")]
     ToggleOutlines,
     #[strum(
@@ -612,6 +623,10 @@ impl Action {
             | Self::ZoomIn
             | Self::ZoomOut => has_shown(state),
             Self::Reveal => can_reveal(state),
+            Self::FindAlike => {
+                has_shown(state)?;
+                need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Predict images first")
+            }
             Self::Export => need(state.run().is_some(), "Predict images first"),
             Self::Upload => {
                 has_source(state)?;
@@ -845,6 +860,7 @@ impl Action {
             Self::ToggleThumbnailBoxes => Some(settings.show_thumbnail_boxes),
             Self::ToggleStoredBoxes => Some(settings.show_stored_boxes),
             Self::ToggleOutlines => Some(settings.outlines_only),
+            Self::ToggleEmbeddings => Some(settings.save_embeddings),
             Self::Present => Some(state.presenting.is_some()),
             Self::ToggleCaption => Some(settings.show_caption),
             Self::ThemeSystem => Some(settings.theme == ThemeChoice::System),

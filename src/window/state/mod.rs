@@ -16,7 +16,9 @@ pub(crate) mod settings;
 pub use crate::domain::ViewChange;
 pub(crate) use crate::window::browse::state::LastViewed;
 pub use crate::window::browse::state::samples::{Listing, OpenSource, Relisting, Samples, SourceId};
-pub use crate::window::browse::state::{BrowseCommand, BrowseEffect, BrowseEvent, DrawnTruth, DroppedKind, Selection};
+pub use crate::window::browse::state::{
+    Alike, BrowseCommand, BrowseEffect, BrowseEvent, DrawnTruth, DroppedKind, Selection,
+};
 pub use crate::window::comparison::state::{CompareLayout, CompareRequest, Compared, Comparing, RightSide};
 pub use crate::window::endpoints::form::state::{EndpointDraft, EndpointForm, EndpointRequest};
 pub use crate::window::endpoints::state::{
@@ -139,6 +141,8 @@ pub struct State {
     pub comparing: Option<Comparing>,
     /// A number that changes with everything that a comparison depends on.
     pub(crate) comparison_number: u64,
+    /// The last search for similar images.
+    pub(crate) alike: Option<Alike>,
     /// The last choice for the dialog that opens ground truth or predictions, and a number that distinguishes two
     /// choices.
     pub picked_annotations: Option<(u64, AnnotationsPick, PathBuf)>,

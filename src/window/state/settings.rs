@@ -81,6 +81,8 @@ pub struct Settings {
     pub rehearsal: RehearsalOptions,
     /// Whether opening an image predicts it.
     pub predict_on_open: bool,
+    /// Whether predicting saves embeddings next to the project.
+    pub save_embeddings: bool,
     /// How much the explanation dims the image, `0.0..=1.0`.
     pub explanation_opacity: f32,
     /// The limit above which images are rejected.
@@ -179,6 +181,7 @@ impl Default for Settings {
             watched_jobs: Vec::new(),
             rehearsal: RehearsalOptions::default(),
             predict_on_open: true,
+            save_embeddings: true,
             explanation_opacity: 0.65,
             max_megapixels: 512,
             cache_bytes: 1 << 30,

@@ -134,6 +134,7 @@ fn on_action(state: &mut State, action: Action) {
         Action::AddModel => state.effects.push(Effect::PickFile(FileRequest::Model)),
         Action::CopyImage => browse::update::copy_image(state, None),
         Action::SaveImage => browse::update::save_image(state),
+        Action::FindAlike => browse::update::find_alike(state),
         Action::CopyPath => browse::update::copy_path(state),
         Action::Reveal => browse::update::reveal(state),
         Action::Quit => state.effects.push(Effect::Quit),

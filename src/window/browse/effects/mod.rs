@@ -1,5 +1,6 @@
 //! Opening and listing sources.
 
+mod alike;
 pub(crate) mod thumbnails;
 
 use std::collections::HashSet;
@@ -50,6 +51,16 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
             outputs::effects::import::look(shared, source, paths, ticket);
         }
         BrowseEffect::Reveal(uri) => desktop::reveal(shared, uri),
+        BrowseEffect::FindAlike { source, run, sample, samples } => {
+            shared.spawn("find similar images", move |shared| {
+                match alike::find(shared, source, run, sample, &samples) {
+                    Ok(alike) => {
+                        shared.report(BrowseEvent::FoundAlike(alike));
+                    }
+                    Err(reason) => shared.report_problem(reason),
+                }
+            });
+        }
         BrowseEffect::CopyImage { source, uri, prediction, view, confirmed, truth, to } => {
             desktop::copy_image(
                 shared,

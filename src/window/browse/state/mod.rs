@@ -5,7 +5,7 @@ pub(crate) mod samples;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::domain::{ListingChange, Location, Page, S3Place, Sample, SampleSet, SampleUri, TileKey};
+use crate::domain::{ListingChange, Location, Page, RunId, S3Place, Sample, SampleSet, SampleUri, SharedList, TileKey};
 use crate::review::Outcomes;
 use crate::window::state::{
     AnnotationsPick, CacheUsage, DisplayInfo, FilePick, Order, Prediction, Relisting, SampleId, SourceId, SourceSpec,
@@ -111,6 +111,13 @@ pub enum BrowseEffect {
         ticket: Ticket,
     },
     Reveal(SampleUri),
+    /// Compare all images with one, by the embeddings of a run.
+    FindAlike {
+        source: SourceId,
+        run: RunId,
+        sample: SampleId,
+        samples: SharedList<Sample>,
+    },
     CopyImage {
         source: SourceId,
         uri: SampleUri,
@@ -133,8 +140,22 @@ pub struct DrawnTruth {
     pub shows_objects: bool,
 }
 
+/// How similar all images are to one.
+#[derive(Debug, Clone)]
+pub struct Alike {
+    pub source: SourceId,
+    pub run: RunId,
+    /// Differs between searches.
+    pub number: u64,
+    /// By sample, `-1.0..=1.0`; NaN for images without an embedding.
+    pub similarity: Arc<[f32]>,
+    /// The image, encoder and metric, for people.
+    pub description: String,
+}
+
 #[derive(Debug)]
 pub enum BrowseEvent {
+    FoundAlike(Alike),
     /// A source was opened and its listing starts.
     Opened {
         source: SourceId,

@@ -341,11 +341,11 @@ fn cell_ui<'state>(
     let response = ui.interact(rect, ui.scope_id().with(sample), Sense::CLICK);
     response.widget_info(|| {
         let judged = judged_text(state, sample);
-        let apart = match headline.disagreement {
-            Some(number) => format!("disagreement {number:.2}, "),
+        let rank = match &headline.rank {
+            Some(Rank { name, number, .. }) => format!("{name} {number:.2}, "),
             None => String::new(),
         };
-        let label = format!("{name}, {apart}{}{judged}", headline.text);
+        let label = format!("{name}, {rank}{}{judged}", headline.text);
         let is_selected = state.selection.contains(sample);
         WidgetInfo::selected(Role::ListBoxOption, true, is_selected, label)
     });
@@ -379,8 +379,8 @@ fn tooltip_ui(ui: &mut Ui, name: &str, headline: &Headline) {
     if !headline.text.is_empty() {
         ui.label(&headline.text);
     }
-    if let Some(number) = headline.disagreement {
-        ui.label(format!("Δ: disagreement of the runs, {number:.3} (0 none, 1 complete)"));
+    if let Some(Rank { sign, meaning, number, .. }) = headline.rank {
+        ui.label(format!("{sign} {number:.3}: {meaning}"));
     }
     if !headline.tooltip.is_empty() {
         ui.label(&headline.tooltip);
@@ -491,31 +491,47 @@ fn paint_problem(ui: &Ui, center: Pos2) {
 
 /// The second line under a thumbnail.
 struct Headline {
-    /// For two compared runs, if the images are sorted by it; before the text.
-    disagreement: Option<f32>,
+    /// What the images are sorted by, if it is not otherwise visible; before the text.
+    rank: Option<Rank>,
     text: String,
     /// More than fits on the line; can be empty.
     tooltip: String,
     is_problem: bool,
 }
 
-/// The disagreement of an image, if the images are sorted by it.
-fn disagreement(state: &State, sample: SampleId) -> Option<f32> {
-    let is_sorted_by = state.arranging.sort().by == SortBy::Disagreement;
-    let comparing = state.comparing.as_ref().filter(|_| is_sorted_by)?;
-    let image = comparing.agreement()?.image(sample)?;
-    Some(image.disagreement)
+/// A number that images are sorted by.
+struct Rank {
+    sign: &'static str,
+    name: &'static str,
+    meaning: &'static str,
+    number: f32,
+}
+
+fn rank(state: &State, sample: SampleId) -> Option<Rank> {
+    match state.arranging.sort().by {
+        SortBy::Disagreement => {
+            let image = state.comparing.as_ref()?.agreement()?.image(sample)?;
+            let (name, meaning) = ("disagreement", "disagreement of the runs (0 none, 1 complete)");
+            Some(Rank { sign: "Δ", name, meaning, number: image.disagreement })
+        }
+        SortBy::Similarity => {
+            let alike = state.alike()?;
+            let number = alike.similarity.get(sample.index()).copied().filter(|number| !number.is_nan())?;
+            Some(Rank { sign: "≈", name: "similarity", meaning: "similarity (1 equal, 0 unrelated)", number })
+        }
+        _ => None,
+    }
 }
 
 fn headline(state: &State, sample: SampleId) -> Headline {
     let plain = |text: &str| Headline {
-        disagreement: disagreement(state, sample),
+        rank: rank(state, sample),
         text: text.to_owned(),
         tooltip: String::new(),
         is_problem: false,
     };
     let problem = |text: &str, tooltip: &str| Headline {
-        disagreement: disagreement(state, sample),
+        rank: rank(state, sample),
         text: text.to_owned(),
         tooltip: tooltip.to_owned(),
         is_problem: true,
@@ -658,8 +674,8 @@ fn paint_texts(ui: &Ui, cell: &Cell<'_>, signs_width: f32) {
     let galley = elided_in_middle(ui, file_name, &font, name_color, width);
     ui.painter().galley(pos2(left, top + 4.0), galley, name_color);
     let headline_color = if cell.headline.is_problem { visuals.warn_fg_color } else { visuals.weak_text_color() };
-    let text = match cell.headline.disagreement {
-        Some(number) => &format!("Δ {number:.2} · {}", cell.headline.text),
+    let text = match &cell.headline.rank {
+        Some(Rank { sign, number, .. }) => &format!("{sign} {number:.2} · {}", cell.headline.text),
         None => &cell.headline.text,
     };
     let galley = truncated(ui, text, font, headline_color, width - signs_width);

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::domain::{Location, Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
+use crate::review::{Direction, Sort, SortBy};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DrawnTruth, DroppedKind,
-    Effect, FilePick, FileRequest, ImportSubject, LastViewed, Listing, OpenSource, Overlay, PathQuestion,
+    Alike, BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DrawnTruth,
+    DroppedKind, Effect, FilePick, FileRequest, ImportSubject, LastViewed, Listing, OpenSource, Overlay, PathQuestion,
     ProjectStatus, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt,
     TruthReading,
 };
@@ -69,6 +70,7 @@ pub(crate) fn on_event(state: &mut State, event: BrowseEvent) {
         BrowseEvent::ListingChanged { source, change } => {
             watch::changed(state, source, change);
         }
+        BrowseEvent::FoundAlike(alike) => found_alike(state, alike),
         BrowseEvent::CacheMeasured(usage) => state.cache_usage = Some(usage),
         BrowseEvent::ListedAgain { source, task, result } => watch::listed_again(state, source, task, result),
         BrowseEvent::ListingEnded { source, task, result } => listing_ended(state, source, task, result),
@@ -575,6 +577,25 @@ pub(crate) fn copy_path(state: &mut State) {
 pub(crate) fn reveal(state: &mut State) {
     if let Some(entry) = shown_entry(state) {
         state.effects.push(BrowseEffect::Reveal(entry.uri.clone()));
+    }
+}
+
+/// Compares all images with the one on screen.
+pub(crate) fn find_alike(state: &mut State) {
+    if let (Some(source), Some(run), Some(sample)) = (&state.source, state.run(), state.selection.shown()) {
+        let (source, run, samples) = (source.id, run.id(), state.samples.snapshot());
+        state.effects.push(BrowseEffect::FindAlike { source, run, sample, samples });
+    }
+}
+
+/// The most similar images come first.
+fn found_alike(state: &mut State, alike: Alike) {
+    let description = alike.description.clone();
+    state.alike = Some(alike);
+    if state.alike().is_some() {
+        state.settings.show_images_panel = true;
+        state.arranging.set_sort(Sort { by: SortBy::Similarity, direction: Direction::Descending });
+        state.show_notice(description);
     }
 }
 

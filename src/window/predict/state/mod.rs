@@ -219,6 +219,7 @@ impl QueuedImages {
 pub struct PrepareRequest {
     pub key: RunKey,
     pub runtime_library: Option<PathBuf>,
+    pub embeddings: bool,
     pub ticket: Ticket,
 }
 

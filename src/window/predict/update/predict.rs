@@ -364,6 +364,7 @@ pub(crate) fn load(state: &mut State, run_id: RunId) {
     state.effects.push(InferenceEffect::Prepare(PrepareRequest {
         key,
         runtime_library: state.settings.runtime_library.clone(),
+        embeddings: state.settings.save_embeddings,
         ticket,
     }));
 }

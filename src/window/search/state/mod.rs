@@ -130,6 +130,8 @@ struct Data {
     marks: u64,
     /// The number of the comparison; 0 if there is none.
     compared: u64,
+    /// The number of the search for similar images.
+    alike: u64,
     evaluated: u64,
     /// The number of the sample.
     sampled: u64,
@@ -392,6 +394,12 @@ impl State {
         self.evaluated().map_or(&[], |run| &run.outcomes.classes)
     }
 
+    /// The search for similar images, if its images and run are on screen.
+    pub(crate) fn alike(&self) -> Option<&state::Alike> {
+        let (source, run) = (self.source.as_ref()?.id, self.run()?.id());
+        self.alike.as_ref().filter(|alike| (alike.source, alike.run) == (source, run))
+    }
+
     /// The current basis; `None` while nothing is open.
     pub(crate) fn basis(&self) -> Option<Basis> {
         let run = self.run();
@@ -408,6 +416,7 @@ impl State {
                 predictions: run.map_or(0, |run| run.predictions.revision()),
                 marks: self.judgments.marks().revision(),
                 compared: self.comparison_number,
+                alike: self.alike().map_or(0, |alike| alike.number),
                 evaluated: self.evaluation_number,
                 sampled: self.spot_checks.number,
             },
@@ -428,6 +437,7 @@ impl State {
             view: self.view().into_owned(),
             marks: self.judgments.marks().clone(),
             disagreement: self.comparing.as_ref().and_then(|comparing| comparing.column().cloned()),
+            similarity: self.alike().map(|alike| Arc::clone(&alike.similarity)),
             changes: self.comparing.as_ref().map(state::Comparing::changes).unwrap_or_default(),
             outcomes: self.evaluated().map(|run| Arc::clone(&run.outcomes)),
             other: self.other_run(),

@@ -434,6 +434,7 @@ fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
     let is_possible = has_predictions || !by.needs_predictions();
     let has_boxes = state.run().map(state::Run::task) != Some(ModelTask::Classification);
     let is_missing = by == SortBy::Disagreement
+        || by == SortBy::Similarity && state.alike().is_none()
         || by.needs_truth() && state.evaluated().is_none()
         || by == SortBy::ErrorChange && state.other_evaluated().is_none();
     if (by == SortBy::Boxes && !has_boxes) || is_missing && wanted.by != by {
