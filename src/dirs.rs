@@ -56,6 +56,11 @@ impl AppDirs {
         self.data.join("jobs")
     }
 
+    /// Records of training jobs.
+    pub fn training_jobs(&self) -> PathBuf {
+        self.data.join("training-jobs")
+    }
+
     /// Records of endpoints deployed from here.
     pub fn endpoints(&self) -> PathBuf {
         self.data.join("endpoints")

@@ -31,6 +31,7 @@ mod review;
 mod runtime;
 mod sample;
 mod terminal;
+mod train;
 mod transform;
 mod truth;
 mod upload;
@@ -85,6 +86,8 @@ enum Command {
     Project(project::ProjectArgs),
     /// Upload local images to S3
     Upload(Box<upload::UploadArgs>),
+    /// Train models on SageMaker
+    Train(Box<train::TrainArgs>),
     /// Run models on SageMaker Batch Transform
     Transform(Box<transform::TransformArgs>),
     /// Deploy, watch and delete SageMaker real-time endpoints
@@ -130,6 +133,7 @@ pub fn run() -> ExitCode {
         Some(Command::Review(args)) => review::run(&args),
         Some(Command::Project(args)) => project::run(&args),
         Some(Command::Upload(args)) => upload::run(&args),
+        Some(Command::Train(args)) => train::run(&args),
         Some(Command::Transform(args)) => transform::run(&args),
         Some(Command::Endpoint(args)) => endpoint::run(&args),
         Some(Command::Models(args)) => models::run(&args),

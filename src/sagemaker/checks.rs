@@ -1,7 +1,8 @@
 //! Checks of a plan before it costs money, for jobs and endpoints.
 
 use super::spec::transform::{
-    Check, CheckGrade, CheckPoint, FieldProblem, InstanceType, ModelSource, Preflight, Price, PriceTable,
+    Check, CheckGrade, CheckPoint, FieldProblem, InstanceType, ModelSource, Preflight, Price, PriceTable, cost_usd,
+    human_usd,
 };
 use crate::aws::AwsErrorKind;
 
@@ -79,6 +80,35 @@ impl Checks {
             );
         }
         instance
+    }
+
+    /// Checks the price of instances by their type and number. Returns that of one, as given or from the table.
+    pub fn hourly_cost(
+        &mut self,
+        given: Option<f64>,
+        prices: &PriceTable,
+        (name, count): (&str, u32),
+        region: Option<&str>,
+    ) -> Option<f64> {
+        let Some(KnownPrice { usd_per_hour, source }) = KnownPrice::find(given, prices, name, region) else {
+            self.warning(
+                CheckPoint::Cost,
+                format!("The price of {name} is unknown, so the cost is unknown"),
+                "Enter its price per hour (on the command line: --hourly-price)",
+            );
+            return None;
+        };
+        let hour = cost_usd(usd_per_hour, count, 3600.0);
+        self.ok(
+            CheckPoint::Cost,
+            format!(
+                "{} per hour or {} per day for {count} × {name} ({} per instance-hour, {source})",
+                human_usd(hour),
+                human_usd(hour * 24.0),
+                human_usd(usd_per_hour)
+            ),
+        );
+        Some(usd_per_hour)
     }
 
     pub fn into_preflight(mut self) -> Preflight {

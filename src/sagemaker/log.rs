@@ -1,14 +1,15 @@
 //! Container logs in CloudWatch: a job's while it runs, and the end of an endpoint's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::spec::transform::LogLine;
 use super::spec::{LogEvent, LogFrom};
-use crate::aws::{AwsError, SageMaker};
+use crate::aws::{AwsError, AwsErrorKind, SageMaker};
 use crate::tasks::TaskControl;
 
-/// The log group of all jobs.
+/// The log groups of all jobs.
 const JOBS: &str = "/aws/sagemaker/TransformJobs";
+const TRAINING_JOBS: &str = "/aws/sagemaker/TrainingJobs";
 /// The suffix of the stream that SageMaker itself writes.
 const DATA_LOG: &str = "data-log";
 
@@ -23,6 +24,8 @@ pub enum LogKind {
     Container,
     /// SageMaker's own log about failed objects.
     Data,
+    /// The log of a training job's containers: the output of the script.
+    Training,
 }
 
 /// Reads the growing logs of a job: each line once.
@@ -48,8 +51,9 @@ impl LogReader {
     /// The lines since the last call, oldest first. Empty if there is no log yet.
     pub fn read(&mut self, sagemaker: &SageMaker, control: &TaskControl) -> Result<Vec<LogLine>, AwsError> {
         let prefix = format!("{}/", self.job_name);
+        let group = if self.kind == LogKind::Training { TRAINING_JOBS } else { JOBS };
         let mut lines = Vec::new();
-        for stream in sagemaker.log_streams(JOBS, &prefix, Some(control))? {
+        for stream in sagemaker.log_streams(group, &prefix, Some(control))? {
             let is_data_log = stream.name.ends_with(DATA_LOG);
             if is_data_log != (self.kind == LogKind::Data) {
                 continue;
@@ -57,7 +61,7 @@ impl LogReader {
             loop {
                 let token = self.tokens.get(&stream.name).cloned();
                 let from = token.clone().map_or(self.from.clone(), LogFrom::After);
-                let page = sagemaker.log_events(JOBS, &stream.name, from, Some(control))?;
+                let page = sagemaker.log_events(group, &stream.name, from, Some(control))?;
                 lines.extend(lines_of(page.events, &stream.name, &prefix));
                 let is_end = page.next.is_empty() || token.as_ref() == Some(&page.next);
                 if !page.next.is_empty() {
@@ -71,6 +75,53 @@ impl LogReader {
         // A stable sort keeps the lines of one stream in order.
         lines.sort_by_key(|line| line.at_ms);
         Ok(lines)
+    }
+}
+
+/// The number of log lines that a [`LogTail`] keeps.
+const LOG_TAIL: u32 = 100;
+
+/// The newest lines of a growing log, as long as it can be read.
+pub struct LogTail {
+    reader: LogReader,
+    lines: VecDeque<LogLine>,
+    /// Why the log is no longer read.
+    trouble: Option<String>,
+}
+
+impl LogTail {
+    pub fn new(job_name: &str, kind: LogKind) -> Self {
+        let reader = LogReader::new(job_name, kind).from_newest(LOG_TAIL);
+        Self { reader, lines: VecDeque::new(), trouble: None }
+    }
+
+    /// Reads new lines. Why that fails is added to `notes`.
+    ///
+    /// # Errors
+    /// The credentials have expired, or the task was canceled.
+    pub fn read(
+        &mut self,
+        sagemaker: &SageMaker,
+        notes: &mut Vec<String>,
+        control: &TaskControl,
+    ) -> Result<Vec<LogLine>, AwsError> {
+        if self.trouble.is_none() {
+            match self.reader.read(sagemaker, control) {
+                Ok(lines) => {
+                    self.lines.extend(lines);
+                    let surplus = self.lines.len().saturating_sub(LOG_TAIL as usize);
+                    self.lines.drain(..surplus);
+                }
+                Err(error) if matches!(error.kind, AwsErrorKind::Cancelled | AwsErrorKind::ExpiredCredentials) => {
+                    return Err(error);
+                }
+                Err(error) if error.kind.is_transient() => notes.push(error.to_string()),
+                // A missing permission to read logs does not change within moments.
+                Err(error) => self.trouble = Some(error.to_string()),
+            }
+        }
+        notes.extend(self.trouble.clone());
+        Ok(self.lines.iter().cloned().collect())
     }
 }
 

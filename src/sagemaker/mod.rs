@@ -15,6 +15,7 @@ pub mod rehearse;
 mod sending;
 pub mod spec;
 pub mod tf_serving;
+pub mod training;
 
 use std::time::Duration;
 

@@ -74,6 +74,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "sagemaker",
         &[
             "local_file",
+            "dirs",
             "domain",
             "tasks",
             "sagemaker::spec",

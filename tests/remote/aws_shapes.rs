@@ -12,11 +12,14 @@ use spotcheck::aws::{Aws, AwsErrorKind, MAX_INVOCATION_BYTES, RetryPolicy, SageM
 use spotcheck::domain::{Credentials, S3Address};
 use spotcheck::sagemaker::spec::AWS_REGIONS;
 use spotcheck::sagemaker::spec::LogFrom;
-use spotcheck::sagemaker::spec::endpoint::{EndpointConfig, EndpointQuery, EndpointStatus};
+use spotcheck::sagemaker::spec::endpoint::{EndpointConfig, EndpointQuery, EndpointStatus, Serverless};
+use spotcheck::sagemaker::spec::training::{
+    Algorithm, Channel, Checkpoints, MetricDefinition, OutputConfig, Resources, StoppingCondition, TrainingSpec,
+};
 use spotcheck::sagemaker::spec::transform::{
-    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment, InputObjects, JobQuery,
-    ModelClient, ModelSpec, SageMakerAccess, SplitType, TransformInput, TransformOutput, TransformSpec,
-    TransformStatus,
+    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment, InputObjects, JobKind, JobQuery,
+    ModelClient, ModelSpec, Network, SageMakerAccess, SplitType, TransformInput, TransformOutput, TransformSpec,
+    TransformStatus, Vpc,
 };
 
 use crate::support::alone::alone;
@@ -186,7 +189,49 @@ fn model() -> ModelSpec {
         role: "arn:aws:iam::123456789012:role/SageMaker".to_owned(),
         environment: map("A", "b"),
         tags: map("project", "cats"),
+        network: network(),
     }
+}
+
+fn network() -> Network {
+    let list = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
+    let vpc = Vpc { subnets: list(&["subnet-0a1", "subnet-0b2"]), security_group_ids: list(&["sg-0c3"]) };
+    Network { vpc: Some(vpc), is_isolated: true }
+}
+
+/// A training job with a value in every field.
+fn full_training() -> TrainingSpec {
+    TrainingSpec {
+        job_name: "dogs".to_owned(),
+        hyperparameters: map("epochs", "3"),
+        algorithm: Algorithm {
+            image: "123456789012.dkr.ecr.eu-west-1.amazonaws.com/tensorflow-training:2".to_owned(),
+            input_mode: "FastFile".to_owned(),
+            metrics: vec![MetricDefinition { name: "loss".to_owned(), regex: "loss=([0-9.]+)".to_owned() }],
+        },
+        role: "arn:aws:iam::123456789012:role/SageMaker".to_owned(),
+        channels: vec![Channel::new("training", &folder("data/")), Channel::new("validation", &folder("val/"))],
+        output: OutputConfig { folder: "s3://bucket/models/".to_owned(), kms_key: some("alias/outputs") },
+        resources: Resources {
+            instance_type: "ml.p3.16xlarge".to_owned(),
+            instance_count: 2,
+            volume_gb: 100,
+            volume_kms_key: some("alias/disks"),
+        },
+        stopping: StoppingCondition { max_run_s: 3600, max_wait_s: Some(7200) },
+        environment: map("LEVEL", "1"),
+        network: network(),
+        is_spot: true,
+        checkpoints: Some(Checkpoints { s3_uri: "s3://bucket/checkpoints/".to_owned() }),
+        tags: map("project", "dogs"),
+    }
+}
+
+/// A training job with only the required fields.
+fn least_training() -> TrainingSpec {
+    let TrainingSpec { job_name, role, output, resources, .. } = full_training();
+    let stopping = StoppingCondition { max_run_s: 60, max_wait_s: None };
+    TrainingSpec { job_name, role, output, resources, stopping, ..TrainingSpec::default() }
 }
 
 fn config() -> EndpointConfig {
@@ -194,6 +239,7 @@ fn config() -> EndpointConfig {
         name: "cats-config".to_owned(),
         model_name: "efficientnet".to_owned(),
         instance_type: some("ml.g4dn.xlarge"),
+        serverless: None,
         instance_count: 2,
         ami_version: some("al2-ami-sagemaker-inference-gpu-3-1"),
         startup_timeout_s: Some(300),
@@ -213,11 +259,21 @@ fn ask_everything(sagemaker: &SageMaker) {
     sagemaker.create_transform_job(&full_job(), None).unwrap();
     sagemaker.create_transform_job(&least_job(), None).unwrap();
     sagemaker.describe_transform_job("cats", None).unwrap();
-    sagemaker.stop_transform_job("cats", None).unwrap();
+    sagemaker.stop_job(JobKind::Transform, "cats", None).unwrap();
     sagemaker.tags_of(JOB_ARN, None).unwrap();
-    sagemaker.list_transform_jobs(&query, None).unwrap();
-    sagemaker.list_transform_jobs(&JobQuery::default(), None).unwrap();
+    for kind in [JobKind::Transform, JobKind::Training] {
+        sagemaker.list_jobs(kind, &query, None).unwrap();
+        sagemaker.list_jobs(kind, &JobQuery::default(), None).unwrap();
+    }
+    sagemaker.create_training_job(&full_training(), None).unwrap();
+    sagemaker.create_training_job(&least_training(), None).unwrap();
+    sagemaker.describe_training_job("dogs", None).unwrap();
+    sagemaker.stop_job(JobKind::Training, "dogs", None).unwrap();
     sagemaker.create_endpoint_config(&config(), None).unwrap();
+    let serverless = Some(Serverless { memory_mb: 2048, max_concurrency: 5 });
+    let least =
+        EndpointConfig { name: "cats".to_owned(), instance_type: None, serverless, ..EndpointConfig::default() };
+    sagemaker.create_endpoint_config(&EndpointConfig { model_name: "cats".to_owned(), ..least }, None).unwrap();
     sagemaker.describe_endpoint_config("cats-config", None).unwrap();
     sagemaker.delete_endpoint_config("cats-config", None).unwrap();
     sagemaker.create_endpoint("cats", &config(), None).unwrap();
@@ -259,7 +315,7 @@ fn requests_and_responses_match_aws_models() {
                 lines.push(line(operation, "request", &request.body));
                 lines.push(line(operation, "response", &prediction_file(operation)));
             }
-            assert_eq!(lines.len(), 2 * 21);
+            assert_eq!(lines.len(), 2 * 28);
             let found = problems(&lines);
             assert!(found.is_empty(), "{found}");
         },
@@ -328,11 +384,30 @@ fn responses_are_parsed_completely() {
 
             let found = sagemaker.describe_model("efficientnet", None).unwrap();
             assert_eq!(found, Some(ModelSpec { tags: BTreeMap::new(), ..model() }));
-            let jobs = sagemaker.list_transform_jobs(&JobQuery::default(), None).unwrap();
+            let jobs = sagemaker.list_jobs(JobKind::Transform, &JobQuery::default(), None).unwrap();
             let names: Vec<&str> = jobs.items.iter().map(|job| job.name.as_str()).collect();
             assert_eq!(names, ["cats-2", "cats-1"]);
             assert_eq!(jobs.items[1].ended_ms, Some(1_763_719_190_500));
             assert_eq!(jobs.next.as_deref(), Some("page-2"));
+
+            let jobs = sagemaker.list_jobs(JobKind::Training, &JobQuery::default(), None).unwrap();
+            assert_eq!(jobs.items[0].status, TransformStatus::Stopped);
+            assert_eq!((jobs.items[0].kind, jobs.items[0].name.as_str()), (JobKind::Training, "dogs"));
+
+            let training = sagemaker.describe_training_job("dogs", None).unwrap();
+            let channels: Vec<_> = training.spec.channels.iter().map(Channel::objects).collect();
+            // A file system is not an address.
+            assert_eq!(channels, [Some(folder("data/")), Some(folder("val/")), None]);
+            let described = TrainingSpec { channels: full_training().channels, ..training.spec.clone() };
+            assert_eq!(described, TrainingSpec { tags: BTreeMap::new(), ..full_training() });
+            assert_eq!((training.created_s, training.started_s), (1_763_719_200.25, Some(1_763_719_380.5)));
+            assert_eq!(training.archive(), Some(folder("models/dogs/output/model.tar.gz")));
+            assert_eq!(training.billable_s, Some(120.0));
+            let phases: Vec<&str> = training.phases.iter().map(|phase| phase.status.as_str()).collect();
+            assert_eq!(phases, ["Starting", "Interrupted", "Training", "Completed"]);
+            assert_eq!((training.phase(), training.problem()), ("Completed", None));
+            assert_eq!((training.metrics[0].metric_name.as_str(), &training.metrics[0].value), ("loss", &json!(0.125)));
+            assert_eq!(training.metrics[1].value, Value::Null);
 
             let found = sagemaker.describe_endpoint_config("c", None).unwrap();
             let mut expected = config();
@@ -375,9 +450,12 @@ fn minimal_responses_are_parsed() {
             assert!(sagemaker.log_streams(group, "x", None).unwrap().is_empty());
             let page = sagemaker.log_events(group, "x", LogFrom::After("f/1".to_owned()), None).unwrap();
             assert_eq!((page.events.len(), page.next.as_str()), (0, "f/1"));
-            let jobs = sagemaker.list_transform_jobs(&JobQuery::default(), None);
+            let jobs = sagemaker.list_jobs(JobKind::Transform, &JobQuery::default(), None);
             assert!(jobs.unwrap().items.is_empty());
             assert!(sagemaker.tags_of(JOB_ARN, None).unwrap().is_empty());
+            let training = sagemaker.describe_training_job("x", None).unwrap();
+            assert_eq!((training.phase(), training.archive()), ("Pending", None));
+            assert!(sagemaker.list_jobs(JobKind::Training, &JobQuery::default(), None).unwrap().items.is_empty());
             let endpoints = sagemaker.list_endpoints(&EndpointQuery::default(), None);
             assert!(endpoints.unwrap().items.is_empty());
             // Fields that are missing in our jobs: their absence is reported, and nothing breaks.
@@ -511,11 +589,11 @@ fn no_request_without_region_and_credentials() {
             let error = nowhere.describe_endpoint("cats", None).unwrap_err();
             assert_eq!(error.kind, AwsErrorKind::NoRegion, "{error}");
             let mut access = SageMakerAccess { region: some("eu-west-1"), ..SageMakerAccess::default() };
-            let error = aws.sagemaker(&access).stop_transform_job("cats", None);
+            let error = aws.sagemaker(&access).stop_job(JobKind::Transform, "cats", None);
             let error = error.unwrap_err();
             assert_eq!(error.kind, AwsErrorKind::NoCredentials, "{error}");
             access.credentials = Credentials::Anonymous;
-            let error = aws.sagemaker(&access).stop_transform_job("cats", None);
+            let error = aws.sagemaker(&access).stop_job(JobKind::Transform, "cats", None);
             let error = error.unwrap_err();
             assert_eq!(error.kind, AwsErrorKind::NoCredentials, "{error}");
         },

@@ -14,6 +14,7 @@ mod sign_in;
 #[path = "../support/mod.rs"]
 mod support;
 mod tf_serving;
+mod training;
 mod transform;
 mod transform_jobs;
 mod transform_package;

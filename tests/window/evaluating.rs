@@ -95,8 +95,11 @@ impl Bench {
 
 fn open_outputs(window: &mut Harness<'static, App>, folder: &Path) {
     wait_until_idle(window);
-    let request =
-        OutputsRequest { at: OutputsAt::Folder(Location::Path(folder.to_owned())), reading: ReadingRequest::default() };
+    let request = OutputsRequest {
+        at: OutputsAt::Folder(Location::Path(folder.to_owned())),
+        reading: ReadingRequest::default(),
+        compare_with: None,
+    };
     window.state_mut().command(OutputsCommand::Open(Box::new(request)));
 }
 

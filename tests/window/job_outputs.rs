@@ -107,6 +107,7 @@ pub(crate) fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder:
     let request = OutputsRequest {
         at: OutputsAt::Folder(Location::Path(folder.to_owned())),
         reading: spotcheck::sagemaker::spec::output_mapping::ReadingRequest::default(),
+        compare_with: None,
     };
     window.state_mut().command(OutputsCommand::Open(Box::new(request)));
 }

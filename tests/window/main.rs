@@ -37,6 +37,7 @@ mod spot_check;
 #[path = "../support/mod.rs"]
 mod support;
 mod suspicious;
+mod training;
 mod truth;
 mod uploading;
 mod watching;

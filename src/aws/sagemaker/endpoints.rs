@@ -15,7 +15,7 @@ use crate::aws::connection::{CONNECT_TIMEOUT, Connection};
 use crate::aws::error::{AwsErrorKind, Operation};
 use crate::domain::shortened;
 use crate::sagemaker::spec::endpoint::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointStatus, EndpointSummary, EndpointVariant,
+    Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointStatus, EndpointSummary, EndpointVariant, Serverless,
 };
 use crate::tasks::TaskControl;
 
@@ -44,6 +44,8 @@ struct Variant {
     initial_instance_count: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     instance_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    serverless_config: Option<Serverless>,
     #[serde(skip_serializing_if = "Option::is_none")]
     initial_variant_weight: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,8 +146,9 @@ impl SageMaker {
             production_variants: [Variant {
                 variant_name: VARIANT.to_owned(),
                 model_name: Some(config.model_name.clone()),
-                initial_instance_count: Some(config.instance_count),
+                initial_instance_count: config.serverless.is_none().then_some(config.instance_count),
                 instance_type: config.instance_type.clone(),
+                serverless_config: config.serverless,
                 initial_variant_weight: Some(1.0),
                 model_data_download_timeout_in_seconds: config.download_timeout_s,
                 container_startup_health_check_timeout_in_seconds: config.startup_timeout_s,
@@ -183,6 +186,7 @@ impl SageMaker {
             name: told.endpoint_config_name,
             model_name,
             instance_type: variant.instance_type,
+            serverless: variant.serverless_config,
             instance_count: variant.initial_instance_count.unwrap_or(1),
             ami_version: variant.inference_ami_version,
             download_timeout_s: variant.model_data_download_timeout_in_seconds,

@@ -7,6 +7,7 @@
 mod endpoints;
 mod logs;
 mod models;
+mod training;
 mod transform;
 
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use super::control_plane::{Call, Service};
 use super::credentials;
 use super::error::{AwsError, AwsErrorKind};
 use crate::domain::{Identity, ListPage, ListQuery, S3Address};
-use crate::sagemaker::spec::transform::SageMakerAccess;
+use crate::sagemaker::spec::transform::{JobKind, JobPage, JobQuery, SageMakerAccess, TransformStatus};
 use crate::tasks::TaskControl;
 
 pub use endpoints::{Invocation, MAX_INVOCATION_BYTES};
@@ -131,7 +132,7 @@ fn unsupported(call: &Call, what: &str) -> AwsError {
 /// The largest page that SageMaker returns.
 const PAGE: u32 = 100;
 
-/// `ListTransformJobs` and `ListEndpoints`, newest first.
+/// `ListTransformJobs`, `ListTrainingJobs` and `ListEndpoints`, newest first.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct List<'a, S> {
@@ -149,7 +150,7 @@ struct List<'a, S> {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Listed<T> {
-    #[serde(alias = "TransformJobSummaries", alias = "Endpoints")]
+    #[serde(alias = "TransformJobSummaries", alias = "TrainingJobSummaries", alias = "Endpoints")]
     items: Vec<T>,
     next_token: Option<String>,
 }
@@ -172,6 +173,47 @@ impl SageMaker {
         };
         let listed: Listed<A> = self.ask(call, &request, control)?;
         Ok(ListPage { items: listed.items.into_iter().map(T::from).collect(), next: non_empty(listed.next_token) })
+    }
+}
+
+impl SageMaker {
+    /// A page of the jobs of one kind in this account and region, newest first.
+    pub fn list_jobs(
+        &self,
+        kind: JobKind,
+        query: &JobQuery,
+        control: Option<&TaskControl>,
+    ) -> Result<JobPage, AwsError> {
+        match kind {
+            JobKind::Transform => {
+                self.list::<_, transform::Summary, _>(&sagemaker("ListTransformJobs", "list the jobs"), query, control)
+            }
+            JobKind::Training => self.list::<_, training::Summary, _>(
+                &sagemaker("ListTrainingJobs", "list the training jobs"),
+                query,
+                control,
+            ),
+        }
+    }
+
+    pub fn job_status(
+        &self,
+        kind: JobKind,
+        name: &str,
+        control: Option<&TaskControl>,
+    ) -> Result<TransformStatus, AwsError> {
+        Ok(match kind {
+            JobKind::Transform => self.describe_transform_job(name, control)?.status,
+            JobKind::Training => self.describe_training_job(name, control)?.status,
+        })
+    }
+
+    /// Stops a job, which takes a while; its outputs stay.
+    pub fn stop_job(&self, kind: JobKind, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
+        match kind {
+            JobKind::Transform => self.stop_transform_job(name, control),
+            JobKind::Training => self.stop_training_job(name, control),
+        }
     }
 }
 

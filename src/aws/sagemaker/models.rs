@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{SageMaker, Tag, address, if_there, sagemaker, tags, unsupported};
 use crate::aws::AwsError;
-use crate::sagemaker::spec::transform::ModelSpec;
+use crate::sagemaker::spec::transform::{ModelSpec, Network};
 use crate::tasks::TaskControl;
 
 #[derive(Serialize)]
@@ -17,6 +17,8 @@ struct CreateModel<'a> {
     execution_role_arn: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tags: Vec<Tag<'a>>,
+    #[serde(flatten)]
+    network: &'a Network,
 }
 
 impl<'a> CreateModel<'a> {
@@ -30,6 +32,7 @@ impl<'a> CreateModel<'a> {
             },
             execution_role_arn: &spec.role,
             tags: tags(&spec.tags),
+            network: &spec.network,
         }
     }
 }
@@ -69,6 +72,8 @@ struct DescribedModel {
     containers: Vec<Container>,
     #[serde(default)]
     execution_role_arn: String,
+    #[serde(flatten)]
+    network: Network,
 }
 
 #[derive(Deserialize)]
@@ -129,6 +134,7 @@ impl SageMaker {
             role: model.execution_role_arn,
             environment: container.environment,
             tags: BTreeMap::new(),
+            network: model.network,
         }))
     }
 

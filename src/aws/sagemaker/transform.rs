@@ -8,9 +8,8 @@ use super::{SageMaker, Tag, Timestamp, address, non_empty, sagemaker, tags, unsu
 use crate::aws::AwsError;
 use crate::aws::control_plane::Call;
 use crate::sagemaker::spec::transform::{
-    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment, InputObjects, JobPage, JobQuery,
-    ModelClient, SplitType, TransformInput, TransformJob, TransformOutput, TransformSpec, TransformStatus,
-    TransformSummary,
+    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment, InputObjects, JobKind,
+    JobSummary, ModelClient, SplitType, TransformInput, TransformJob, TransformOutput, TransformSpec, TransformStatus,
 };
 use crate::tasks::TaskControl;
 
@@ -193,7 +192,7 @@ struct DescribedJob {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct JobSummary {
+pub(super) struct Summary {
     transform_job_name: String,
     transform_job_arn: String,
     transform_job_status: TransformStatus,
@@ -236,22 +235,17 @@ impl SageMaker {
     }
 
     /// Stops a job, which takes a while; its outputs stay.
-    pub fn stop_transform_job(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
+    pub(super) fn stop_transform_job(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
         let call = sagemaker("StopTransformJob", format!("stop job {name}"));
         let request = NamedJob { transform_job_name: name };
         self.send_only(&call, &request, control)
     }
-
-    /// A page of the jobs in this account and region, newest first.
-    pub fn list_transform_jobs(&self, query: &JobQuery, control: Option<&TaskControl>) -> Result<JobPage, AwsError> {
-        let call = sagemaker("ListTransformJobs", "list the jobs");
-        self.list::<_, JobSummary, _>(&call, query, control)
-    }
 }
 
-impl From<JobSummary> for TransformSummary {
-    fn from(job: JobSummary) -> Self {
+impl From<Summary> for JobSummary {
+    fn from(job: Summary) -> Self {
         Self {
+            kind: JobKind::Transform,
             name: job.transform_job_name,
             arn: job.transform_job_arn,
             status: job.transform_job_status,

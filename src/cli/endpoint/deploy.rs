@@ -18,7 +18,7 @@ use crate::cli::values::{Account, AccountArgs, parse_endpoint_name, parse_pair, 
 use crate::domain::{S3Access, S3Address};
 use crate::sagemaker::endpoints::{Deletion, DeployError, EndpointError, Leftovers, deploy, preflight};
 use crate::sagemaker::jobs::{NewArchive, read_prices};
-use crate::sagemaker::spec::endpoint::{EndpointConfig, EndpointPlan, EndpointStatus, default_ami};
+use crate::sagemaker::spec::endpoint::{EndpointConfig, EndpointPlan, EndpointStatus, Serverless, default_ami};
 use crate::sagemaker::spec::transform::{ModelSource, Preflight, archive_address, dated_name};
 use crate::tasks::{TaskControl, now_ms};
 
@@ -122,7 +122,7 @@ pub(crate) struct PlanArgs {
 #[derive(Debug, Args)]
 #[command(
     next_help_heading = "Model",
-    group = ArgGroup::new("source").args(["model", "archive", "saved_model", "model_name"]).required(true)
+    group = ArgGroup::new("source").args(["model", "archive", "saved_model", "training_job", "model_name"]).required(true)
 )]
 struct ModelArgs {
     #[command(flatten)]
@@ -136,8 +136,14 @@ struct ModelArgs {
 #[command(next_help_heading = "Instances")]
 struct InstanceArgs {
     /// EC2 instance type, for example ml.m5.xlarge
-    #[arg(long, value_name = "TYPE")]
-    instance_type: String,
+    #[arg(long, value_name = "TYPE", required_unless_present = "serverless_memory_mb")]
+    instance_type: Option<String>,
+    /// Serverless endpoint with this much memory in MB (1024 to 6144), billed only for requests
+    #[arg(long, value_name = "MB", conflicts_with_all = ["instance_type", "ami_version", "volume_kms_key"])]
+    serverless_memory_mb: Option<u32>,
+    /// Maximum parallel requests of a serverless endpoint (1 to 200)
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    serverless_concurrency: u32,
     /// Number of instances (1 to 100)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     instance_count: u32,
@@ -170,18 +176,19 @@ impl PlanArgs {
     pub(crate) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
         self.account.warn_if_unknown();
         let mut access = self.account.sagemaker();
-        let region = aws.sagemaker(&access).region(Some(control))?;
+        let client = aws.sagemaker(&access);
+        let region = client.region(Some(control))?;
         access.region = Some(region.clone());
         let s3 = self.account.over(S3Access::default());
         let source = &self.model.source;
         let name = self.name.clone();
         let name = name.unwrap_or_else(|| dated_name(&source.stem(), now_ms()));
         let instances = &self.instances;
-        let instance_type = &instances.instance_type;
+        let instance_type = instances.instance_type.as_deref().unwrap_or_default();
         let tags: BTreeMap<String, String> = instances.tags.iter().cloned().collect();
         let upload_to = self.model.upload_to.as_ref();
         let archive_to = upload_to.map(|folder| archive_address(folder, &name));
-        let (model_name, model) = source.model(&name, archive_to, &tags)?;
+        let (model_name, model) = source.model((&client, control), &name, archive_to, &tags)?;
         let archive = model.as_ref().map(|model| &model.archive);
         if upload_to.is_some() && !matches!(archive, Some(NewArchive::Here { .. })) {
             bail!("--upload-to is for a local model, but this one is already in AWS; remove it");
@@ -198,7 +205,10 @@ impl PlanArgs {
             config: EndpointConfig {
                 name,
                 model_name,
-                instance_type: Some(instance_type.clone()),
+                instance_type: instances.instance_type.clone(),
+                serverless: instances
+                    .serverless_memory_mb
+                    .map(|memory_mb| Serverless { memory_mb, max_concurrency: instances.serverless_concurrency }),
                 instance_count: instances.instance_count,
                 ami_version: ami_version.or_else(|| default_ami(instance_type).map(str::to_owned)),
                 startup_timeout_s: instances.startup_timeout_s,

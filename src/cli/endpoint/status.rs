@@ -117,7 +117,10 @@ impl CostSoFar {
     /// Instances are billed only from their start, so slightly less than this.
     pub(crate) fn print_note(&self, now_ms: i64) {
         let Some(price) = self.usd_per_hour else {
-            eprintln!("cost unknown: set the price of an instance with --hourly-price, or add it to the price table");
+            eprintln!(
+                "cost unknown: set the price of an instance with --hourly-price, or add it to the price table; a \
+                 serverless endpoint is billed only for requests"
+            );
             return;
         };
         let seconds = (now_ms - self.since_ms).max(0) as f64 / 1e3;

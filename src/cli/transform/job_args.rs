@@ -181,15 +181,46 @@ struct ExtraArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cost")]
 struct CostArgs {
-    /// Price of one instance in USD per hour [default: from the price table]
-    #[arg(long, value_name = "USD", value_parser = parse_positive)]
-    hourly_price: Option<f64>,
-    /// Source of --hourly-price; saves both in the price table
-    #[arg(long, value_name = "SOURCE", requires = "hourly_price")]
-    price_source: Option<String>,
+    #[command(flatten)]
+    price: PriceArgs,
     /// Measured images per second on one instance, to estimate time and cost [default: from an earlier job]
     #[arg(long, value_name = "N", value_parser = parse_positive)]
     images_per_s: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cost")]
+pub(crate) struct PriceArgs {
+    /// Price of one instance in USD per hour [default: from the price table]
+    #[arg(long, value_name = "USD", value_parser = parse_positive)]
+    pub(crate) hourly_price: Option<f64>,
+    /// Source of --hourly-price; saves both in the price table
+    #[arg(long, value_name = "SOURCE", requires = "hourly_price")]
+    price_source: Option<String>,
+}
+
+impl PriceArgs {
+    /// The price table, which includes the price from the flags if its source was given.
+    pub(crate) fn prices(
+        &self,
+        sagemaker: &SageMakerAccess,
+        instance_type: &str,
+        dirs: &AppDirs,
+    ) -> anyhow::Result<PriceTable> {
+        let (Some(usd_per_hour), Some(source)) = (self.hourly_price, &self.price_source) else {
+            return Ok(read_prices(&dirs.prices())?);
+        };
+        let price = Price {
+            instance_type: instance_type.to_owned(),
+            region: sagemaker.region.clone(),
+            usd_per_hour,
+            source: source.clone(),
+            date: jiff::Zoned::now().date().to_string(),
+        };
+        let table = add_price(&dirs.prices(), &price)?;
+        eprintln!("saved the price in {}", dirs.prices().display());
+        Ok(table)
+    }
 }
 
 impl JobArgs {
@@ -197,14 +228,15 @@ impl JobArgs {
     pub(crate) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
         let s3 = self.s3.access();
         let access = SageMakerAccess::from(&s3);
-        let region = aws.sagemaker(&access).region(Some(control))?;
+        let client = aws.sagemaker(&access);
+        let region = client.region(Some(control))?;
         let job_name = self.job_name.clone();
         let job_name = job_name.unwrap_or_else(|| dated_name(&self.model.stem(), now_ms()));
         let (objects, manifest, input_folder) = self.input(&job_name)?;
         let sagemaker = SageMakerAccess { region: Some(region.clone()), ..access };
         let archive_to = archive_address(&self.output, &job_name);
         let tags = self.extras.tags.iter().cloned().collect();
-        let (model_name, model) = self.model.model(&job_name, Some(archive_to), &tags)?;
+        let (model_name, model) = self.model.model((&client, control), &job_name, Some(archive_to), &tags)?;
         let spec = TransformSpec { tags, ..self.spec(&job_name, &model_name, objects) };
         let model = match model {
             None => ModelSource::Existing,
@@ -220,7 +252,7 @@ impl JobArgs {
                 input_files: Vec::new(),
                 files_root: None,
                 manifest,
-                usd_per_hour: self.cost.hourly_price,
+                usd_per_hour: self.cost.price.hourly_price,
                 images_per_s: self.cost.images_per_s,
                 inside: None,
                 retry_of: None,
@@ -229,21 +261,9 @@ impl JobArgs {
         })
     }
 
-    /// The price table, which includes the price from the flags if its source was given.
+    /// As [`PriceArgs::prices`].
     pub(crate) fn prices(&self, plan: &TransformPlan, dirs: &AppDirs) -> anyhow::Result<PriceTable> {
-        let (Some(usd_per_hour), Some(source)) = (self.cost.hourly_price, &self.cost.price_source) else {
-            return Ok(read_prices(&dirs.prices())?);
-        };
-        let price = Price {
-            instance_type: plan.spec.instance_type.clone(),
-            region: plan.sagemaker.region.clone(),
-            usd_per_hour,
-            source: source.clone(),
-            date: jiff::Zoned::now().date().to_string(),
-        };
-        let table = add_price(&dirs.prices(), &price)?;
-        eprintln!("saved the price in {}", dirs.prices().display());
-        Ok(table)
+        self.cost.price.prices(&plan.sagemaker, &plan.spec.instance_type, dirs)
     }
 
     fn input(&self, job_name: &str) -> anyhow::Result<(InputObjects, Option<ManifestPlan>, Option<PathBuf>)> {

@@ -9,7 +9,7 @@ use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::terminal::{interruptible, local_time, stdout, with_progress};
 use crate::cli::values::{Account, AccountArgs, variant};
-use crate::sagemaker::spec::transform::{JobOutcome, JobProgress, JobQuery, TransformStatus, TransformSummary};
+use crate::sagemaker::spec::transform::{JobKind, JobOutcome, JobProgress, JobQuery, JobSummary, TransformStatus};
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
@@ -30,16 +30,16 @@ pub(crate) struct ListArgs {
     account: AccountArgs,
 }
 
-pub(crate) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &ListArgs, kind: JobKind) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Steps)?;
     let access = args.account.sagemaker();
     let sagemaker = Aws::new().sagemaker(&access);
     let limit = args.limit as usize;
-    let mut jobs: Vec<TransformSummary> = Vec::new();
+    let mut jobs: Vec<JobSummary> = Vec::new();
     let mut query = JobQuery { name_contains: args.name.clone(), status: args.status, page_token: None };
     let is_more = with_progress("Listing", &control, || -> anyhow::Result<bool> {
         loop {
-            let page = sagemaker.list_transform_jobs(&query, Some(&control))?;
+            let page = sagemaker.list_jobs(kind, &query, Some(&control))?;
             jobs.extend(page.items);
             match page.next {
                 Some(next) if jobs.len() < limit => query.page_token = Some(next),
@@ -132,8 +132,8 @@ pub(crate) fn status_json(progress: &JobProgress, outcome: Option<&JobOutcome>) 
     status
 }
 
-pub(crate) fn list_json(jobs: &[TransformSummary]) -> Value {
-    let job = |job: &TransformSummary| {
+pub(crate) fn list_json(jobs: &[JobSummary]) -> Value {
+    let job = |job: &JobSummary| {
         json!({
             "job": job.name,
             "status": job.status.into_str(),

@@ -2,14 +2,14 @@
 
 mod compare;
 mod fetch;
-mod job_args;
+pub(crate) mod job_args;
 pub(crate) mod list;
 mod named_truth;
 pub(crate) mod package;
 mod rehearse;
 pub(crate) mod start;
-mod status;
-mod stop;
+pub(crate) mod status;
+pub(crate) mod stop;
 
 use clap::{Args, Subcommand};
 
@@ -18,8 +18,8 @@ use crate::aws::Aws;
 use crate::cli::values::Account;
 use crate::dirs::AppDirs;
 use crate::domain::S3Access;
-use crate::sagemaker::jobs::{JobRecords, find_record};
-use crate::sagemaker::spec::transform::{JobRecord, SageMakerAccess};
+use crate::sagemaker::jobs::{JobRecords, clean_up, find_record};
+use crate::sagemaker::spec::transform::{JobKind, JobRecord, JobSpec, SageMakerAccess, TransformSpec};
 use crate::tasks::TaskControl;
 
 #[derive(Debug, Args)]
@@ -62,38 +62,38 @@ pub(crate) fn run(args: &TransformArgs) -> anyhow::Result<Outcome> {
         TransformCommand::Rehearse(args) => rehearse::run(args),
         TransformCommand::Preflight(args) => start::run_preflight(args),
         TransformCommand::Start(args) => start::run(args),
-        TransformCommand::List(args) => list::run(args),
+        TransformCommand::List(args) => list::run(args, JobKind::Transform),
         TransformCommand::Status(args) => status::run(args),
-        TransformCommand::Stop(args) => stop::run(args),
+        TransformCommand::Stop(args) => stop::run::<TransformSpec>(args),
         TransformCommand::Logs(args) => status::run_logs(args),
         TransformCommand::Retry(args) => start::run_retry(args),
-        TransformCommand::CleanUp(args) => stop::run_clean_up(args),
+        TransformCommand::CleanUp(args) => stop::run_clean_up(args, clean_up),
         TransformCommand::Fetch(args) => fetch::run(args),
         TransformCommand::Compare(args) => compare::run(args),
     }
 }
 
 /// A job, and the access to it.
-pub(crate) struct NamedJob {
+pub(crate) struct NamedJob<S = TransformSpec> {
     pub(crate) aws: Aws,
     pub(crate) sagemaker: SageMakerAccess,
     pub(crate) s3: S3Access,
-    pub(crate) records: JobRecords,
+    pub(crate) records: JobRecords<S>,
     /// `None` if the job was started on another computer.
-    pub(crate) record: Option<JobRecord>,
+    pub(crate) record: Option<JobRecord<S>>,
 }
 
-impl NamedJob {
+impl<S: JobSpec> NamedJob<S> {
     /// The account is from the flags, else from the job's record, else the AWS defaults.
     pub(crate) fn find(name: &str, args: &impl Account, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Self> {
         let aws = Aws::new();
-        let records = JobRecords::in_folder(dirs.jobs());
+        let records = JobRecords::<S>::of_dirs(dirs);
         if !args.is_given() {
             let (all, errors) = records.all();
             for error in errors {
                 eprintln!("warning: {error}");
             }
-            if let Some(record) = all.into_iter().find(|record| record.spec.job_name == name) {
+            if let Some(record) = all.into_iter().find(|record| record.spec.job_name() == name) {
                 return Ok(Self {
                     aws,
                     sagemaker: record.sagemaker.clone(),

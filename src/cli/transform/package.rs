@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
+use crate::aws::SageMaker;
 use crate::cli::Outcome;
 use crate::cli::inspect::recognize_for_run;
 use crate::cli::out_file::check_is_no_input;
 use crate::cli::place::{S3Args, is_stdin, parse_location};
 use crate::cli::terminal::{interruptible, stdout, with_progress};
-use crate::cli::values::{parse_pair, parse_score};
+use crate::cli::values::{parse_job_name, parse_pair, parse_score};
 use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{KeepRule, Location, S3Address, human_bytes};
 use crate::model::catalog::{Library, LibraryError, Model};
@@ -23,7 +24,7 @@ use crate::sagemaker::jobs::{NewArchive, NewModel};
 use crate::sagemaker::package::{
     PackageOptions, Packaged, Processor, SavedModelOptions, package_model, package_saved_model,
 };
-use crate::sagemaker::spec::transform::{ArchiveContent, InstanceType, ModelSource};
+use crate::sagemaker::spec::transform::{ArchiveContent, InstanceType, ModelSource, Network, TransformStatus, Vpc};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 pub(crate) const ARCHIVE: &str = "model.tar.gz";
@@ -211,7 +212,7 @@ pub(crate) struct ModelSourceArgs {
     /// Name of the SageMaker model; without an archive, an existing model
     #[arg(long, value_name = "NAME")]
     model_name: Option<String>,
-    /// ARN of the IAM role for the container; required for a new model
+    /// ARN of the IAM role for the container; required for a new model [default: the role of --training-job]
     #[arg(long, value_name = "ARN")]
     role: Option<String>,
     /// URI of the container in ECR [default: the AWS container for the archive, region and instance type (Ray Serve or
@@ -221,6 +222,30 @@ pub(crate) struct ModelSourceArgs {
     /// Environment variable for the model's container; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     model_env: Vec<(String, String)>,
+    #[command(flatten)]
+    network: NetworkArgs,
+}
+
+/// The network of a container.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Network")]
+pub(crate) struct NetworkArgs {
+    /// ID of a subnet of your VPC for the container; repeatable, with --security-group
+    #[arg(long = "subnet", value_name = "ID", requires = "security_groups")]
+    subnets: Vec<String>,
+    /// ID of a security group of the VPC for the container; repeatable, with --subnet
+    #[arg(long = "security-group", value_name = "ID", requires = "subnets")]
+    security_groups: Vec<String>,
+    /// Isolate the container: no inbound or outbound network calls
+    #[arg(long)]
+    network_isolation: bool,
+}
+
+impl NetworkArgs {
+    pub(crate) fn network(&self) -> Network {
+        let vpc = Vpc { subnets: self.subnets.clone(), security_group_ids: self.security_groups.clone() };
+        Network { vpc: (vpc != Vpc::default()).then_some(vpc), is_isolated: self.network_isolation }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -232,6 +257,9 @@ struct SourceFileArgs {
     /// Archive from `spotcheck transform package`: a local file, which is uploaded, or `s3://bucket/…/model.tar.gz`
     #[arg(long, value_name = "FILE|s3://…")]
     archive: Option<PathBuf>,
+    /// Completed training job whose `model.tar.gz` to use unchanged
+    #[arg(long, value_name = "NAME", value_parser = parse_job_name)]
+    training_job: Option<String>,
     /// TensorFlow `SavedModel` folder to pack for AWS's TensorFlow Serving container and upload
     #[arg(long, value_name = "FOLDER")]
     saved_model: Option<PathBuf>,
@@ -250,7 +278,7 @@ impl ModelSourceArgs {
         let packed = file.model.as_deref().map(Path::new);
         let packed = packed.or(file.saved_model.as_deref());
         let stem = packed.and_then(of_file);
-        let stem = stem.or_else(|| self.model_name.clone());
+        let stem = stem.or_else(|| self.model_name.clone()).or_else(|| file.training_job.clone());
         let stem = stem.or_else(|| file.archive.as_deref().and_then(of_file));
         stem.unwrap_or_default()
     }
@@ -261,33 +289,50 @@ impl ModelSourceArgs {
         model.or_else(|| self.file.saved_model.clone().map(Packing::SavedModel))
     }
 
+    /// The archive and role of the training job, if one was named.
+    fn trained(&self, sagemaker: &SageMaker, control: &TaskControl) -> anyhow::Result<Option<(S3Address, String)>> {
+        let Some(name) = &self.file.training_job else {
+            return Ok(None);
+        };
+        let training = sagemaker.describe_training_job(name, Some(control))?;
+        let status = training.status;
+        match training.archive().filter(|_| status == TransformStatus::Completed) {
+            Some(archive) => Ok(Some((archive, training.spec.role))),
+            None => bail!("training job {name} is {} and has no complete model", status.into_str()),
+        }
+    }
+
     /// The model's name in SageMaker, by default `name`, and how to create it unless it exists. A local archive is
     /// uploaded to `archive_to`.
     pub(crate) fn model(
         &self,
+        (sagemaker, control): (&SageMaker, &TaskControl),
         name: &str,
         archive_to: Option<S3Address>,
         tags: &BTreeMap<String, String>,
     ) -> anyhow::Result<(String, Option<NewModel>)> {
         let name = self.model_name.as_deref().unwrap_or(name).to_owned();
         let file = &self.file;
-        let is_new = file.model.is_some() || file.archive.is_some() || file.saved_model.is_some();
+        let trained = self.trained(sagemaker, control)?;
+        let is_new = file.model.is_some() || file.archive.is_some() || file.saved_model.is_some() || trained.is_some();
         if !is_new && self.model_name.is_none() {
             bail!(
                 "no model was given. Pack one with --model or --saved-model, or name one: an archive with --archive, \
-                 a SageMaker model with --model-name"
+                 a training job with --training-job, a SageMaker model with --model-name"
             );
         }
         if !is_new {
-            if self.role.is_some() || self.image.is_some() || !self.model_env.is_empty() {
+            let has_network = self.network.network() != Network::default();
+            if self.role.is_some() || self.image.is_some() || !self.model_env.is_empty() || has_network {
                 bail!(
-                    "--role, --image and --model-env are for a new model, but the model {name} already exists in \
-                     SageMaker; remove them"
+                    "--role, --image, --model-env and the network flags are for a new model, but the model {name} \
+                     already exists in SageMaker; remove them"
                 );
             }
             return Ok((name, None));
         }
-        let role = self.role.clone().context(
+        let (trained, of_training) = trained.unzip();
+        let role = self.role.clone().or(of_training).context(
             "a new model needs --role, the ARN of a role that SageMaker may assume, for example \
              arn:aws:iam::123456789012:role/SageMaker",
         )?;
@@ -295,9 +340,13 @@ impl ModelSourceArgs {
             name: name.clone(),
             role,
             image: self.image.clone(),
-            archive: self.archive(archive_to)?,
+            archive: match trained {
+                Some(address) => NewArchive::There(address),
+                None => self.archive(archive_to)?,
+            },
             environment: self.model_env.iter().cloned().collect(),
             tags: tags.clone(),
+            network: self.network.network(),
         };
         Ok((name, Some(model)))
     }

@@ -19,8 +19,8 @@ use crate::sagemaker::Poll;
 use crate::sagemaker::jobs::{JobRecords, Watch, outcome, read_prices};
 use crate::sagemaker::log::{LogKind, LogReader};
 use crate::sagemaker::spec::transform::{
-    JobOutcome, JobProgress, JobRecord, PriceTable, SageMakerAccess, TransformJob, TransformStatus, Unexplained,
-    human_usd,
+    JobOutcome, JobProgress, JobRecord, JobSpec, PriceTable, SageMakerAccess, TransformJob, TransformSpec,
+    TransformStatus, Unexplained, human_usd,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -301,7 +301,8 @@ fn write(out: &mut dyn Write, progress: &JobProgress) -> anyhow::Result<()> {
     line("output", &spec.output.folder.to_string())?;
     line("outputs", &outputs_text(progress))?;
     line("created", &local_time(job.created_ms))?;
-    line("billed", &billed_text(progress))?;
+    let instances = (spec.instance_type.as_str(), spec.instance_count);
+    line("billed", &billed_text(instances, job.status.is_over(), progress.billed_s, progress.cost_usd))?;
     let lines = &progress.log_tail;
     for last in &lines[lines.len().saturating_sub(LOG_LINES)..] {
         line("log", &last.message)?;
@@ -321,15 +322,19 @@ fn outputs_text(progress: &JobProgress) -> String {
     [Some(counted), percent, rate, left, age].into_iter().flatten().collect()
 }
 
-/// “360 s on 1 × ml.m5.xlarge, $0.03 so far”
-fn billed_text(progress: &JobProgress) -> String {
-    let spec = &progress.job.spec;
-    let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
-    let Some(billed_s) = progress.billed_s else {
-        let nothing = if progress.job.status.is_over() { "not reported by SageMaker" } else { "nothing yet" };
+/// “360 s on 1 × ml.m5.xlarge, $0.03”
+pub(crate) fn billed_text(
+    (instance_type, count): (&str, u32),
+    is_over: bool,
+    billed_s: Option<f64>,
+    cost_usd: Option<f64>,
+) -> String {
+    let instances = format!("{count} × {instance_type}");
+    let Some(billed_s) = billed_s else {
+        let nothing = if is_over { "not reported by SageMaker" } else { "nothing yet" };
         return format!("{nothing}, for {instances}");
     };
-    let cost = match progress.cost_usd {
+    let cost = match cost_usd {
         Some(usd) => human_usd(usd),
         None => "price unknown; set it with --hourly-price".to_owned(),
     };
@@ -341,12 +346,18 @@ const PAUSE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
-    /// Job name
-    #[arg(value_parser = parse_job_name)]
-    job: String,
     /// Show SageMaker's own log: failed objects and reasons
     #[arg(long)]
     data_log: bool,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// Job name
+    #[arg(value_parser = parse_job_name)]
+    job: String,
     /// Follow the log until the job ends
     #[arg(long)]
     follow: bool,
@@ -355,17 +366,21 @@ pub(crate) struct LogsArgs {
 }
 
 pub(crate) fn run_logs(args: &LogsArgs) -> anyhow::Result<Outcome> {
+    let kind = if args.data_log { LogKind::Data } else { LogKind::Container };
+    print_logs::<TransformSpec>(&args.log, kind)
+}
+
+pub(crate) fn print_logs<S: JobSpec>(args: &LogArgs, kind: LogKind) -> anyhow::Result<Outcome> {
     args.account.warn_if_unknown();
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
-    let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;
+    let named = NamedJob::<S>::find(&args.job, &args.account, &dirs, &control)?;
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
-    let kind = if args.data_log { LogKind::Data } else { LogKind::Container };
     let mut reader = LogReader::new(&args.job, kind);
     let mut is_empty = true;
     loop {
         // Queried first, so that nothing written before the end is missed.
-        let is_over = sagemaker.describe_transform_job(&args.job, Some(&control))?.status.is_over();
+        let is_over = sagemaker.job_status(S::KIND, &args.job, Some(&control))?.is_over();
         let lines = reader.read(&sagemaker, &control)?;
         is_empty &= lines.is_empty();
         print_log(&lines)?;

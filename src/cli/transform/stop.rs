@@ -11,7 +11,8 @@ use crate::cli::place::S3Args;
 use crate::cli::terminal::{confirm, interruptible, stdout, with_progress};
 use crate::cli::values::{AccountArgs, parse_job_name};
 use crate::dirs::AppDirs;
-use crate::sagemaker::jobs::clean_up;
+use crate::sagemaker::jobs::CleanUp;
+use crate::sagemaker::spec::transform::{JobKind, JobSpec};
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
@@ -26,24 +27,28 @@ pub(crate) struct StopArgs {
     account: AccountArgs,
 }
 
-pub(crate) fn run(args: &StopArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run<S: JobSpec>(args: &StopArgs) -> anyhow::Result<Outcome> {
     args.account.warn_if_unknown();
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
-    let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;
+    let named = NamedJob::<S>::find(&args.job, &args.account, &dirs, &control)?;
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
-    let job = sagemaker.describe_transform_job(&args.job, Some(&control))?;
-    if job.status.is_over() {
-        bail!("job {} is already {}", args.job, job.status.into_str());
+    let status = sagemaker.job_status(S::KIND, &args.job, Some(&control))?;
+    if status.is_over() {
+        bail!("job {} is already {}", args.job, status.into_str());
     }
-    let question = format!("Stop job {}? Existing outputs are kept; the remaining images get none.", args.job);
+    let (kept, command) = match S::KIND {
+        JobKind::Transform => ("Existing outputs are kept; the remaining images get none.", "transform"),
+        JobKind::Training => ("SageMaker keeps the model that the script has saved so far, if any.", "train"),
+    };
+    let question = format!("Stop job {}? {kept}", args.job);
     if !args.yes && !confirm(&question)? {
         eprintln!("the job continues");
         return Ok(Outcome::AllWell);
     }
-    sagemaker.stop_transform_job(&args.job, Some(&control))?;
+    sagemaker.stop_job(S::KIND, &args.job, Some(&control))?;
     eprintln!(
-        "stopping job {}; it is billed until it has stopped. Follow it with: spotcheck transform status {0} --watch",
+        "stopping job {0}; it is billed until it has stopped. Follow it with: spotcheck {command} status {0} --watch",
         args.job
     );
     Ok(Outcome::AllWell)
@@ -64,10 +69,11 @@ pub(crate) struct CleanUpArgs {
     s3: S3Args,
 }
 
-pub(crate) fn run_clean_up(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
+/// Deletes what a job left behind. `clean_up` depends on the kind of job.
+pub(crate) fn run_clean_up<S: JobSpec>(args: &CleanUpArgs, clean_up: CleanUp<S>) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
-    let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
+    let named = NamedJob::<S>::find(&args.job, &args.s3, &dirs, &control)?;
     let Some(record) = named.record else {
         bail!(
             "job {} was not started on this computer, so the resources created for it are unknown. Check its model in \

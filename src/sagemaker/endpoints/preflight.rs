@@ -2,11 +2,13 @@
 
 use super::EndpointRecords;
 use crate::aws::{Aws, SageMaker};
-use crate::sagemaker::checks::{Checks, KnownPrice};
+use crate::sagemaker::checks::Checks;
 use crate::sagemaker::jobs::unless_cancelled;
 use crate::sagemaker::jobs::{JobError, ModelPlan, check_only_model};
 use crate::sagemaker::spec::endpoint::{EndpointConfig, EndpointPlan, EndpointStatus};
-use crate::sagemaker::spec::transform::{CheckPoint, Preflight, PriceTable, cost_usd, human_usd, name_problem};
+use crate::sagemaker::spec::transform::{
+    CheckPoint, ModelSource, Network, Preflight, PriceTable, cost_usd, human_usd, name_problem,
+};
 use crate::tasks::{Cancelled, TaskControl};
 
 /// What happens to resources that an earlier endpoint with the same name left behind.
@@ -48,10 +50,15 @@ pub fn preflight(
     control.set_step("checking the endpoint name");
     check_name(&mut checks, &sagemaker, records, (&plan.config.name, remains), control)?;
     checks.limits(plan.config.problems(), &plan.model);
+    if plan.config.serverless.is_some() {
+        check_serverless(&mut checks, &plan);
+        return Ok(CheckedEndpoint { plan, preflight: checks.into_preflight() });
+    }
     check_instances(&mut checks, &plan.config);
     let region = unless_cancelled(sagemaker.region(Some(control)).map_err(JobError::from))?;
     // The model's check reports an unknown region.
-    plan.usd_per_hour = check_cost(&mut checks, &plan, prices, region.ok().as_deref());
+    let instances = (plan.config.instance_type.as_deref().unwrap_or_default(), plan.config.instance_count);
+    plan.usd_per_hour = checks.hourly_cost(plan.usd_per_hour, prices, instances, region.ok().as_deref());
     check_deletion(&mut checks, plan.delete_after_ms, &plan.config, plan.usd_per_hour);
     Ok(CheckedEndpoint { plan, preflight: checks.into_preflight() })
 }
@@ -98,6 +105,19 @@ fn check_name(
     Ok(())
 }
 
+/// Serverless endpoints have no instances, and cost nothing while idle.
+fn check_serverless(checks: &mut Checks, plan: &EndpointPlan) {
+    match &plan.model {
+        ModelSource::New { spec, .. } if spec.network != Network::default() => checks.problem(
+            CheckPoint::Instance,
+            "Serverless endpoints support neither VPC settings nor network isolation",
+            "Remove these settings, or use instances",
+        ),
+        _ => checks.ok(CheckPoint::Instance, "Serverless: no instances, and no GPU"),
+    }
+    checks.ok(CheckPoint::Cost, "Billed only for requests; Spotcheck cannot estimate their cost");
+}
+
 fn check_instances(checks: &mut Checks, config: &EndpointConfig) {
     const POINT: CheckPoint = CheckPoint::Instance;
     let name = config.instance_type.as_deref().unwrap_or_default();
@@ -130,32 +150,6 @@ fn check_instances(checks: &mut Checks, config: &EndpointConfig) {
         let count = config.instance_count;
         checks.ok(POINT, format!("{count} × {name}{threads}{gpu}; SageMaker checks the account's quota at the start"));
     }
-}
-
-/// Checks the price, and returns it.
-fn check_cost(checks: &mut Checks, plan: &EndpointPlan, prices: &PriceTable, region: Option<&str>) -> Option<f64> {
-    let config = &plan.config;
-    let name = config.instance_type.as_deref().unwrap_or_default();
-    let Some(KnownPrice { usd_per_hour, source }) = KnownPrice::find(plan.usd_per_hour, prices, name, region) else {
-        checks.warning(
-            CheckPoint::Cost,
-            format!("The price of {name} is unknown, so the cost of the endpoint is unknown"),
-            "Enter its price per hour (on the command line: --hourly-price)",
-        );
-        return None;
-    };
-    let hour = cost_usd(usd_per_hour, config.instance_count, 3600.0);
-    checks.ok(
-        CheckPoint::Cost,
-        format!(
-            "{} per hour or {} per day for {} × {name} ({} per instance-hour, {source})",
-            human_usd(hour),
-            human_usd(hour * 24.0),
-            config.instance_count,
-            human_usd(usd_per_hour)
-        ),
-    );
-    Some(usd_per_hour)
 }
 
 fn check_deletion(

@@ -119,6 +119,7 @@ mod tests {
 
     use super::*;
     use crate::domain::{S3Access, S3Address};
+    use crate::sagemaker::spec::transform::Network;
     use crate::sagemaker::spec::transform::{ManifestPlan, ModelSpec, SageMakerAccess, TransformSpec};
 
     #[test]
@@ -178,6 +179,7 @@ mod tests {
                     role: "role".to_owned(),
                     environment: [].into(),
                     tags: [].into(),
+                    network: Network::default(),
                 },
                 local_archive: Some("/my models/model.tar.gz".into()),
             },

@@ -7,7 +7,7 @@ use super::JobError;
 use crate::aws::{AwsErrorKind, S3};
 use crate::domain::S3Address;
 use crate::sagemaker::package::{peek, peek_file};
-use crate::sagemaker::spec::transform::{ArchiveContent, ModelSource, ModelSpec, default_image};
+use crate::sagemaker::spec::transform::{ArchiveContent, ModelSource, ModelSpec, Network, default_image};
 use crate::tasks::{Cancelled, TaskControl};
 
 /// The part of an archive in S3 that is read to recognize its content.
@@ -23,6 +23,7 @@ pub struct NewModel {
     pub archive: NewArchive,
     pub environment: BTreeMap<String, String>,
     pub tags: BTreeMap<String, String>,
+    pub network: Network,
 }
 
 /// The source of a new model's archive.
@@ -71,6 +72,7 @@ impl NewModel {
                 role: self.role,
                 environment: self.environment,
                 tags: self.tags,
+                network: self.network,
             },
             local_archive,
         })

@@ -5,21 +5,23 @@ use std::cmp::Ordering;
 
 use super::JobError;
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
+use crate::dirs::AppDirs;
 use crate::domain::S3Address;
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::transform::{
-    JobProgress, JobRecord, Leftover, ModelSource, SplitType, TransformPlan, TransformStatus,
+    JobKind, JobProgress, JobRecord, JobSpec, Leftover, ModelSource, SplitType, TransformPlan, TransformSpec,
+    TransformStatus,
 };
 use crate::sagemaker::{Record, RecordError, Records};
 use crate::tasks::TaskControl;
 
-pub type JobRecords = Records<JobRecord>;
+pub type JobRecords<S = TransformSpec> = Records<JobRecord<S>>;
 
-impl Record for JobRecord {
+impl<S: JobSpec> Record for JobRecord<S> {
     const THING: &'static str = "a job";
 
     fn name(&self) -> &str {
-        &self.spec.job_name
+        self.spec.job_name()
     }
 
     fn region(&self) -> Option<&str> {
@@ -34,8 +36,18 @@ impl Record for JobRecord {
     /// SageMaker has the values.
     fn without_secrets(mut self) -> Self {
         let of_model = self.model.iter_mut().flat_map(|model| model.environment.values_mut());
-        self.spec.environment.values_mut().chain(of_model).for_each(String::clear);
+        self.spec.environment_mut().values_mut().chain(of_model).for_each(String::clear);
         self
+    }
+}
+
+impl<S: JobSpec> JobRecords<S> {
+    /// The records of this computer.
+    pub fn of_dirs(dirs: &AppDirs) -> Self {
+        Self::in_folder(match S::KIND {
+            JobKind::Transform => dirs.jobs(),
+            JobKind::Training => dirs.training_jobs(),
+        })
     }
 }
 
@@ -71,6 +83,9 @@ impl JobRecords {
     }
 }
 
+/// How to clean up after a job, according to its record.
+pub type CleanUp<S> = fn(&Aws, &JobRecords<S>, JobRecord<S>, &TaskControl) -> Result<Deleted<Leftover>, JobError>;
+
 /// Deletes what was created only for the job, in order, according to the record, and records what is left.
 ///
 /// # Errors
@@ -78,12 +93,28 @@ impl JobRecords {
 pub fn clean_up(
     aws: &Aws,
     records: &JobRecords,
-    mut record: JobRecord,
+    record: JobRecord,
+    control: &TaskControl,
+) -> Result<Deleted<Leftover>, JobError> {
+    let others = running_jobs(&aws.sagemaker(&record.sagemaker), records, &record, control)?;
+    let used_by = |left: &Leftover| {
+        let other = others.iter().find(|other| other.uses(left))?;
+        Some(other.record.spec.job_name.clone())
+    };
+    delete_leftovers(aws, records, record, used_by, control)
+}
+
+/// As [`clean_up`]. `used_by` finds a running job that uses a leftover.
+pub(crate) fn delete_leftovers<S: JobSpec>(
+    aws: &Aws,
+    records: &JobRecords<S>,
+    mut record: JobRecord<S>,
+    used_by: impl Fn(&Leftover) -> Option<String>,
     control: &TaskControl,
 ) -> Result<Deleted<Leftover>, JobError> {
     let sagemaker = aws.sagemaker(&record.sagemaker);
-    let job_name = record.spec.job_name.clone();
-    if let Some(status) = status_of(&sagemaker, &job_name, control)?
+    let job_name = record.name();
+    if let Some(status) = status_of(&sagemaker, S::KIND, job_name, control)?
         && !status.is_over()
     {
         return Err(JobError::Plan(format!(
@@ -92,13 +123,10 @@ pub fn clean_up(
         )));
     }
     let s3 = aws.s3(&record.s3);
-    let others = running_jobs(&sagemaker, records, &record, control)?;
     let mut done = Deleted::default();
     for left in record.left.clone() {
-        let user = others.iter().find(|other| other.uses(&left));
-        if let Some(other) = user {
-            let why = format!("in use by job {}", other.record.spec.job_name);
-            done.kept.push((left, why));
+        if let Some(other) = used_by(&left) {
+            done.kept.push((left, format!("in use by job {other}")));
             continue;
         }
         control.set_step(format!("deleting the {left}"));
@@ -126,11 +154,12 @@ pub fn clean_up(
 /// `None` for a job that SageMaker never accepted.
 fn status_of(
     sagemaker: &SageMaker,
+    kind: JobKind,
     job_name: &str,
     control: &TaskControl,
 ) -> Result<Option<TransformStatus>, JobError> {
-    match sagemaker.describe_transform_job(job_name, Some(control)) {
-        Ok(job) => Ok(Some(job.status)),
+    match sagemaker.job_status(kind, job_name, Some(control)) {
+        Ok(status) => Ok(Some(status)),
         Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -170,7 +199,7 @@ fn running_jobs(
         if !is_other || !shares {
             continue;
         }
-        let status = status_of(sagemaker, &other.spec.job_name, control)?;
+        let status = status_of(sagemaker, JobKind::Transform, &other.spec.job_name, control)?;
         if status.is_some_and(|status| !status.is_over()) {
             let of_other = other.model.as_ref();
             let of_both = of_other.or(record.model.as_ref());
@@ -234,6 +263,7 @@ mod tests {
             role: "role".to_owned(),
             environment: secret("of the model"),
             tags: [].into(),
+            network: crate::sagemaker::spec::transform::Network::default(),
         });
         records.write(&record).unwrap();
         let path = records.path_of("cats", Some("eu-west-1"));

@@ -2,7 +2,7 @@
 
 use super::{JobError, JobRecords, looks_like_retry, retry_prefix};
 use crate::aws::{AwsError, AwsErrorKind, SageMaker};
-use crate::sagemaker::spec::transform::{JobQuery, JobRecord, TransformJob, TransformSpec, TransformStatus};
+use crate::sagemaker::spec::transform::{JobKind, JobQuery, JobRecord, TransformJob, TransformSpec, TransformStatus};
 use crate::tasks::TaskControl;
 
 /// The number of jobs with a retry's name that are examined, with one request each.
@@ -86,7 +86,7 @@ fn alike(
     let mut query = JobQuery { name_contains: Some(retry_prefix(&job.spec.job_name)), ..JobQuery::default() };
     let mut names = Vec::new();
     loop {
-        let page = sagemaker.list_transform_jobs(&query, Some(control))?;
+        let page = sagemaker.list_jobs(JobKind::Transform, &query, Some(control))?;
         // The newest come first: after the job itself, there are no retries of it.
         let is_last = page.items.iter().any(|other| other.created_ms < job.created_ms);
         let later = page.items.into_iter();

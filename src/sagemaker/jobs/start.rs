@@ -8,19 +8,19 @@ use super::manifest::write_manifest;
 use super::preflight::is_same_model;
 use super::{JobError, JobRecords};
 use crate::aws::upload::{LocalFiles, files_below};
-use crate::aws::{Aws, AwsErrorKind, SageMaker};
-use crate::domain::S3Address;
+use crate::aws::{Aws, AwsError, AwsErrorKind, SageMaker};
+use crate::domain::{S3Access, S3Address};
 use crate::image::source::is_folder_marker;
 use crate::sagemaker::sending::Sender;
 use crate::sagemaker::spec::transform::{
-    InputObjects, JobRecord, Leftover, ModelSource, ModelSpec, SageMakerAccess, TransformPlan,
+    InputObjects, JobRecord, JobSpec, Leftover, ModelSource, ModelSpec, SageMakerAccess, TransformPlan, TransformSpec,
 };
 use crate::tasks::TaskControl;
 
 /// The local folders for records.
-#[derive(Debug, Clone, Copy)]
-pub struct StartFolders<'f> {
-    pub records: &'f JobRecords,
+#[derive(Debug)]
+pub struct StartFolders<'f, S = TransformSpec> {
+    pub records: &'f JobRecords<S>,
     /// Records of unfinished uploads.
     pub unfinished: &'f Path,
 }
@@ -58,44 +58,22 @@ pub fn start(
     control: &TaskControl,
 ) -> Result<JobRecord, JobError> {
     check_plan(plan)?;
-    let sagemaker = aws.sagemaker(&plan.sagemaker);
-    let region = sagemaker.region(Some(control))?;
-    let begun = folders.records.find(&plan.spec.job_name, &region)?;
-    if begun.as_ref().is_some_and(|record| record.is_started) {
-        return Err(JobError::Plan(format!(
-            "Job {} was already started; check its status, or choose another name",
-            plan.spec.job_name
-        )));
+    let mut start = Start::begin(aws, (&plan.sagemaker, &plan.s3), plan.spec.clone(), folders, now_ms, control)?;
+    if let ModelSource::New { spec, .. } = &plan.model {
+        start.record.model = Some(spec.clone());
     }
-    let mut start = Start {
-        aws,
-        records: folders.records,
-        sender: Sender { aws, s3: &plan.s3, unfinished: folders.unfinished, control },
-        control,
-        record: JobRecord {
-            sagemaker: SageMakerAccess { region: Some(region), ..plan.sagemaker.clone() },
-            s3: plan.s3.clone(),
-            spec: plan.spec.clone(),
-            begun_ms: now_ms,
-            is_started: false,
-            model: match &plan.model {
-                ModelSource::New { spec, .. } => Some(spec.clone()),
-                ModelSource::Existing => None,
-            },
-            input_objects: None,
-            manifest_folder: plan.manifest.as_ref().map(|plan| plan.folder.clone()),
-            left: begun.map(|record| record.left).unwrap_or_default(),
-            usd_per_hour: plan.usd_per_hour,
-            images_per_s: None,
-            retry_of: plan.retry_of.clone(),
-        },
-    };
+    start.record.manifest_folder = plan.manifest.as_ref().map(|plan| plan.folder.clone());
+    start.record.usd_per_hour = plan.usd_per_hour;
+    start.record.retry_of.clone_from(&plan.retry_of);
     start.send_input(plan)?;
     start.send_manifest(plan)?;
+    let sagemaker = aws.sagemaker(&plan.sagemaker);
     start.make_model(&sagemaker, plan)?;
     start.count_inputs(plan)?;
-    start.create(&sagemaker)?;
-    Ok(start.record)
+    start.create(
+        |spec| sagemaker.create_transform_job(spec, Some(control)),
+        |spec| Ok(is_same_job(spec, &sagemaker.describe_transform_job(&spec.job_name, Some(control))?.spec)),
+    )
 }
 
 fn check_plan(plan: &TransformPlan) -> Result<(), JobError> {
@@ -117,15 +95,96 @@ fn check_plan(plan: &TransformPlan) -> Result<(), JobError> {
     Err(JobError::Plan(format!("SageMaker would reject this: {}", lines.join("; "))))
 }
 
-struct Start<'a> {
+/// The start of a job of any kind.
+pub(crate) struct Start<'a, S> {
     aws: &'a Aws,
-    records: &'a JobRecords,
+    records: &'a JobRecords<S>,
     sender: Sender<'a>,
     control: &'a TaskControl,
-    record: JobRecord,
+    pub record: JobRecord<S>,
 }
 
-impl Start<'_> {
+impl<'a, S: JobSpec> Start<'a, S> {
+    /// Continues an earlier start with the same name that ended early.
+    ///
+    /// # Errors
+    /// No region is configured, or the job was started already.
+    pub(crate) fn begin(
+        aws: &'a Aws,
+        (sagemaker, s3): (&SageMakerAccess, &'a S3Access),
+        spec: S,
+        StartFolders { records, unfinished }: StartFolders<'a, S>,
+        now_ms: i64,
+        control: &'a TaskControl,
+    ) -> Result<Self, JobError> {
+        let region = aws.sagemaker(sagemaker).region(Some(control))?;
+        let begun = records.find(spec.job_name(), &region)?;
+        if begun.as_ref().is_some_and(|record| record.is_started) {
+            return Err(JobError::Plan(format!(
+                "Job {} was already started; check its status, or choose another name",
+                spec.job_name()
+            )));
+        }
+        Ok(Self {
+            aws,
+            records,
+            sender: Sender { aws, s3, unfinished, control },
+            control,
+            record: JobRecord {
+                sagemaker: SageMakerAccess { region: Some(region), ..sagemaker.clone() },
+                s3: s3.clone(),
+                spec,
+                begun_ms: now_ms,
+                is_started: false,
+                model: None,
+                input_objects: None,
+                manifest_folder: None,
+                left: begun.map(|record| record.left).unwrap_or_default(),
+                usd_per_hour: None,
+                images_per_s: None,
+                retry_of: None,
+            },
+        })
+    }
+
+    /// Creates the job. `is_there` describes a job with its name, and returns whether it is this one.
+    pub(crate) fn create(
+        mut self,
+        create: impl FnOnce(&S) -> Result<String, AwsError>,
+        is_there: impl FnOnce(&S) -> Result<bool, AwsError>,
+    ) -> Result<JobRecord<S>, JobError> {
+        let spec = &self.record.spec;
+        self.control.set_step(format!("starting job {}", spec.job_name()));
+        self.records.write(&self.record)?;
+        if let Err(error) = create(spec) {
+            // Our own response may have been lost although the job was started.
+            if error.kind != AwsErrorKind::InUse || !is_there(spec).unwrap_or_default() {
+                return Err(error.into());
+            }
+        }
+        self.record.is_started = true;
+        self.records.write(&self.record)?;
+        Ok(self.record)
+    }
+
+    /// Uploads one file, and records that it exists only for the job, unless it existed before.
+    pub(crate) fn send_file(&mut self, path: &Path, address: &S3Address, leaves: &Leftover) -> Result<(), JobError> {
+        let sent =
+            self.sender.send_file(path, address, || record_leftover(&mut self.record, self.records, leaves.clone()));
+        let is_noted = self.record.left.contains(leaves);
+        if sent.is_err() && is_noted && self.sender.is_absent(address) {
+            self.forget_leftover(leaves)?;
+        }
+        sent
+    }
+
+    fn forget_leftover(&mut self, left: &Leftover) -> Result<(), JobError> {
+        self.record.left.retain(|other| other != left);
+        Ok(self.records.write(&self.record)?)
+    }
+}
+
+impl Start<'_, TransformSpec> {
     fn send_input(&mut self, plan: &TransformPlan) -> Result<(), JobError> {
         if let (Some(manifest), false) = (&plan.manifest, plan.input_files.is_empty()) {
             let files = LocalFiles { files: plan.input_files.clone(), ..LocalFiles::default() };
@@ -216,40 +275,6 @@ impl Start<'_> {
         }
         Ok(())
     }
-
-    fn create(&mut self, sagemaker: &SageMaker) -> Result<(), JobError> {
-        let spec = &self.record.spec;
-        self.control.set_step(format!("starting job {}", spec.job_name));
-        self.records.write(&self.record)?;
-        if let Err(error) = sagemaker.create_transform_job(spec, Some(self.control)) {
-            // Our own response may have been lost although the job was started.
-            let is_ours = error.kind == AwsErrorKind::InUse
-                && sagemaker
-                    .describe_transform_job(&spec.job_name, Some(self.control))
-                    .is_ok_and(|job| is_same_job(spec, &job.spec));
-            if !is_ours {
-                return Err(error.into());
-            }
-        }
-        self.record.is_started = true;
-        Ok(self.records.write(&self.record)?)
-    }
-
-    /// Uploads one file, and records that it exists only for the job, unless it existed before.
-    fn send_file(&mut self, path: &Path, address: &S3Address, leaves: &Leftover) -> Result<(), JobError> {
-        let sent =
-            self.sender.send_file(path, address, || record_leftover(&mut self.record, self.records, leaves.clone()));
-        let is_noted = self.record.left.contains(leaves);
-        if sent.is_err() && is_noted && self.sender.is_absent(address) {
-            self.forget_leftover(leaves)?;
-        }
-        sent
-    }
-
-    fn forget_leftover(&mut self, left: &Leftover) -> Result<(), JobError> {
-        self.record.left.retain(|other| other != left);
-        Ok(self.records.write(&self.record)?)
-    }
 }
 
 /// Whether SageMaker may have carried out a request that ended like this.
@@ -261,7 +286,11 @@ fn is_in_doubt(error: &JobError) -> bool {
 }
 
 /// Records a resource before it is created: an unrecorded one would stay forever.
-fn record_leftover(record: &mut JobRecord, records: &JobRecords, left: Leftover) -> Result<(), JobError> {
+fn record_leftover<S: JobSpec>(
+    record: &mut JobRecord<S>,
+    records: &JobRecords<S>,
+    left: Leftover,
+) -> Result<(), JobError> {
     if !record.left.contains(&left) {
         record.left.push(left);
     }
@@ -279,10 +308,7 @@ fn check_same_model(wanted: &ModelSpec, there: &ModelSpec) -> Result<(), JobErro
 }
 
 /// Whether an existing job with this name is the requested one: only that one writes into its folder.
-fn is_same_job(
-    wanted: &crate::sagemaker::spec::transform::TransformSpec,
-    there: &crate::sagemaker::spec::transform::TransformSpec,
-) -> bool {
+fn is_same_job(wanted: &TransformSpec, there: &TransformSpec) -> bool {
     wanted.model_name == there.model_name
         && wanted.input.objects == there.input.objects
         && wanted.output.folder == there.output.folder

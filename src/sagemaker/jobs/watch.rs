@@ -3,7 +3,6 @@
 //! All state is read from SageMaker, S3 and CloudWatch each time, so nothing is lost when this program or machine
 //! sleeps or restarts, and jobs from other machines can also be watched.
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::inputs::{InputListed, Inputs, Outputs};
@@ -11,15 +10,13 @@ use super::{JobError, JobRecords, OutputKeys};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::{S3Access, S3Address};
 use crate::sagemaker::Poll;
-use crate::sagemaker::log::{LogKind, LogReader};
+use crate::sagemaker::log::{LogKind, LogTail};
 use crate::sagemaker::spec::transform::{
-    InputObjects, JobPhase, JobProgress, JobRecord, LogLine, PriceTable, SageMakerAccess, TransformJob,
+    InputObjects, JobPhase, JobProgress, JobRecord, JobSpec, PriceTable, SageMakerAccess, TransformJob,
     TransformStatus, cost_usd,
 };
 use crate::tasks::{Counted, TaskControl, now_ms};
 
-/// The number of log lines kept.
-const LOG_TAIL: u32 = 100;
 /// The text of a request in a container's log.
 const REQUEST: &str = "POST /invocations";
 
@@ -47,10 +44,7 @@ pub struct Watch {
     inputs: Option<Inputs>,
     /// The outputs of the last listing.
     counted: Option<OutputCount>,
-    log: LogReader,
-    log_tail: VecDeque<LogLine>,
-    /// Why the log is no longer read.
-    log_trouble: Option<String>,
+    log: LogTail,
     has_seen_request: bool,
 }
 
@@ -76,9 +70,7 @@ impl Watch {
             region: sagemaker.region.clone(),
             inputs: None,
             counted: None,
-            log: LogReader::new(job_name, LogKind::Container).from_newest(LOG_TAIL),
-            log_tail: VecDeque::new(),
-            log_trouble: None,
+            log: LogTail::new(job_name, LogKind::Container),
             has_seen_request: false,
         }
     }
@@ -100,7 +92,9 @@ impl Watch {
             Err(error) if job.status.is_over() => (None, Some(error.to_string())),
             Err(error) => (self.counted.clone(), Some(error.to_string())),
         };
-        self.read_log(&mut notes, control)?;
+        // A container may log before SageMaker reports the start, or without one.
+        let log_tail = self.log.read(&self.sagemaker, &mut notes, control)?;
+        self.has_seen_request |= log_tail.iter().any(|line| line.message.contains(REQUEST));
         notes.extend(outputs.as_ref().and_then(|found| found.note.clone()));
         let of_job = outputs.as_ref().and_then(|found| found.inputs);
         let listed = self.inputs.as_ref().map(|inputs| inputs.objects.len() as u64);
@@ -118,7 +112,7 @@ impl Watch {
                 .usd_per_hour(&job)
                 .zip(billed_s)
                 .map(|(price, seconds)| cost_usd(price, job.spec.instance_count, seconds)),
-            log_tail: self.log_tail.iter().cloned().collect(),
+            log_tail,
             uncounted,
             notes,
             images_in: self.images_in(&job),
@@ -136,47 +130,16 @@ impl Watch {
         }
     }
 
-    /// Polls until the job ends, reporting each result to `see`, and the outputs and their rate to `control`. Keeps
-    /// waiting through lost networks, sleep and overloaded servers. Reloads expired credentials once.
+    /// As [`follow`]; also reports the outputs and their rate to `control`.
     ///
     /// # Errors
-    /// An error that waiting cannot fix, or the task was canceled.
+    /// As [`follow`].
     pub fn follow(
         &mut self,
         control: &TaskControl,
-        mut see: impl FnMut(Poll<'_, JobProgress>),
+        see: impl FnMut(Poll<'_, JobProgress>),
     ) -> Result<JobProgress, JobError> {
-        let mut interval = PollInterval::default();
-        let mut are_reloaded = false;
-        loop {
-            let begun = Instant::now();
-            let looked = self.poll(control).inspect(|seen| show_progress(control, seen));
-            let have_expired = looked.as_ref().is_err_and(has_expired);
-            if have_expired && !are_reloaded {
-                are_reloaded = true;
-                continue;
-            }
-            are_reloaded = have_expired;
-            let wait = match looked {
-                Ok(progress) if progress.job.status.is_over() => return Ok(progress),
-                Ok(progress) => {
-                    see(Poll::Seen(&progress));
-                    // The duration of a poll that could not reach S3 does not predict that of the next one.
-                    if progress.uncounted.is_some() {
-                        interval.after_trouble()
-                    } else {
-                        interval.after(progress.phase, progress.job.status, begun.elapsed())
-                    }
-                }
-                Err(error) if is_transient(&error) => {
-                    let again_in = interval.after_trouble();
-                    see(Poll::Trouble { why: &error.to_string(), again_in });
-                    again_in
-                }
-                Err(error) => return Err(error),
-            };
-            control.sleep(wait)?;
-        }
+        follow(|| self.poll(control).inspect(|seen| show_progress(control, seen)), control, see)
     }
 
     fn usd_per_hour(&self, job: &TransformJob) -> Option<f64> {
@@ -211,26 +174,74 @@ impl Watch {
         self.counted = Some(counted.clone());
         Ok(counted)
     }
+}
 
-    fn read_log(&mut self, notes: &mut Vec<String>, control: &TaskControl) -> Result<(), JobError> {
-        // A container may log before SageMaker reports the start, or without one.
-        if self.log_trouble.is_none() {
-            match self.log.read(&self.sagemaker, control).map_err(JobError::from) {
-                Ok(lines) => {
-                    self.has_seen_request |= lines.iter().any(|line| line.message.contains(REQUEST));
-                    self.log_tail.extend(lines);
-                    let surplus = self.log_tail.len().saturating_sub(LOG_TAIL as usize);
-                    self.log_tail.drain(..surplus);
-                }
-                Err(JobError::Cancelled) => return Err(JobError::Cancelled),
-                Err(error) if has_expired(&error) => return Err(error),
-                Err(error) if is_transient(&error) => notes.push(error.to_string()),
-                // A missing permission to read logs does not change within moments.
-                Err(error) => self.log_trouble = Some(error.to_string()),
-            }
+/// The progress of a job that is followed.
+pub trait Followed {
+    fn status(&self) -> TransformStatus;
+
+    /// Polling slows down while this is unchanged.
+    fn phase(&self) -> &str;
+
+    /// Whether something could not be reached, so that the duration of the poll does not predict that of the next one.
+    fn has_trouble(&self) -> bool {
+        false
+    }
+}
+
+impl Followed for JobProgress {
+    fn status(&self) -> TransformStatus {
+        self.job.status
+    }
+
+    fn phase(&self) -> &str {
+        self.phase.into_str()
+    }
+
+    fn has_trouble(&self) -> bool {
+        self.uncounted.is_some()
+    }
+}
+
+/// Polls until the job ends, reporting each result to `see`. Keeps waiting through lost networks, sleep and overloaded
+/// servers. Reloads expired credentials once.
+///
+/// # Errors
+/// An error that waiting cannot fix, or the task was canceled.
+pub fn follow<P: Followed>(
+    mut poll: impl FnMut() -> Result<P, JobError>,
+    control: &TaskControl,
+    mut see: impl FnMut(Poll<'_, P>),
+) -> Result<P, JobError> {
+    let mut interval = PollInterval::default();
+    let mut are_reloaded = false;
+    loop {
+        let begun = Instant::now();
+        let looked = poll();
+        let have_expired = looked.as_ref().is_err_and(has_expired);
+        if have_expired && !are_reloaded {
+            are_reloaded = true;
+            continue;
         }
-        notes.extend(self.log_trouble.clone());
-        Ok(())
+        are_reloaded = have_expired;
+        let wait = match looked {
+            Ok(progress) if progress.status().is_over() => return Ok(progress),
+            Ok(progress) => {
+                see(Poll::Seen(&progress));
+                if progress.has_trouble() {
+                    interval.after_trouble()
+                } else {
+                    interval.after(progress.phase(), progress.status(), begun.elapsed())
+                }
+            }
+            Err(error) if is_transient(&error) => {
+                let again_in = interval.after_trouble();
+                see(Poll::Trouble { why: &error.to_string(), again_in });
+                again_in
+            }
+            Err(error) => return Err(error),
+        };
+        control.sleep(wait)?;
     }
 }
 
@@ -247,13 +258,13 @@ fn show_progress(control: &TaskControl, seen: &JobProgress) {
 ///
 /// # Errors
 /// No region is configured, or the record cannot be read.
-pub fn find_record(
+pub fn find_record<S: JobSpec>(
     aws: &Aws,
-    records: &JobRecords,
+    records: &JobRecords<S>,
     sagemaker: &SageMakerAccess,
     job_name: &str,
     control: &TaskControl,
-) -> Result<Option<JobRecord>, JobError> {
+) -> Result<Option<JobRecord<S>>, JobError> {
     let region = aws.sagemaker(sagemaker).region(Some(control))?;
     Ok(records.find(job_name, &region)?)
 }
@@ -352,14 +363,14 @@ fn has_expired(error: &JobError) -> bool {
 /// The interval between two polls.
 #[derive(Debug, Default)]
 struct PollInterval {
-    seen: Option<(JobPhase, TransformStatus)>,
+    seen: Option<(String, TransformStatus)>,
     wait: Duration,
     trouble: Duration,
 }
 
 impl PollInterval {
-    fn after(&mut self, phase: JobPhase, status: TransformStatus, took: Duration) -> Duration {
-        let is_new = self.seen.replace((phase, status)) != Some((phase, status));
+    fn after(&mut self, phase: &str, status: TransformStatus, took: Duration) -> Duration {
+        let is_new = self.seen.replace((phase.to_owned(), status)) != Some((phase.to_owned(), status));
         self.wait = if is_new { FIRST_WAIT } else { (self.wait * 3 / 2).min(LONGEST_WAIT) };
         self.trouble = Duration::ZERO;
         self.wait.max(took * LOOKING_SHARE)
@@ -464,22 +475,22 @@ mod tests {
         use TransformStatus::{InProgress, Stopping};
         let mut interval = PollInterval::default();
         let short = Duration::from_millis(10);
-        let first = interval.after(JobPhase::Starting, InProgress, short);
+        let first = interval.after("starting", InProgress, short);
         assert_eq!(first, FIRST_WAIT);
         let mut last = first;
         for _ in 0..20 {
-            let next = interval.after(JobPhase::Starting, InProgress, short);
+            let next = interval.after("starting", InProgress, short);
             assert!(next >= last && next <= LONGEST_WAIT);
             last = next;
         }
         assert_eq!(last, LONGEST_WAIT);
-        assert_eq!(interval.after(JobPhase::Downloading, InProgress, short), FIRST_WAIT);
-        assert_eq!(interval.after(JobPhase::Downloading, Stopping, short), FIRST_WAIT);
+        assert_eq!(interval.after("downloading", InProgress, short), FIRST_WAIT);
+        assert_eq!(interval.after("downloading", Stopping, short), FIRST_WAIT);
         let long = Duration::from_secs(7);
-        assert_eq!(interval.after(JobPhase::Transforming, InProgress, long), Duration::from_secs(70));
+        assert_eq!(interval.after("transforming", InProgress, long), Duration::from_secs(70));
         let troubles: Vec<u64> = (0..7).map(|_| interval.after_trouble().as_secs()).collect();
         assert_eq!(troubles, [2, 4, 8, 16, 32, 60, 60]);
-        interval.after(JobPhase::Transforming, InProgress, short);
+        interval.after("transforming", InProgress, short);
         assert_eq!(interval.after_trouble(), FIRST_WAIT);
     }
 }

@@ -5,6 +5,7 @@
 
 mod onnx;
 mod saved_model;
+mod source;
 mod unpack;
 
 use std::fs::File;
@@ -23,6 +24,7 @@ use crate::tasks::{Cancelled, TaskControl};
 
 pub use onnx::{PackageOptions, Processor, package_model};
 pub use saved_model::{SavedModelOptions, package_saved_model, stamp_of_saved_model};
+pub use source::{package_source, source_files};
 pub use unpack::{ArchiveKind, Unpacked, fetch, peek, peek_file, unpack};
 
 /// A finished archive.

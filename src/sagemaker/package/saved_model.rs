@@ -4,9 +4,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use walkdir::{DirEntry, WalkDir};
 
 use super::onnx::REQUIREMENTS_FILE;
+use super::source::{PackedFile, check_kind, collect};
 use super::{ArchiveWriter, PackageError, Packaged};
 use crate::project::export::ExportTarget;
 use crate::tasks::TaskControl;
@@ -101,7 +101,7 @@ pub fn stamp_of_saved_model(folder: &Path) -> Result<u64, PackageError> {
 fn files_of(folder: &Path) -> Result<Vec<PackedFile>, PackageError> {
     let mut files = Vec::new();
     for (place, name) in versions(folder)? {
-        collect(&place, &name, &mut files)?;
+        collect(&place, &format!("{name}/"), &mut files)?;
     }
     // A version in the folder itself has them next to its graph.
     let of_code = |name: &str| {
@@ -113,7 +113,7 @@ fn files_of(folder: &Path) -> Result<Vec<PackedFile>, PackageError> {
     }
     let own_code = folder.join(CODE_FOLDER);
     if own_code.is_dir() {
-        collect(&own_code, CODE_FOLDER, &mut files)?;
+        collect(&own_code, CODE_PREFIX, &mut files)?;
     }
     let own_requirements = folder.join(OWN_REQUIREMENTS);
     let has = |files: &[PackedFile], wanted: &str| files.iter().any(|file| file.name == wanted);
@@ -122,12 +122,6 @@ fn files_of(folder: &Path) -> Result<Vec<PackedFile>, PackageError> {
         files.push(PackedFile { name: REQUIREMENTS_FILE.to_owned(), path: own_requirements });
     }
     Ok(files)
-}
-
-struct PackedFile {
-    /// The file's name in the archive.
-    name: String,
-    path: PathBuf,
 }
 
 /// The version folders with their names in the archive, in ascending order.
@@ -161,48 +155,4 @@ fn versions(folder: &Path) -> Result<Vec<(PathBuf, String)>, PackageError> {
     }
     let named = versions.into_iter().map(|(_, path, name)| (path, name));
     Ok(named.collect())
-}
-
-/// All files below `folder`, by name, without temporary files of Python and file managers.
-fn collect(folder: &Path, prefix: &str, files: &mut Vec<PackedFile>) -> Result<(), PackageError> {
-    check_kind(folder)?;
-    let is_wanted = |entry: &DirEntry| {
-        let name = entry.file_name().to_string_lossy();
-        entry.depth() == 0 || (name != "__pycache__" && !name.starts_with('.'))
-    };
-    let entries = WalkDir::new(folder).sort_by_file_name();
-    for entry in entries.into_iter().filter_entry(is_wanted) {
-        let entry = entry.map_err(|error| {
-            let path = error.path().unwrap_or(folder).to_owned();
-            PackageError::read("the SavedModel's folder", &path)(error.into())
-        })?;
-        check_kind(entry.path())?;
-        if entry.file_type().is_dir() {
-            continue;
-        }
-        let below = entry.path().strip_prefix(folder).unwrap_or(entry.path());
-        let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
-        let Some(parts) = parts else {
-            return Err(PackageError::RefusedFile {
-                reason: "the name is not valid Unicode".to_owned(),
-                path: entry.path().to_owned(),
-            });
-        };
-        files.push(PackedFile { name: format!("{prefix}/{}", parts.join("/")), path: entry.path().to_owned() });
-    }
-    Ok(())
-}
-
-/// Only files and folders: a link could lead out of the folder, and a device never ends.
-fn check_kind(path: &Path) -> Result<(), PackageError> {
-    let kind = path.symlink_metadata().map_err(PackageError::read("a file of the SavedModel", path))?.file_type();
-    if kind.is_file() || kind.is_dir() {
-        return Ok(());
-    }
-    let what = if kind.is_symlink() {
-        "this is a link, whose target may not belong to the model"
-    } else {
-        "this is neither a file nor a folder"
-    };
-    Err(PackageError::RefusedFile { reason: what.to_owned(), path: path.to_owned() })
 }

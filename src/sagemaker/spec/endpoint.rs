@@ -48,6 +48,9 @@ pub struct EndpointConfig {
     pub model_name: String,
     /// `ml.m5.xlarge`; `None` for an endpoint without instances (serverless).
     pub instance_type: Option<String>,
+    /// Replaces the instances.
+    #[serde(default)]
+    pub serverless: Option<Serverless>,
     /// At least 1.
     pub instance_count: u32,
     /// The AMI of the instances, which determines their GPU driver: `al2-ami-sagemaker-inference-gpu-3-1`.
@@ -63,6 +66,23 @@ pub struct EndpointConfig {
     pub tags: BTreeMap<String, String>,
 }
 
+/// `ServerlessConfig`, in its form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Serverless {
+    /// 1024 to 6144, in steps of 1024.
+    #[serde(rename = "MemorySizeInMB")]
+    pub memory_mb: u32,
+    /// Parallel requests, `1..=200`.
+    pub max_concurrency: u32,
+}
+
+impl Default for Serverless {
+    fn default() -> Self {
+        Self { memory_mb: 2048, max_concurrency: 5 }
+    }
+}
+
 impl Default for EndpointConfig {
     /// One instance of the default type, without a name or model.
     fn default() -> Self {
@@ -70,6 +90,7 @@ impl Default for EndpointConfig {
             name: String::new(),
             model_name: String::new(),
             instance_type: Some(DEFAULT_INSTANCE.to_owned()),
+            serverless: None,
             instance_count: 1,
             ami_version: None,
             startup_timeout_s: None,
@@ -89,6 +110,12 @@ impl EndpointConfig {
         }
         found.range("number of instances", self.instance_count, 1, MAX_INSTANCES);
         found.ami_version(self.ami_version.as_deref());
+        if let Some(Serverless { memory_mb, max_concurrency }) = self.serverless {
+            found.range("parallel requests", max_concurrency, 1, 200);
+            if !(1024..=6144).contains(&memory_mb) || memory_mb % 1024 != 0 {
+                found.add("memory in MB", format!("is {memory_mb}; it must be 1024 to 6144, in steps of 1024"));
+            }
+        }
         let (least, most) = TIMEOUT_S;
         for (field, seconds) in [
             ("startup timeout in seconds", self.startup_timeout_s),

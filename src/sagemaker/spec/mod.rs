@@ -3,6 +3,7 @@
 pub mod endpoint;
 pub mod output_mapping;
 pub mod remote_model;
+pub mod training;
 pub mod transform;
 
 use std::fmt;

@@ -5,6 +5,7 @@
 mod container;
 mod cost;
 mod limits;
+mod network;
 mod plan;
 mod preflight;
 mod progress;
@@ -12,6 +13,7 @@ mod spec;
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
@@ -23,9 +25,10 @@ pub use cost::{
     known_instance_types,
 };
 pub use limits::{
-    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, Problems, dated_name, image_problem,
-    in_flight_problem, name_problem, role_problem,
+    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, MAX_S3_URI, Problems, dated_name,
+    image_problem, in_flight_problem, name_problem, role_problem,
 };
+pub use network::{Network, Vpc};
 pub use plan::{
     ImagesInside, JobRecord, Leftover, ManifestPlan, ModelSource, TfsBatching, TransformPlan, archive_address,
     manifest_address, output_folder, support_folder,
@@ -60,8 +63,43 @@ pub struct ModelSpec {
     pub role: String,
     pub environment: BTreeMap<String, String>,
     pub tags: BTreeMap<String, String>,
+    #[serde(default)]
+    pub network: Network,
 }
 
+/// The kind of a job. SageMaker names each kind separately: a training job can have the name of a transform job.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[strum(const_into_str)]
+pub enum JobKind {
+    #[default]
+    #[strum(serialize = "Batch Transform")]
+    Transform,
+    Training,
+}
+
+/// The parameters of one kind of job.
+pub trait JobSpec: Clone + PartialEq + Serialize + DeserializeOwned {
+    const KIND: JobKind;
+
+    fn job_name(&self) -> &str;
+
+    /// The container's environment; its values may be secrets.
+    fn environment_mut(&mut self) -> &mut BTreeMap<String, String>;
+}
+
+impl JobSpec for TransformSpec {
+    const KIND: JobKind = JobKind::Transform;
+
+    fn job_name(&self) -> &str {
+        &self.job_name
+    }
+
+    fn environment_mut(&mut self) -> &mut BTreeMap<String, String> {
+        &mut self.environment
+    }
+}
+
+/// The status of a job of any kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum TransformStatus {
@@ -70,6 +108,8 @@ pub enum TransformStatus {
     Completed,
     Failed,
     Stopping,
+    /// Also a training job whose record is being deleted.
+    #[serde(alias = "Deleting")]
     Stopped,
 }
 
@@ -81,7 +121,8 @@ impl TransformStatus {
 
 /// An entry in the list of jobs. Times are milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TransformSummary {
+pub struct JobSummary {
+    pub kind: JobKind,
     pub name: String,
     pub arn: String,
     pub status: TransformStatus,
@@ -108,7 +149,7 @@ pub struct TransformJob {
 /// Filter for the list of jobs, newest first.
 pub type JobQuery = ListQuery<TransformStatus>;
 
-pub type JobPage = ListPage<TransformSummary>;
+pub type JobPage = ListPage<JobSummary>;
 
 impl From<&SageMakerAccess> for S3Access {
     fn from(access: &SageMakerAccess) -> Self {

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::S3Access;
 use crate::sagemaker::spec::Deleted;
+use crate::sagemaker::spec::training::TrainingProgress;
 use crate::sagemaker::spec::transform::{
-    CheckGrade, JobOutcome, JobPage, JobProgress, JobQuery, Leftover, Preflight, Price, PriceChange, PriceTable,
-    RetryChoice, SageMakerAccess, TransformPlan, TransformStatus, TransformSummary,
+    CheckGrade, JobKind, JobOutcome, JobPage, JobProgress, JobQuery, JobSummary, Leftover, Preflight, Price,
+    PriceChange, PriceTable, RetryChoice, SageMakerAccess, TransformPlan, TransformStatus,
 };
 use crate::tasks::ProgressUnit;
 use crate::window::jobs::form::state::RehearsalRequest;
@@ -46,6 +47,15 @@ pub enum JobsCommand {
     DropRetry(JobId),
     FindLeftovers(JobId),
     DeleteLeftovers(JobId),
+    /// Opens a form for the model of a training job.
+    UseModel(JobId, ModelUse),
+}
+
+/// What runs the model of a training job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelUse {
+    Job,
+    Endpoint,
 }
 
 #[derive(Debug, Clone)]
@@ -108,17 +118,24 @@ pub enum JobsEvent {
     /// The result of the local test, for display.
     Rehearsed(TaskId, Result<Box<RehearsalReport>, Failure>),
     Started(TaskId, Result<JobId, Failure>),
-    /// A page of the list of jobs.
+    /// A page of the list of jobs, and why one kind of job could not be listed.
     Listed {
         task: TaskId,
         is_first: bool,
-        result: Result<JobPage, Failure>,
+        result: Result<(JobPage, Option<String>), Failure>,
     },
     /// The current state of a job.
     Seen {
         id: JobId,
         task: TaskId,
         progress: Box<JobProgress>,
+    },
+    /// The current state of a training job, and the jobs started here that use its model.
+    TrainingSeen {
+        id: JobId,
+        task: TaskId,
+        progress: Box<TrainingProgress>,
+        used_by: Vec<JobId>,
     },
     /// The job could not be polled; polling continues.
     Trouble {
@@ -148,12 +165,14 @@ pub struct JobId {
     /// The access to its inputs and outputs.
     pub s3: S3Access,
     pub name: String,
+    #[serde(default)]
+    pub kind: JobKind,
 }
 
 impl JobId {
     /// The id of a job in the region of the S3 access.
-    pub fn new(access: &S3Access, name: impl Into<String>) -> Self {
-        Self { sagemaker: SageMakerAccess::from(access), s3: access.clone(), name: name.into() }
+    pub fn new(access: &S3Access, kind: JobKind, name: impl Into<String>) -> Self {
+        Self { sagemaker: SageMakerAccess::from(access), s3: access.clone(), name: name.into(), kind }
     }
 }
 
@@ -162,6 +181,9 @@ pub struct KnownJob {
     pub id: JobId,
     pub watch: Watch,
     pub progress: Option<JobProgress>,
+    pub training: Option<TrainingProgress>,
+    /// The jobs started here that use the model of this training job, newest first.
+    pub used_by: Vec<JobId>,
     pub stopping: Option<TaskId>,
     pub outcome: Loadable<JobOutcome>,
     pub left: Loadable<Leftovers>,
@@ -211,7 +233,7 @@ pub enum Leftovers {
 impl Resource for KnownJob {
     type Id = JobId;
     type Status = TransformStatus;
-    type Row = TransformSummary;
+    type Row = JobSummary;
 
     const NOUN: &'static str = "job";
     const DIALOG: Overlay = Overlay::Jobs;
@@ -252,9 +274,13 @@ impl Resource for KnownJob {
 }
 
 impl KnownJob {
+    pub fn status(&self) -> Option<TransformStatus> {
+        let training = self.training.as_ref().map(|progress| progress.training.status);
+        training.or_else(|| Some(self.progress.as_ref()?.job.status))
+    }
+
     pub fn is_over(&self) -> bool {
-        let progress = self.progress.as_ref();
-        progress.is_some_and(|progress| progress.job.status.is_over())
+        self.status().is_some_and(TransformStatus::is_over)
     }
 }
 

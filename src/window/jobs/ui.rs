@@ -1,13 +1,14 @@
 //! The Batch Transform jobs of an account: their list, and the user's price table.
 
 mod page;
+mod training;
 
 use eframe::egui::{Button, Grid, ScrollArea, TextEdit, Ui, vec2};
 use strum::VariantArray as _;
 
 use crate::domain::{S3Access, SampleUri, Utc};
 use crate::sagemaker::spec::transform::{
-    JobProgress, Price, PriceChange, TransformStatus, TransformSummary, human_usd,
+    JobKind, JobProgress, JobSummary, Price, PriceChange, TransformStatus, human_usd,
 };
 use crate::tasks::now_ms;
 use crate::window::remote::ui::{EmptyPage, ListCommand, ListMemory, ListWords, ResourceUi, row_ui};
@@ -51,33 +52,37 @@ impl ResourceUi for KnownJob {
     }
 
     fn name_buttons_ui(ui: &mut Ui, state: &State, name: &str, commands: &mut Commands) {
-        let open = ui.add_enabled(!name.is_empty(), Button::new("Open this job"));
-        let open = open.on_hover_text("Opens the job with exactly this name");
-        let open = open.on_disabled_hover_text("Enter a job name first");
-        if open.clicked() {
-            commands.push(JobsCommand::Open(JobId::new(&state.s3.access, name)));
+        for (kind, label) in [(JobKind::Transform, "Open this job"), (JobKind::Training, "Open this training job")] {
+            let open = ui.add_enabled(!name.is_empty(), Button::new(label));
+            let open = open.on_hover_text("Opens the job with exactly this name");
+            let open = open.on_disabled_hover_text("Enter a job name first");
+            if open.clicked() {
+                commands.push(JobsCommand::Open(JobId::new(&state.s3.access, kind, name)));
+            }
         }
     }
 
     fn is_above_list(&self, state: &State) -> bool {
-        state.remote.jobs.list.rows.iter().all(|listed| listed.name != self.id.name)
+        state.remote.jobs.list.rows.iter().all(|listed| (listed.kind, &listed.name) != (self.id.kind, &self.id.name))
     }
 
     fn known_row_ui(&self, ui: &mut Ui, state: &State, commands: &mut Commands) {
-        let progress = self.progress.as_ref();
-        let fraction = progress.and_then(JobProgress::fraction);
+        let fraction = self.progress.as_ref().and_then(JobProgress::fraction);
         let text = fraction.map_or_else(String::new, |fraction| format!("{:.0}%", fraction * 100.0));
-        let status = progress.map_or(TransformStatus::InProgress, |progress| progress.job.status);
+        let status = self.status().unwrap_or(TransformStatus::InProgress);
         job_row_ui(ui, state, &self.id, &text, status, commands);
     }
 
-    fn row_ui(ui: &mut Ui, state: &State, access: &S3Access, row: &TransformSummary, commands: &mut Commands) {
-        let id = JobId::new(access, row.name.as_str());
+    fn row_ui(ui: &mut Ui, state: &State, access: &S3Access, row: &JobSummary, commands: &mut Commands) {
+        let id = JobId::new(access, row.kind, row.name.as_str());
         job_row_ui(ui, state, &id, &ago_text(row.created_ms), row.status, commands);
     }
 
     fn page_ui(&self, ui: &mut Ui, state: &State, memory: &mut JobsMemory, height: f32, commands: &mut Commands) {
-        page::page_ui(ui, state, self, &mut memory.page, height, commands);
+        page::frame_ui(ui, state, self, height, commands, |ui, commands| match &self.training {
+            Some(progress) => training::training_ui(ui, state, self, progress, &mut memory.page, commands),
+            None => page::page_ui(ui, state, self, &mut memory.page, commands),
+        });
     }
 }
 
@@ -93,12 +98,16 @@ pub(crate) fn status_sign(status: TransformStatus) -> &'static str {
 
 fn job_row_ui(ui: &mut Ui, state: &State, id: &JobId, text: &str, status: TransformStatus, commands: &mut Commands) {
     let is_open = state.remote.jobs.open.as_ref() == Some(id);
-    let row = row_ui(ui, is_open, format!("{} {}", status_sign(status), id.name), text);
+    let (kind, noun) = match id.kind {
+        JobKind::Transform => ("", "Job"),
+        JobKind::Training => ("training ", "Training job"),
+    };
+    let row = row_ui(ui, is_open, format!("{} {}", status_sign(status), id.name), &format!("{kind}{text}"));
     if row.clicked() {
         commands.push(JobsCommand::Open(id.clone()));
     }
     row.on_hover_text(format!("{}\n{}", id.name, status.into_str())).accessible_name(format!(
-        "Job {}, {}",
+        "{noun} {}, {}",
         id.name,
         status.into_str()
     ));

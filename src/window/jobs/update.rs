@@ -1,19 +1,21 @@
 //! The list of jobs, the pages of single ones, and the form that starts one.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::transform::{
-    JobOutcome, JobProgress, JobRetry, Leftover, PriceTable, RetryChoice, SageMakerAccess, TransformPlan,
-    TransformStatus,
+    JobOutcome, JobPage, JobRetry, Leftover, PriceTable, RetryChoice, SageMakerAccess, TransformPlan, TransformStatus,
 };
 use crate::tasks::ProgressUnit;
+use crate::window::endpoints;
 use crate::window::remote;
 use crate::window::remote::update::begin_for;
+use crate::window::s3;
 use crate::window::state::{
     ExportScope, Failure, JobDraft, JobId, JobRequest, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers,
-    Loadable, Overlay, RehearsalOptions, RehearsalReport, RehearsalRequest, State, TaskId, TaskKind, TaskOutcome,
-    WatchEnd,
+    Loadable, ModelDraft, ModelFrom, ModelUse, Overlay, RehearsalOptions, RehearsalReport, RehearsalRequest, State,
+    TaskId, TaskKind, TaskOutcome, WatchEnd,
 };
 use crate::window::tasks::update::{begin, cancel, end, settle};
 
@@ -37,6 +39,7 @@ pub(crate) fn on_command(state: &mut State, command: JobsCommand) {
         JobsCommand::DropRetry(id) => drop_retry(state, &id),
         JobsCommand::FindLeftovers(id) => find_leftovers(state, &id),
         JobsCommand::DeleteLeftovers(id) => delete_leftovers(state, &id),
+        JobsCommand::UseModel(id, model_use) => use_model(state, &id, model_use),
     }
 }
 
@@ -47,9 +50,13 @@ pub(crate) fn on_event(state: &mut State, event: JobsEvent) {
         JobsEvent::Rehearsed(task, result) => rehearsed(state, task, result),
         JobsEvent::Started(task, result) => started(state, task, result),
         JobsEvent::Listed { task, is_first, result } => {
-            remote::update::listed::<KnownJob>(state, task, is_first, result);
+            listed(state, task, is_first, result);
         }
-        JobsEvent::Seen { id, task, progress } => polled(state, &id, task, *progress),
+        JobsEvent::Seen { id, task, progress } => polled(state, &id, task, |job| job.progress = Some(*progress)),
+        JobsEvent::TrainingSeen { id, task, progress, used_by } => polled(state, &id, task, |job| {
+            job.training = Some(*progress);
+            job.used_by = used_by;
+        }),
         JobsEvent::Trouble { id, task, text } => remote::update::trouble::<KnownJob>(state, &id, task, text),
         JobsEvent::WatchEnded { id, task, end: ending } => {
             watch_ended(state, &id, task, &ending);
@@ -128,15 +135,28 @@ fn forget_watching(state: &mut State, id: &JobId) {
     state.settings.watched_jobs.retain(|watched| watched != id);
 }
 
-fn polled(state: &mut State, id: &JobId, task: TaskId, progress: JobProgress) {
+/// Stores a page of both kinds of jobs, each newest first.
+fn listed(state: &mut State, task: TaskId, is_first: bool, result: Result<(JobPage, Option<String>), Failure>) {
+    let (page, unlisted) = result.map_or_else(|failure| (Err(failure), None), |(page, unlisted)| (Ok(page), unlisted));
+    if remote::update::listed::<KnownJob>(state, task, is_first, page) {
+        state.remote.jobs.list.rows.sort_by_key(|job| Reverse(job.created_ms));
+        if let Some(why) = unlisted.filter(|_| is_first) {
+            state.report_problem(why);
+        }
+    }
+}
+
+fn polled(state: &mut State, id: &JobId, task: TaskId, store: impl FnOnce(&mut KnownJob)) {
     let Some(job) = remote::update::polled::<KnownJob>(state, id, task) else {
         return;
     };
-    let status = progress.job.status;
-    job.progress = Some(progress);
+    store(job);
+    let Some(status) = job.status() else {
+        return;
+    };
     let list = &mut state.remote.jobs.list;
     let is_listed = list.requested.as_ref().is_some_and(|(access, _)| SageMakerAccess::from(access) == id.sagemaker);
-    for job in list.rows.iter_mut().filter(|job| is_listed && job.name == id.name) {
+    for job in list.rows.iter_mut().filter(|job| is_listed && (job.kind, &job.name) == (id.kind, &id.name)) {
         job.status = status;
     }
 }
@@ -162,6 +182,13 @@ fn watch_ended(state: &mut State, id: &JobId, task: TaskId, ending: &WatchEnd) {
 
 /// Reports the end of a watched job, as a problem if outputs are missing, and lists its leftovers.
 fn job_ended(state: &mut State, id: &JobId) {
+    if let Some(progress) = state.remote.jobs.get(id).and_then(|job| job.training.as_ref()) {
+        match progress.training.problem() {
+            Some(problem) => state.report_problem(format!("Training job {} has no complete model: {problem}", id.name)),
+            None => state.show_notice(format!("Training job {} completed", id.name)),
+        }
+        return find_leftovers(state, id);
+    }
     let Some(progress) = state.remote.jobs.get(id).and_then(|job| job.progress.as_ref()) else {
         return;
     };
@@ -322,6 +349,27 @@ fn leftovers_deleted(state: &mut State, id: &JobId, task: TaskId, result: Result
     if job.outcome.ready().is_some_and(|outcome| !outcome.failed.is_empty()) {
         find_outcome(state, id);
     }
+}
+
+/// Opens a form with the model of a training job: its archive, unchanged, and its role.
+fn use_model(state: &mut State, id: &JobId, model_use: ModelUse) {
+    let training = state.remote.jobs.get(id).and_then(|job| Some(&job.training.as_ref()?.training));
+    let Some((archive, role)) = training.and_then(|training| Some((training.archive()?, training.spec.role.clone())))
+    else {
+        return;
+    };
+    let model = match model_use {
+        ModelUse::Job => {
+            open_form(state);
+            &mut state.remote.job_form.draft.model
+        }
+        ModelUse::Endpoint => {
+            endpoints::update::open_form(state);
+            &mut state.remote.endpoint_form.draft.model
+        }
+    };
+    *model = ModelDraft { from: ModelFrom::Archive, archive: archive.to_string(), role, image: None, ..model.clone() };
+    s3::update::set_access(state, id.s3.clone());
 }
 
 fn prices_read(state: &mut State, path: String, result: Result<PriceTable, String>) {

@@ -122,6 +122,8 @@ impl OutputsAt {
 pub struct OutputsRequest {
     pub at: OutputsAt,
     pub reading: ReadingRequest,
+    /// The run to compare them with once they are read.
+    pub compare_with: Option<RunId>,
 }
 
 /// Outputs for these images.

@@ -232,6 +232,10 @@ fn outputs_read(state: &mut State, source: SourceId, task: TaskId, mut result: R
             set_examples(state, source, None, Arc::clone(examples));
         }
         state.remote.outputs.failure = result.err();
+        let right = state.remote.outputs.request.as_ref().and_then(|request| request.compare_with);
+        if let (Some(right), None) = (right, &state.remote.outputs.failure) {
+            comparison::update::start(state, right);
+        }
         if state.remote.outputs.failure.is_some() && state.overlay == Overlay::Jobs {
             // The labels and the mapping can be chosen there.
             state.overlay = Overlay::OpenOutputs;

@@ -128,6 +128,7 @@ pub(crate) fn model_source(
         archive,
         environment: request.environment,
         tags: tags.clone(),
+        network: request.network,
     };
     let region = shared.aws.sagemaker(sagemaker).region(Some(control))?;
     model.source(&shared.aws.s3(s3), &region, instance_type, control)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{ListPage, ListQuery, S3Access, S3Address, S3Link};
-use crate::sagemaker::spec::transform::{CheckGrade, Preflight};
+use crate::sagemaker::spec::transform::{CheckGrade, Network, Preflight};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     Effect, EndpointForm, Endpoints, Failure, JobForm, KnownJob, Loadable, OpeningOutputs, Overlay, Prices, Reading,
@@ -238,6 +238,8 @@ pub struct ModelDraft {
     /// The container's environment; its values may be secrets.
     #[serde(skip)]
     pub environment: BTreeMap<String, String>,
+    /// The container's VPC and isolation.
+    pub network: Network,
 }
 
 /// The chosen model, and how to create it in SageMaker if it does not exist there yet.
@@ -248,6 +250,7 @@ pub struct ModelRequest {
     /// `None` for the one that Spotcheck suggests for the region.
     pub image: Option<String>,
     pub environment: BTreeMap<String, String>,
+    pub network: Network,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -285,6 +288,7 @@ impl ModelDraft {
             role: self.role.trim().to_owned(),
             image: self.image.clone(),
             environment: self.environment.clone(),
+            network: self.network.clone(),
         })
     }
 

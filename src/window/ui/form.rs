@@ -18,7 +18,7 @@ use crate::window::ui::widgets::{
 
 pub(crate) use fields::{
     AmountMemory, PairsMemory, address_problem_ui, choice_ui, folded_ui, folder_ui, instances_ui, made_model_ui,
-    model_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
+    model_ui, network_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
 };
 
 const WIDTH: f32 = 1040.0;

@@ -14,7 +14,7 @@ use crate::support::python_packages;
 /// The interval between two pings.
 const POLL: Duration = Duration::from_millis(20);
 /// Ends the handler when the test program ends or closes the pipe to standard input.
-const WATCHDOG: &str = r#"
+pub(super) const WATCHDOG: &str = r#"
 exec 3<&0
 "$@" </dev/null 3<&- &
 handler=$!

@@ -226,7 +226,7 @@ impl Shared {
             let variants = endpoint.variants.as_array().into_iter().flatten();
             let variants: Vec<_> = variants
                 .map(|variant| {
-                    json!({
+                    let mut described = json!({
                         "VariantName": variant["VariantName"],
                         "DeployedImages": [{
                             "SpecifiedImage": endpoint.image,
@@ -234,9 +234,17 @@ impl Shared {
                             "ResolutionTime": endpoint.birth.at_s,
                         }],
                         "CurrentWeight": 1.0, "DesiredWeight": 1.0,
-                        "CurrentInstanceCount": variant["InitialInstanceCount"],
-                        "DesiredInstanceCount": variant["InitialInstanceCount"],
-                    })
+                    });
+                    let (size, fields) = match &variant["ServerlessConfig"] {
+                        Value::Null => {
+                            (&variant["InitialInstanceCount"], ["CurrentInstanceCount", "DesiredInstanceCount"])
+                        }
+                        serverless => (serverless, ["CurrentServerlessConfig", "DesiredServerlessConfig"]),
+                    };
+                    for field in fields {
+                        described[field] = size.clone();
+                    }
+                    described
                 })
                 .collect();
             response["ProductionVariants"] = variants.into();

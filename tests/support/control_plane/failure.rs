@@ -47,6 +47,8 @@ pub(crate) enum Failure {
     ClockBehind(Duration),
     /// A job gets no instances.
     NoCapacity,
+    /// The spot instances of the next training job are taken away after its first checkpoint.
+    SpotInterruption,
     /// Containers start, but never respond to a ping.
     NoPing,
     /// Jobs have no start time.
@@ -158,6 +160,15 @@ impl Failures {
 
     pub(super) fn no_capacity(&self) -> bool {
         self.0.iter().any(|failure| matches!(failure, Failure::NoCapacity))
+    }
+
+    /// Once.
+    pub(super) fn takes_spot_instances(&mut self) -> bool {
+        let position = self.0.iter().position(|failure| matches!(failure, Failure::SpotInterruption));
+        position.is_some_and(|position| {
+            self.0.remove(position);
+            true
+        })
     }
 
     pub(super) fn no_start_time(&self) -> bool {

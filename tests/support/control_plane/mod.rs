@@ -21,6 +21,7 @@ mod running;
 mod runtime;
 mod sigv4;
 mod tags;
+mod training;
 mod validator;
 mod world;
 
@@ -202,6 +203,12 @@ impl ControlPlane {
         let world = self.wait(|world| world.jobs.get(job).is_some_and(jobs::Job::is_over));
         let job = &world.jobs[job];
         (job.status.to_owned(), job.failure.clone())
+    }
+
+    /// Waits until the training job has ended; returns its status.
+    pub(crate) fn wait_until_trained(&self, job: &str) -> String {
+        let world = self.wait(|world| world.trainings.get(job).is_some_and(training::Training::is_over));
+        world.trainings[job].status.to_owned()
     }
 
     /// Waits until the endpoint is no longer being created.
@@ -452,6 +459,10 @@ Content-Length: ",
             "DescribeTransformJob" => self.describe_transform_job(request),
             "ListTransformJobs" => self.list_transform_jobs(request),
             "StopTransformJob" => self.stop_transform_job(request),
+            "CreateTrainingJob" => self.create_training_job(request),
+            "DescribeTrainingJob" => self.describe_training_job(request),
+            "ListTrainingJobs" => self.list_training_jobs(request),
+            "StopTrainingJob" => self.stop_training_job(request),
             "CreateEndpointConfig" => self.create_endpoint_config(request),
             "DescribeEndpointConfig" => self.describe_endpoint_config(request),
             "DeleteEndpointConfig" => self.delete_endpoint_config(request),

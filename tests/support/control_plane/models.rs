@@ -101,7 +101,9 @@ impl Shared {
         let mut response = model.request.clone();
         response["ModelArn"] = arn("model", name).into();
         response["CreationTime"] = model.birth.at_s.into();
-        response["EnableNetworkIsolation"] = false.into();
+        if response["EnableNetworkIsolation"].is_null() {
+            response["EnableNetworkIsolation"] = false.into();
+        }
         Ok(response)
     }
 

@@ -10,6 +10,7 @@ use super::endpoints::{Endpoint, EndpointConfig};
 use super::jobs::Job;
 use super::logs::Logs;
 use super::models::Model;
+use super::training::Training;
 use super::{Refusal, seconds, text};
 
 /// Longer than any state lasts on a busy computer.
@@ -19,6 +20,7 @@ pub(super) const PATIENCE: Duration = Duration::from_mins(2);
 pub(super) struct World {
     pub(super) models: BTreeMap<String, Model>,
     pub(super) jobs: BTreeMap<String, Job>,
+    pub(super) trainings: BTreeMap<String, Training>,
     pub(super) configs: BTreeMap<String, EndpointConfig>,
     pub(super) endpoints: BTreeMap<String, Endpoint>,
     /// Tags by ARN.

@@ -72,10 +72,11 @@ struct BucketUse<'p> {
     purposes: Vec<&'static str>,
 }
 
-pub(super) fn check_regions(
+/// Checks the buckets of the used addresses, each with its purpose.
+pub(crate) fn check_regions(
     checks: &mut Checks,
     s3: &S3,
-    plan: &TransformPlan,
+    addresses: &[(&S3Address, &'static str)],
     region: &str,
     control: &TaskControl,
 ) -> Result<(), Cancelled> {
@@ -86,7 +87,7 @@ pub(super) fn check_regions(
     let before = checks.found.len();
     let mut known = Vec::new();
     let mut silent = Vec::new();
-    for used in buckets(plan) {
+    for used in buckets(addresses) {
         let asked = s3.bucket_region(used.bucket, Some(control));
         // A missing or forbidden bucket is reported by its own check.
         let is_told = asked
@@ -125,18 +126,22 @@ pub(super) fn check_regions(
     Ok(())
 }
 
-/// Each once, in the order of the job.
-fn buckets(plan: &TransformPlan) -> Vec<BucketUse<'_>> {
+/// The addresses that a job uses.
+pub(super) fn addresses(plan: &TransformPlan) -> Vec<(&S3Address, &'static str)> {
     let archive = match &plan.model {
         ModelSource::New { spec, .. } => Some((&spec.archive, "model")),
         ModelSource::Existing => None,
     };
     let images = plan.manifest.as_ref().map(|plan| (&plan.folder, "input"));
     let spec = &plan.spec;
-    let all: [Option<(&S3Address, &'static str)>; 4] =
-        [archive, images, Some((spec.input.objects.address(), "input")), Some((&spec.output.folder, "outputs"))];
+    let rest = [(spec.input.objects.address(), "input"), (&spec.output.folder, "outputs")];
+    archive.into_iter().chain(images).chain(rest).collect()
+}
+
+/// Each once, in the order of the job.
+fn buckets<'a>(addresses: &[(&'a S3Address, &'static str)]) -> Vec<BucketUse<'a>> {
     let mut used: Vec<BucketUse<'_>> = Vec::new();
-    for (address, purpose) in all.into_iter().flatten() {
+    for &(address, purpose) in addresses {
         match used.iter_mut().find(|used| used.bucket == address.bucket) {
             Some(known) if known.purposes.contains(&purpose) => {}
             Some(known) => known.purposes.push(purpose),

@@ -6,7 +6,9 @@ mod model;
 mod requests;
 
 pub use input::has_input;
+pub(crate) use locations::check_regions;
 pub(super) use model::is_same_model;
+pub(crate) use model::{Place, check_image, check_job_name, check_role};
 
 use model::KnownModel;
 use requests::IsSuggested;
@@ -17,7 +19,7 @@ use crate::domain::{S3Access, counted};
 use crate::sagemaker::checks::{Checks, KnownPrice, Service};
 use crate::sagemaker::jobs::unless_cancelled;
 use crate::sagemaker::spec::transform::{
-    ArchiveContent, CheckPoint, CostEstimate, EcrImage, HEADLINE, InputSurvey, InstanceType, ModelSource,
+    ArchiveContent, CheckPoint, CostEstimate, EcrImage, HEADLINE, InputSurvey, InstanceType, JobKind, ModelSource,
     PayloadSuggestion, Preflight, PriceTable, SageMakerAccess, SplitType, TransformPlan, TransformSpec, human_usd,
 };
 use crate::tasks::{Cancelled, TaskControl};
@@ -61,7 +63,8 @@ fn run_checks(
     control.set_step("checking the model");
     let model = match &region {
         Ok(region) => {
-            model::check_job_name(&mut checks, &sagemaker, plan, region, control)?;
+            let name = (JobKind::Transform, plan.spec.job_name.as_str());
+            model::check_job_name(&mut checks, &sagemaker, name, region, control)?;
             let of_model =
                 ModelPlan { name: &plan.spec.model_name, source: &plan.model, instance_type: &plan.spec.instance_type };
             model::check_model(&mut checks, &sagemaker, &s3, of_model, region, control)?
@@ -74,7 +77,7 @@ fn run_checks(
     let survey = input::check_input(&mut checks, &s3, plan, control)?;
     locations::check_output(&mut checks, &s3, plan, control)?;
     if let Ok(region) = &region {
-        locations::check_regions(&mut checks, &s3, plan, region, control)?;
+        locations::check_regions(&mut checks, &s3, &locations::addresses(plan), region, control)?;
     }
     let suggestion = suggestion(plan, survey.as_ref());
     let mut filled_in = plan.spec.clone();

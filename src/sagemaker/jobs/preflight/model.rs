@@ -11,8 +11,8 @@ use crate::sagemaker::jobs::JobError;
 use crate::sagemaker::jobs::new_model::content_in_s3;
 use crate::sagemaker::package::peek_file;
 use crate::sagemaker::spec::transform::{
-    ArchiveContent, CheckPoint, EcrImage, InstanceType, ModelSource, ModelSpec, TransformPlan, default_image,
-    image_problem, name_problem, role_problem,
+    ArchiveContent, CheckPoint, EcrImage, InstanceType, JobKind, ModelSource, ModelSpec, default_image, image_problem,
+    name_problem, role_problem,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -20,26 +20,26 @@ use crate::tasks::{Cancelled, TaskControl};
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ARCHIVE_END: &str = ".tar.gz";
 
-pub(super) fn check_job_name(
+/// Checks that no job of this kind has the name.
+pub(crate) fn check_job_name(
     checks: &mut Checks,
     sagemaker: &SageMaker,
-    plan: &TransformPlan,
+    (kind, name): (JobKind, &str),
     region: &str,
     control: &TaskControl,
 ) -> Result<(), Cancelled> {
-    let name = &plan.spec.job_name;
     if name_problem(name).is_some() {
         // The limits already report it, and SageMaker would only reject the request.
         return Ok(());
     }
-    match sagemaker.describe_transform_job(name, Some(control)) {
+    match sagemaker.job_status(kind, name, Some(control)) {
         Err(error) if error.kind == AwsErrorKind::NotFound => {
             checks.ok(CheckPoint::JobName, format!("{name} is free in {region}"));
         }
         Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(Cancelled),
-        Ok(job) => checks.problem(
+        Ok(status) => checks.problem(
             CheckPoint::JobName,
-            format!("Job {name} already exists ({}), and job names cannot be reused", job.status.into_str()),
+            format!("Job {name} already exists ({}), and job names cannot be reused", status.into_str()),
             "Choose another name",
         ),
         Err(error) => checks.failed(CheckPoint::JobName, Service::SageMaker, &JobError::from(error), ""),
@@ -157,9 +157,9 @@ fn check_without_sagemaker(checks: &mut Checks, spec: &ModelSpec, local_archive:
 
 /// The instances and region of a model.
 #[derive(Clone, Copy)]
-struct Place<'p> {
-    instance_type: &'p str,
-    region: &'p str,
+pub(crate) struct Place<'p> {
+    pub instance_type: &'p str,
+    pub region: &'p str,
 }
 
 /// Whether an existing model equals the new one.
@@ -168,16 +168,17 @@ pub(crate) fn is_same_model(wanted: &ModelSpec, there: &ModelSpec) -> bool {
         && wanted.archive == there.archive
         && wanted.role == there.role
         && wanted.environment == there.environment
+        && wanted.network == there.network
 }
 
-fn check_role(checks: &mut Checks, role: &str) {
+pub(crate) fn check_role(checks: &mut Checks, role: &str) {
     match role_problem(role) {
         Some(problem) => checks.problem(CheckPoint::Role, format!("The role {problem}"), ""),
         None => checks.ok(CheckPoint::Role, format!("{role}; its S3 permissions are checked at the start")),
     }
 }
 
-fn check_image(
+pub(crate) fn check_image(
     checks: &mut Checks,
     image: &str,
     content: Option<ArchiveContent>,

@@ -21,7 +21,7 @@ const MAX_TAGS: usize = 50;
 const MAX_TAG_KEY: usize = 128;
 const MAX_TAG_VALUE: usize = 256;
 const MAX_KMS_KEY: usize = 2048;
-pub(super) const MAX_S3_URI: usize = 1024;
+pub const MAX_S3_URI: usize = 1024;
 const MAX_IMAGE: usize = 255;
 pub const MAX_INSTANCES: u32 = 100;
 
@@ -72,6 +72,7 @@ impl ModelSpec {
         found.length("model archive", &self.archive.to_string(), MAX_S3_URI);
         found.environment(&self.environment);
         found.tags(&self.tags);
+        self.network.check(&mut found);
         found.0
     }
 }
@@ -270,6 +271,7 @@ mod tests {
             role: "SageMaker".to_owned(),
             environment: BTreeMap::new(),
             tags: BTreeMap::new(),
+            network: crate::sagemaker::spec::transform::Network::default(),
         };
         let problems = spec.problems();
         let fields: Vec<&str> = problems.iter().map(|problem| problem.field).collect();

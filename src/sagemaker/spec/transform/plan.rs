@@ -48,6 +48,7 @@ pub struct ImagesInside {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a plan has only one")]
 pub enum ModelSource {
     /// A SageMaker model with the name in the job.
     Existing,
@@ -187,11 +188,11 @@ impl InputObjects {
 /// A job started from here, stored so that watching continues after a restart and clean-up knows what was created. The
 /// file contains no secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct JobRecord {
+pub struct JobRecord<S = TransformSpec> {
     pub sagemaker: SageMakerAccess,
     pub s3: S3Access,
     /// When read from a file, its environment has only names.
-    pub spec: TransformSpec,
+    pub spec: S,
     /// Milliseconds since 1970-01-01 UTC.
     pub begun_ms: i64,
     /// Whether SageMaker accepted the job. Until then, resources may exist for a job that does not.
@@ -219,7 +220,7 @@ pub struct JobRecord {
 pub enum Leftover {
     /// The name of a SageMaker model. It costs nothing, but an account has a limit on models.
     Model(String),
-    /// `model.tar.gz`
+    /// `model.tar.gz`, or the `sourcedir.tar.gz` of a training job.
     Archive(S3Address),
     Manifest(S3Address),
 }

@@ -37,6 +37,7 @@ pub enum CheckPoint {
     Role,
     #[strum(serialize = "Container")]
     Image,
+    Source,
     Model,
     Input,
     Prefix,

@@ -92,6 +92,9 @@ impl EndpointDraft {
         let usual = || default_ami(&instance_type).map(str::to_owned);
         config.ami_version = config.ami_version.or_else(usual);
         config.instance_type = Some(instance_type);
+        if config.serverless.is_some() {
+            config = EndpointConfig { instance_type: None, ami_version: None, kms_key: None, ..config };
+        }
         Ok(EndpointRequest {
             access: state.s3.access.clone(),
             model,

@@ -2,15 +2,15 @@
 
 use eframe::egui::{Button, Context, RichText, Ui};
 
-use crate::sagemaker::spec::endpoint::{GPU_AMIS, default_ami};
+use crate::sagemaker::spec::endpoint::{GPU_AMIS, Serverless, default_ami};
 use crate::sagemaker::spec::transform::dated_name;
 use crate::tasks::{clock_text, now_ms};
 use crate::window::state::{Action, Command, Commands, EndpointDraft, EndpointsCommand, Overlay, State};
 use crate::window::ui::form::{
     AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory, folded_ui, folder_ui, instances_ui, made_model_ui,
-    model_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
+    model_ui, network_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
 };
-use crate::window::ui::widgets::{note_ui, strong};
+use crate::window::ui::widgets::{checkbox_ui, note_ui, number_field, strong};
 
 const WORDS: FootWords = FootWords {
     what: "the deployment",
@@ -89,10 +89,26 @@ fn endpoint_ui(ui: &mut Ui, state: &State, draft: &mut EndpointDraft) {
     let letters = "letters, digits and hyphens";
     let config = &mut draft.config;
     text_ui(ui, &mut config.name, "Endpoint name", letters);
+    let mut is_serverless = config.serverless.is_some();
+    checkbox_ui(ui, &mut is_serverless, "Serverless: no instances, billed only for requests");
+    config.serverless = is_serverless.then(|| config.serverless.unwrap_or_default());
+    if let Some(Serverless { memory_mb, max_concurrency }) = &mut config.serverless {
+        for (number, step, range, name) in
+            [(memory_mb, 1024.0, 1024..=6144, "Memory (MB)"), (max_concurrency, 1.0, 1..=200, "Parallel requests")]
+        {
+            ui.horizontal(|ui| {
+                ui.add(number_field(number).range(range).speed(step)).accessible_name(name);
+                ui.label(name);
+            });
+        }
+    }
     let instance_type = config.instance_type.get_or_insert_default();
     let checked = state.remote.endpoint_form.check.ready();
     let image = checked.and_then(|check| check.plan.model.image());
     made_model_ui(ui, state, &mut draft.model, instance_type, image);
+    if is_serverless {
+        return;
+    }
     let before = instance_type.clone();
     instances_ui(ui, &mut config.instance_count, instance_type);
     if before != *instance_type {
@@ -147,6 +163,7 @@ fn advanced_ui(ui: &mut Ui, memory: &mut EndpointFormMemory) {
         let pairs = &mut draft.model.environment;
         let name = "Container environment";
         pairs_ui(ui, &mut texts.environment, pairs, name, 2);
+        network_ui(ui, &mut draft.model.network);
     }
     let config = &mut draft.config;
     let name = "Tags for the endpoint and its resources";

@@ -2,21 +2,26 @@
 
 pub(crate) mod rehearse;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::aws::{AwsErrorKind, upload};
-use crate::domain::{S3Access, Sample, SampleUri, counted};
+use strum::VariantArray;
+
+use crate::aws::{AwsError, AwsErrorKind, SageMaker, upload};
+use crate::domain::{S3Access, S3Address, Sample, SampleUri, counted};
 use crate::sagemaker::jobs::{
-    Checked, JobError, PlannedRetry, Retry, RetryChanges, StartFolders, Watch, add_price, aws_commands, change_price,
-    clean_up, find_record, manifest_of, outcome, preflight, read_prices, shell_script,
+    Checked, CleanUp, JobError, JobRecords, PlannedRetry, Retry, RetryChanges, StartFolders, Watch, add_price,
+    aws_commands, change_price, clean_up, find_record, manifest_of, outcome, preflight, read_prices, shell_script,
 };
 use crate::sagemaker::spec::Deleted;
+use crate::sagemaker::spec::training::{TrainingProgress, TrainingSpec};
 use crate::sagemaker::spec::transform::{
-    ImagesInside, JobOutcome, JobProgress, JobQuery, JobRecord, Leftover, ManifestPlan, Price, PriceChange, PriceTable,
-    RetryChoice, SageMakerAccess, TransformJob, TransformPlan,
+    ImagesInside, JobKind, JobOutcome, JobPage, JobProgress, JobQuery, JobRecord, JobSpec, Leftover, ManifestPlan,
+    Price, PriceChange, PriceTable, RetryChoice, SageMakerAccess, TransformJob, TransformPlan, TransformSpec,
 };
+use crate::sagemaker::training::{self, TrainingRecord, TrainingWatch};
 use crate::sagemaker::{self, Poll};
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::{Effects, Shared};
@@ -74,10 +79,44 @@ fn list(shared: &Arc<Shared>, access: S3Access, query: JobQuery, ticket: Ticket)
         failure,
         move |shared, access, ticket| {
             let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(access));
-            sagemaker.list_transform_jobs(&query, Some(&ticket.control))
+            list_page(&sagemaker, &query, &ticket.control)
         },
         move |_, task, result| JobsEvent::Listed { task, is_first, result },
     );
+}
+
+/// A page of all kinds of jobs, newest first, and why one kind could not be listed. Its token has a line per kind, which
+/// is empty after the last page.
+fn list_page(
+    sagemaker: &SageMaker,
+    query: &JobQuery,
+    control: &TaskControl,
+) -> Result<(JobPage, Option<String>), AwsError> {
+    let mut tokens = query.page_token.as_deref().map(str::lines);
+    let (mut items, mut next, mut denied) = (Vec::new(), Vec::new(), Vec::new());
+    for kind in JobKind::VARIANTS {
+        let token = tokens.as_mut().map(|lines| lines.next().unwrap_or_default().to_owned());
+        let is_read = token.as_ref().is_some_and(String::is_empty);
+        let query = JobQuery { page_token: token, ..query.clone() };
+        match (!is_read).then(|| sagemaker.list_jobs(*kind, &query, Some(control))) {
+            Some(Err(error)) if error.kind == AwsErrorKind::AccessDenied => denied.push(error),
+            Some(Err(error)) => return Err(error),
+            Some(Ok(page)) => {
+                items.extend(page.items);
+                next.push(page.next);
+                continue;
+            }
+            None => {}
+        }
+        next.push(None);
+    }
+    if denied.len() == JobKind::VARIANTS.len() {
+        return Err(denied.remove(0));
+    }
+    items.sort_by_key(|job| Reverse(job.created_ms));
+    let is_more = next.iter().any(Option::is_some);
+    let next = next.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join("\n");
+    Ok((JobPage { items, next: is_more.then_some(next) }, denied.pop().map(|error| error.to_string())))
 }
 
 /// Polls the job until it ends.
@@ -100,8 +139,11 @@ fn watch(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
 }
 
 fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> {
+    if id.kind == JobKind::Training {
+        return follow_training(shared, id, ticket);
+    }
     let (task, control) = (ticket.id, &ticket.control);
-    let record = record_of(shared, id, control)?;
+    let record: Option<JobRecord> = record_of(shared, id, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
     let mut watch = Watch::new(&shared.aws, &id.sagemaker, &id.s3, &id.name, record.clone(), prices, None);
     let seen = |progress: &JobProgress| {
@@ -125,9 +167,53 @@ fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> 
     Ok(())
 }
 
+fn follow_training(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> {
+    let (task, control) = (ticket.id, &ticket.control);
+    let record: Option<TrainingRecord> = record_of(shared, id, control)?;
+    let price = record.and_then(|record| record.usd_per_hour);
+    let prices = read_prices(&shared.dirs.prices())?;
+    let mut watch = TrainingWatch::new(&shared.aws, (&id.sagemaker, &id.s3), &id.name, price, prices);
+    let seen = |progress: &TrainingProgress| {
+        control.set_step(progress.training.phase());
+        let used_by = progress.training.archive().map_or_else(Vec::new, |archive| users_of(shared, &archive));
+        let progress = Box::new(progress.clone());
+        if !shared.report(JobsEvent::TrainingSeen { id: id.clone(), task, progress, used_by }) {
+            control.cancel();
+        }
+    };
+    let last = sagemaker::jobs::follow(
+        || watch.poll(control),
+        control,
+        |poll| match poll {
+            Poll::Seen(progress) => seen(progress),
+            Poll::Trouble { why, again_in } => {
+                let text = trouble_text(why, again_in);
+                shared.report(JobsEvent::Trouble { id: id.clone(), task, text });
+            }
+        },
+    )?;
+    seen(&last);
+    Ok(())
+}
+
+/// The jobs started here that use this archive, newest first.
+fn users_of(shared: &Shared, archive: &S3Address) -> Vec<JobId> {
+    let (records, _) = records(shared).all();
+    let users = records
+        .into_iter()
+        .filter(|record| record.is_started && record.model.as_ref().is_some_and(|model| model.archive == *archive));
+    let users = users.map(|record| JobId {
+        sagemaker: record.sagemaker,
+        s3: record.s3,
+        name: record.spec.job_name,
+        kind: JobKind::Transform,
+    });
+    users.collect()
+}
+
 /// The record of the job, if it was started here.
-fn record_of(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<Option<JobRecord>, JobError> {
-    find_record(&shared.aws, &records(shared), &id.sagemaker, &id.name, control)
+fn record_of<S: JobSpec>(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<Option<JobRecord<S>>, JobError> {
+    find_record(&shared.aws, &JobRecords::of_dirs(&shared.dirs), &id.sagemaker, &id.name, control)
 }
 
 /// Runs one request about a job as a task.
@@ -143,7 +229,7 @@ fn run_once<T: Send + 'static>(
 }
 
 fn stop(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(), JobError> {
-    Ok(shared.aws.sagemaker(&id.sagemaker).stop_transform_job(&id.name, Some(control))?)
+    Ok(shared.aws.sagemaker(&id.sagemaker).stop_job(id.kind, &id.name, Some(control))?)
 }
 
 fn find_outcome(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<JobOutcome, JobError> {
@@ -165,7 +251,7 @@ fn plan_retry(
     control: &TaskControl,
 ) -> Result<Box<RetryPlan>, JobError> {
     let (job, outcome) = outcome_of(shared, id, control)?;
-    let record = record_of(shared, id, control)?;
+    let record: Option<JobRecord> = record_of(shared, id, control)?;
     let again = Retry {
         sagemaker: &id.sagemaker,
         s3: &id.s3,
@@ -189,8 +275,11 @@ fn start_plan(shared: &Shared, plan: &TransformPlan, control: &TaskControl) -> R
 }
 
 fn find_leftovers(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<Leftovers, JobError> {
-    let record = record_of(shared, id, control)?;
-    Ok(record.map_or(Leftovers::Unrecorded, |record| Leftovers::Recorded(record.left)))
+    let left = match id.kind {
+        JobKind::Transform => record_of::<TransformSpec>(shared, id, control)?.map(|record| record.left),
+        JobKind::Training => record_of::<TrainingSpec>(shared, id, control)?.map(|record| record.left),
+    };
+    Ok(left.map_or(Leftovers::Unrecorded, Leftovers::Recorded))
 }
 
 fn delete_leftovers(
@@ -199,11 +288,24 @@ fn delete_leftovers(
     found: &[Leftover],
     control: &TaskControl,
 ) -> Result<Deleted<Leftover>, JobError> {
+    match id.kind {
+        JobKind::Transform => delete_found(shared, id, found, control, clean_up),
+        JobKind::Training => delete_found(shared, id, found, control, training::clean_up),
+    }
+}
+
+fn delete_found<S: JobSpec>(
+    shared: &Shared,
+    id: &JobId,
+    found: &[Leftover],
+    control: &TaskControl,
+    clean_up: CleanUp<S>,
+) -> Result<Deleted<Leftover>, JobError> {
     let record = record_of(shared, id, control)?;
     let record = record.filter(|record| record.left == found);
     let record =
         record.ok_or_else(|| JobError::Plan("The job's leftovers have changed; list them again".to_owned()))?;
-    clean_up(&shared.aws, &records(shared), record, control)
+    clean_up(&shared.aws, &JobRecords::of_dirs(&shared.dirs), record, control)
 }
 
 fn read_price_table(shared: &Arc<Shared>) {
@@ -253,7 +355,12 @@ pub(crate) fn start(shared: &Arc<Shared>, plan: Arc<TransformPlan>, ticket: Tick
         ticket,
         move |shared, ticket| {
             start_plan(shared, &plan, &ticket.control).map_err(|error| failure_of_job(&error))?;
-            Ok(JobId { sagemaker: plan.sagemaker.clone(), s3: plan.s3.clone(), name: plan.spec.job_name.clone() })
+            Ok(JobId {
+                sagemaker: plan.sagemaker.clone(),
+                s3: plan.s3.clone(),
+                name: plan.spec.job_name.clone(),
+                kind: JobKind::Transform,
+            })
         },
         JobsEvent::Started,
     );

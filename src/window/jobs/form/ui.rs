@@ -16,7 +16,8 @@ use crate::window::state::{
 };
 use crate::window::ui::form::{
     AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory, address_problem_ui, choice_ui, folded_ui, folder_ui,
-    instances_ui, made_model_ui, model_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
+    instances_ui, made_model_ui, model_ui, network_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui,
+    text_ui,
 };
 use crate::window::ui::widgets::{
     Tone, banner_ui, checkbox_ui, command_button_ui, grouped, message_ui, note_ui, number_field, radio_ui, strong,
@@ -278,6 +279,7 @@ fn advanced_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
             "Model environment, for all its jobs",
             2,
         );
+        network_ui(ui, &mut draft.model.network);
     }
     ui.label("Input");
     let name = "ManifestFile: existing list of objects to use instead of the images above";

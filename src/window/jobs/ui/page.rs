@@ -8,7 +8,7 @@ use strum::VariantArray;
 use crate::domain::{S3Place, Utc, counted};
 use crate::sagemaker::spec::output_mapping::ReadingRequest;
 use crate::sagemaker::spec::transform::{
-    DEFAULT_PAYLOAD_MB, InputObjects, JobOutcome, JobPhase, JobProgress, Leftover, RetryChoice, TransformJob,
+    DEFAULT_PAYLOAD_MB, InputObjects, JobKind, JobOutcome, JobPhase, JobProgress, Leftover, RetryChoice, TransformJob,
     TransformSpec, TransformStatus, human_usd, predicted_by_retry,
 };
 use crate::tasks::now_ms;
@@ -40,13 +40,14 @@ pub(crate) struct PageMemory {
     usd_per_hour: Option<f64>,
 }
 
-pub(crate) fn page_ui(
+/// The page of a job of any kind, with its name above `content_ui`.
+pub(super) fn frame_ui(
     ui: &mut Ui,
     state: &State,
     job: &KnownJob,
-    memory: &mut PageMemory,
     height: f32,
     commands: &mut Commands,
+    content_ui: impl FnOnce(&mut Ui, &mut Commands),
 ) {
     ScrollArea::vertical()
         .id_salt(("job", &job.id.name))
@@ -56,22 +57,28 @@ pub(crate) fn page_ui(
         .show(ui, |ui| {
             name_ui(ui, state, job, commands);
             watch_problems_ui(ui, &job.watch, None, commands);
-            let Some(progress) = &job.progress else {
-                if job.watch.task.is_some() {
-                    waiting_ui(ui, "Asking AWS about the job…");
-                }
-                return;
-            };
-            loud_ui(ui, progress, job.outcome.ready());
-            progress_ui(ui, progress);
-            missing_price_ui(ui, state, job, progress, memory, commands);
-            actions_ui(ui, state, job, progress, memory, commands);
-            ui.add_space(4.0);
-            facts_ui(ui, progress);
-            outcome_ui(ui, job, progress, commands);
-            left_ui(ui, job, progress, memory, commands);
-            log_ui(ui, progress);
+            content_ui(ui, commands);
         });
+}
+
+pub(super) fn page_ui(ui: &mut Ui, state: &State, job: &KnownJob, memory: &mut PageMemory, commands: &mut Commands) {
+    let Some(progress) = &job.progress else {
+        if job.watch.task.is_some() {
+            waiting_ui(ui, "Asking AWS about the job…");
+        }
+        return;
+    };
+    loud_ui(ui, progress, job.outcome.ready());
+    progress_ui(ui, progress);
+    if progress.billed_s.is_some() && progress.cost_usd.is_none() {
+        missing_price_ui(ui, state, &job.id, &progress.job.spec.instance_type, memory, commands);
+    }
+    actions_ui(ui, state, job, progress, memory, commands);
+    ui.add_space(4.0);
+    facts_ui(ui, progress);
+    outcome_ui(ui, job, progress, commands);
+    left_ui(ui, job, memory, commands);
+    log_ui(ui, progress);
 }
 
 fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Commands) {
@@ -155,7 +162,9 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
         ui.ctx().request_repaint_after(PERIOD);
     }
     ui.label(parts.join(", "));
-    ui.label(cost_text(progress));
+    let spec = &progress.job.spec;
+    let instances = (spec.instance_type.as_str(), spec.instance_count);
+    ui.label(cost_text(instances, progress.job.status.is_over(), progress.billed_s, progress.cost_usd));
     if let Some(uncounted) = &progress.uncounted {
         message_ui(ui, Tone::Warning, uncounted);
     }
@@ -165,26 +174,22 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
 }
 
 /// A price is never guessed: the user enters it, once for all jobs.
-fn missing_price_ui(
+pub(super) fn missing_price_ui(
     ui: &mut Ui,
     state: &State,
-    job: &KnownJob,
-    progress: &JobProgress,
+    id: &JobId,
+    instance_type: &str,
     memory: &mut PageMemory,
     commands: &mut Commands,
 ) {
-    if progress.billed_s.is_none() || progress.cost_usd.is_some() {
-        return;
-    }
-    if memory.price_of.as_ref() != Some(&job.id) {
-        memory.price_of = Some(job.id.clone());
+    if memory.price_of.as_ref() != Some(id) {
+        memory.price_of = Some(id.clone());
         memory.price = PriceMemory::default();
         memory.usd_per_hour = None;
     }
-    let instance_type = &progress.job.spec.instance_type;
     CollapsingHeader::new(format!("Enter the price of {instance_type}")).default_open(false).show(ui, |ui| {
         price_ui(ui, &mut memory.price.amount, &mut memory.usd_per_hour);
-        let region = job.id.sagemaker.region.as_deref();
+        let region = id.sagemaker.region.as_deref();
         let amount = memory.usd_per_hour;
         keep_price_ui(ui, &mut memory.price, instance_type, region, amount, commands);
         price_problem_ui(ui, state);
@@ -192,15 +197,19 @@ fn missing_price_ui(
 }
 
 /// “$0.08, 12 min 3 s of 2 × ml.m5.xlarge”.
-fn cost_text(progress: &JobProgress) -> String {
-    let spec = &progress.job.spec;
-    let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
-    let Some(billed) = progress.billed_s.filter(|secs| secs.is_finite() && *secs >= 0.0) else {
+pub(super) fn cost_text(
+    (instance_type, count): (&str, u32),
+    is_over: bool,
+    billed_s: Option<f64>,
+    cost_usd: Option<f64>,
+) -> String {
+    let instances = format!("{count} × {instance_type}");
+    let Some(billed) = billed_s.filter(|secs| secs.is_finite() && *secs >= 0.0) else {
         return format!("Nothing is billed yet ({instances})");
     };
     let time = human_duration(Duration::from_secs_f64(billed.min(1e9)));
-    let so_far = if progress.job.status.is_over() { "" } else { " so far" };
-    match progress.cost_usd {
+    let so_far = if is_over { "" } else { " so far" };
+    match cost_usd {
         Some(usd) => format!("{}{so_far}: {time} of {instances}", human_usd(usd)),
         None => format!("{time} of {instances} billed{so_far}; price unknown"),
     }
@@ -221,16 +230,27 @@ fn actions_ui(
         images_ui(ui, state, job, progress, commands);
     });
     ui.add_space(4.0);
-    if progress.job.status != TransformStatus::InProgress {
+    stop_ui(
+        ui,
+        job,
+        memory,
+        commands,
+        "Stop this job? Existing outputs are kept. Images without an output can be resent",
+    );
+}
+
+pub(super) fn stop_ui(
+    ui: &mut Ui,
+    job: &KnownJob,
+    memory: &mut PageMemory,
+    commands: &mut Commands,
+    question: &'static str,
+) {
+    if job.status() != Some(TransformStatus::InProgress) {
         return;
     }
     ui.add_space(4.0);
-    let stop = ConfirmedButton {
-        label: "Stop the job…",
-        question: "Stop this job? Existing outputs are kept. Images without an output can be resent",
-        yes: "Stop it",
-        no: "Keep running",
-    };
+    let stop = ConfirmedButton { label: "Stop the job…", question, yes: "Stop it", no: "Keep running" };
     if stop.ui(ui, &mut memory.stopping, &job.id, job.stopping.is_none()) {
         commands.push(JobsCommand::Stop(job.id.clone()));
     }
@@ -250,6 +270,7 @@ fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Command
         commands.push(OutputsCommand::Open(Box::new(OutputsRequest {
             at: OutputsAt::Job(job.id.clone()),
             reading: ReadingRequest::default(),
+            compare_with: None,
         })));
     }
     if !is_free {
@@ -493,8 +514,8 @@ fn tags_text(spec: &TransformSpec) -> String {
 }
 
 /// What the job no longer needs once it has ended, offered for deletion.
-fn left_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, memory: &mut PageMemory, commands: &mut Commands) {
-    if !progress.job.status.is_over() {
+pub(super) fn left_ui(ui: &mut Ui, job: &KnownJob, memory: &mut PageMemory, commands: &mut Commands) {
+    if !job.is_over() {
         return;
     }
     ui.add_space(4.0);
@@ -512,10 +533,10 @@ fn left_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, memory: &mut Pag
             command_button_ui(ui, "Retry", commands, || JobsCommand::FindLeftovers(job.id.clone()));
         }),
         Loadable::Ready(Leftovers::Unrecorded) => {
+            let name = job.progress.as_ref().map_or("", |progress| &progress.job.spec.model_name);
             let text = format!(
                 "This job was not started on this computer, so Spotcheck does not know which resources were created \
-                 for it. Check its model {} in the AWS console",
-                progress.job.spec.model_name
+                 for it. Check its model {name} in the AWS console",
             );
             note_ui(ui, text);
         }
@@ -537,7 +558,10 @@ fn known_left_ui(ui: &mut Ui, job: &KnownJob, left: &[Leftover], memory: &mut Pa
     }
     let delete = ConfirmedButton {
         label: "Delete these…",
-        question: "The job can then no longer be retried with this model. Images and outputs are kept",
+        question: match job.id.kind {
+            JobKind::Transform => "The job can then no longer be retried with this model. Images and outputs are kept",
+            JobKind::Training => "The model is kept",
+        },
         yes: "Delete them",
         no: "Keep them",
     };

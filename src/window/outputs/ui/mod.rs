@@ -124,5 +124,5 @@ fn command_of(state: &State, memory: &OpenOutputsMemory) -> Result<Command, Stri
     let reading = memory.reading.request();
     let reading = reading.map_err(|fault| format!("The mapping is not complete: {}", fault.reason))?;
     let at = at_of(state, memory).ok_or("Enter the output folder")?;
-    Ok(OutputsCommand::Open(Box::new(OutputsRequest { at, reading })).into())
+    Ok(OutputsCommand::Open(Box::new(OutputsRequest { at, reading, compare_with: None })).into())
 }

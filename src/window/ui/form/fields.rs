@@ -6,7 +6,7 @@ use eframe::egui::containers::menu::MenuButton;
 use eframe::egui::{Button, CollapsingHeader, Response, RichText, ScrollArea, TextEdit, Ui, vec2};
 
 use crate::domain::{Credentials, ModelTask, S3Link};
-use crate::sagemaker::spec::transform::{EcrImage, known_images, known_instance_types};
+use crate::sagemaker::spec::transform::{EcrImage, Network, Vpc, known_images, known_instance_types};
 use crate::window::state::{ModelDraft, ModelFrom, State};
 use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{checkbox_ui, number_field, problem_ui, strong};
@@ -149,6 +149,19 @@ pub(crate) fn made_model_ui(
     text_ui(ui, &mut draft.role, "Execution role", hint);
     let region = region_of(state, checked_image);
     image_ui(ui, &mut draft.image, region.as_deref(), instance_type);
+}
+
+/// The network of a new model's container.
+pub(crate) fn network_ui(ui: &mut Ui, network: &mut Network) {
+    let mut vpc = network.vpc.take().unwrap_or_default();
+    for (ids, name) in [(&mut vpc.subnets, "VPC subnets"), (&mut vpc.security_group_ids, "VPC security groups")] {
+        let mut text = ids.join(",");
+        text_ui(ui, &mut text, name, "IDs, separated by commas; default: no VPC");
+        let parts = text.split(',').map(|id| id.trim().to_owned());
+        *ids = if text.is_empty() { Vec::new() } else { parts.collect() };
+    }
+    network.vpc = (vpc != Vpc::default()).then_some(vpc);
+    checkbox_ui(ui, &mut network.is_isolated, "Network isolation: no network calls from the container");
 }
 
 /// The region of the request to SageMaker, if known: as selected, from the profile, or from the container of the last

@@ -6,9 +6,9 @@ use super::{cat, command, event, opened, prediction, ready};
 use crate::domain::{InferenceLocation, LabelSet, Location, S3Access, S3Address, S3Place, SampleId};
 use crate::sagemaker::spec::output_mapping::{ReadingRequest, ResponseExamples};
 use crate::sagemaker::spec::transform::{
-    Check, CheckGrade, CheckPoint, FailedObject, InputObjects, JobOutcome, JobPage, JobPhase, JobProgress, JobQuery,
-    Leftover, ModelSource, Preflight, RetryChoice, SageMakerAccess, TransformJob, TransformPlan, TransformSpec,
-    TransformStatus, TransformSummary, Unexplained,
+    Check, CheckGrade, CheckPoint, FailedObject, InputObjects, JobKind, JobOutcome, JobPage, JobPhase, JobProgress,
+    JobQuery, JobSummary, Leftover, ModelSource, Preflight, RetryChoice, SageMakerAccess, TransformJob, TransformPlan,
+    TransformSpec, TransformStatus, Unexplained,
 };
 use crate::window::state::{
     Action, BrowseCommand, BrowseEvent, Command, DisplayInfo, Effect, Event, ExportScope, Failure, FormCheck,
@@ -18,7 +18,7 @@ use crate::window::state::{
 };
 
 fn id(name: &str) -> JobId {
-    JobId::new(&S3Access::default(), name)
+    JobId::new(&S3Access::default(), JobKind::Transform, name)
 }
 
 /// Three images of a folder, all listed.
@@ -236,7 +236,8 @@ fn jobs_are_paged_and_late_pages_dropped() {
         found.expect("jobs are listed")
     };
     let page = |name: &str, next: Option<&str>| JobPage {
-        items: vec![TransformSummary {
+        items: vec![JobSummary {
+            kind: JobKind::Transform,
             name: name.to_owned(),
             arn: String::new(),
             status: TransformStatus::InProgress,
@@ -248,7 +249,7 @@ fn jobs_are_paged_and_late_pages_dropped() {
     };
     let (late, _) = task_of(&command(&mut state, JobsCommand::List(JobQuery::default())));
     let (first, _) = task_of(&command(&mut state, JobsCommand::List(JobQuery::default())));
-    let listed = |task, is_first, page| Event::Jobs(JobsEvent::Listed { task, is_first, result: Ok(page) });
+    let listed = |task, is_first, page| Event::Jobs(JobsEvent::Listed { task, is_first, result: Ok((page, None)) });
     event(&mut state, listed(late, true, page("late", None)));
     event(&mut state, listed(first, true, page("a", Some("more"))));
     let (second, token) = task_of(&command(&mut state, JobsCommand::ListMore));

@@ -1,0 +1,472 @@
+//! A SageMaker training job, as planned and as AWS describes it. Contains no secrets.
+//!
+//! The structs have the form of SageMaker's `CreateTrainingJob` and `DescribeTrainingJob`; hyperparameters are those of
+//! the SageMaker Python SDK's `Estimator` (`sagemaker` 2.257.7, `estimator.py` and `model.py`), which the containers'
+//! `sagemaker-training` reads (5.1.4, `params.py`). A test compares them with the SDK's own request.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::transform::{
+    FieldProblem, JobKind, JobSpec, LogLine, MAX_INSTANCES, MAX_S3_URI, Network, Problems, SageMakerAccess,
+    TransformStatus,
+};
+use crate::domain::{S3Access, S3Address};
+
+/// `container_log_level` of the SDK: Python's `logging.INFO`.
+const LOG_LEVEL: u32 = 20;
+/// The SDK's channel for the source folder of an isolated container, which cannot read S3 itself.
+const CODE_CHANNEL: &str = "code";
+const CODE_IN_CONTAINER: &str = "/opt/ml/input/data/code/sourcedir.tar.gz";
+
+/// The parameters of `CreateTrainingJob`, without tags. Jobs of other tools may lack some, and have more.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+pub struct TrainingSpec {
+    /// 1 to 63 letters, digits and hyphens, unique within account and region.
+    #[serde(rename = "TrainingJobName")]
+    pub job_name: String,
+    /// At most 100, as the container receives them.
+    #[serde(rename = "HyperParameters")]
+    pub hyperparameters: BTreeMap<String, String>,
+    #[serde(rename = "AlgorithmSpecification")]
+    pub algorithm: Algorithm,
+    #[serde(rename = "RoleArn")]
+    pub role: String,
+    /// At most 20.
+    #[serde(rename = "InputDataConfig", skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<Channel>,
+    #[serde(rename = "OutputDataConfig")]
+    pub output: OutputConfig,
+    #[serde(rename = "ResourceConfig")]
+    pub resources: Resources,
+    #[serde(rename = "StoppingCondition")]
+    pub stopping: StoppingCondition,
+    pub environment: BTreeMap<String, String>,
+    #[serde(flatten)]
+    pub network: Network,
+    #[serde(rename = "EnableManagedSpotTraining")]
+    pub is_spot: bool,
+    /// The folder for checkpoints, which a job on spot instances needs to continue after an interruption.
+    #[serde(rename = "CheckpointConfig", skip_serializing_if = "Option::is_none")]
+    pub checkpoints: Option<Checkpoints>,
+    /// At most 50. SageMaker does not return them later.
+    #[serde(skip)]
+    pub tags: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+pub struct Algorithm {
+    /// The URI of the container in ECR.
+    #[serde(rename = "TrainingImage")]
+    pub image: String,
+    #[serde(rename = "TrainingInputMode")]
+    pub input_mode: String,
+    /// At most 40.
+    #[serde(rename = "MetricDefinitions")]
+    pub metrics: Vec<MetricDefinition>,
+}
+
+impl Default for Algorithm {
+    fn default() -> Self {
+        Self { image: String::new(), input_mode: "File".to_owned(), metrics: Vec::new() }
+    }
+}
+
+/// A metric, and the regular expression that finds it in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct MetricDefinition {
+    pub name: String,
+    pub regex: String,
+}
+
+/// A named input of a training job: `SM_CHANNEL_TRAINING`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Channel {
+    #[serde(rename = "ChannelName")]
+    pub name: String,
+    data_source: DataSource,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct DataSource {
+    /// `None` for a file system.
+    s3_data_source: Option<S3DataSource>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct S3DataSource {
+    s3_data_type: String,
+    s3_uri: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+pub struct OutputConfig {
+    /// The folder for the results of jobs: `<job>/output/model.tar.gz`.
+    #[serde(rename = "S3OutputPath")]
+    pub folder: String,
+    #[serde(rename = "KmsKeyId", skip_serializing_if = "Option::is_none")]
+    pub kms_key: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+pub struct Resources {
+    pub instance_type: String,
+    /// `1..=100`
+    pub instance_count: u32,
+    /// The storage volume of each instance.
+    #[serde(rename = "VolumeSizeInGB")]
+    pub volume_gb: u32,
+    #[serde(rename = "VolumeKmsKeyId", skip_serializing_if = "Option::is_none")]
+    pub volume_kms_key: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoppingCondition {
+    #[serde(rename = "MaxRuntimeInSeconds")]
+    pub max_run_s: u32,
+    /// For waiting for spot instances and training together.
+    #[serde(rename = "MaxWaitTimeInSeconds", skip_serializing_if = "Option::is_none")]
+    pub max_wait_s: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Checkpoints {
+    pub s3_uri: String,
+}
+
+/// The script of a training job, and how it is launched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrainingSource {
+    pub folder: PathBuf,
+    /// The path of the script in the folder.
+    pub entry_point: String,
+    pub mpi: Option<Mpi>,
+    /// Where the packed folder is uploaded; the SDK uses the same key.
+    pub archive: S3Address,
+}
+
+/// Runs the script with `mpirun`, for example with Horovod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mpi {
+    pub processes_per_host: u32,
+    /// Additional options of `mpirun`.
+    pub options: String,
+}
+
+/// A training job before any of it exists.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainingPlan {
+    pub sagemaker: SageMakerAccess,
+    pub s3: S3Access,
+    pub spec: TrainingSpec,
+    /// `None` if the container has its own program.
+    pub source: Option<TrainingSource>,
+    /// Price of one instance; `None` uses the price table.
+    pub usd_per_hour: Option<f64>,
+}
+
+impl JobSpec for TrainingSpec {
+    const KIND: JobKind = JobKind::Training;
+
+    fn job_name(&self) -> &str {
+        &self.job_name
+    }
+
+    fn environment_mut(&mut self) -> &mut BTreeMap<String, String> {
+        &mut self.environment
+    }
+}
+
+impl Channel {
+    pub fn new(name: impl Into<String>, objects: &S3Address) -> Self {
+        let source = S3DataSource { s3_data_type: "S3Prefix".to_owned(), s3_uri: objects.to_string() };
+        Self { name: name.into(), data_source: DataSource { s3_data_source: Some(source) } }
+    }
+
+    /// The prefix of its objects; `None` if it reads something else.
+    pub fn objects(&self) -> Option<S3Address> {
+        S3Address::parse(&self.data_source.s3_data_source.as_ref()?.s3_uri).ok()
+    }
+}
+
+impl TrainingSpec {
+    /// The instance type, and the number of instances.
+    pub fn instances(&self) -> (&str, u32) {
+        (&self.resources.instance_type, self.resources.instance_count)
+    }
+
+    /// Adds the hyperparameters that make the container run this script, in the SDK's encoding: all values are JSON,
+    /// the user's too.
+    #[must_use]
+    pub fn with_source(mut self, source: &TrainingSource, region: &str) -> Self {
+        let directory = if self.network.is_isolated {
+            self.channels.push(Channel::new(CODE_CHANNEL, &source.archive));
+            CODE_IN_CONTAINER.to_owned()
+        } else {
+            source.archive.to_string()
+        };
+        for value in self.hyperparameters.values_mut() {
+            *value = json_of(value);
+        }
+        let mut set = |name: &str, value: serde_json::Value| {
+            self.hyperparameters.insert(format!("sagemaker_{name}"), value.to_string());
+        };
+        set("submit_directory", directory.into());
+        set("program", source.entry_point.as_str().into());
+        set("container_log_level", LOG_LEVEL.into());
+        set("job_name", self.job_name.as_str().into());
+        set("region", region.into());
+        if let Some(mpi) = &source.mpi {
+            set("mpi_enabled", true.into());
+            set("mpi_num_of_processes_per_host", mpi.processes_per_host.into());
+            set("mpi_custom_mpi_options", mpi.options.as_str().into());
+        }
+        self
+    }
+
+    /// Values that SageMaker would reject. Image and role are checked separately.
+    pub fn problems(&self) -> Vec<FieldProblem> {
+        let Self { resources, stopping, output, .. } = self;
+        let mut found = Problems::default();
+        found.name("job name", &self.job_name);
+        found.length("output folder", &output.folder, MAX_S3_URI);
+        for (field, number, least, most) in [
+            ("number of instances", resources.instance_count, 1, MAX_INSTANCES),
+            ("volume size in GB", resources.volume_gb, 1, u32::MAX),
+            ("maximum runtime in seconds", stopping.max_run_s, 1, u32::MAX),
+            ("maximum wait in seconds", stopping.max_wait_s.unwrap_or(u32::MAX), stopping.max_run_s, u32::MAX),
+        ] {
+            found.range(field, number, least, most);
+        }
+        found.kms_key("volume KMS key", resources.volume_kms_key.as_deref());
+        found.kms_key("output KMS key", output.kms_key.as_deref());
+        found.tags(&self.tags);
+        self.network.check(&mut found);
+        found.0
+    }
+}
+
+/// Where the packed source folder of a job is uploaded.
+pub fn source_archive(output: &S3Address, job_name: &str) -> S3Address {
+    let folder = output.as_folder();
+    S3Address::new(&folder.bucket, format!("{}{job_name}/source/sourcedir.tar.gz", folder.prefix))
+}
+
+/// A value as JSON: numbers, `true`, lists and other JSON as they are, and any other text as a string.
+fn json_of(text: &str) -> String {
+    match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        Ok(_) => text.to_owned(),
+        Err(_) => serde_json::Value::from(text).to_string(),
+    }
+}
+
+/// A training job as `DescribeTrainingJob` returns it. Times are seconds since 1970-01-01 UTC.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct TrainingJob {
+    #[serde(flatten)]
+    pub spec: TrainingSpec,
+    #[serde(rename = "TrainingJobStatus")]
+    pub status: TransformStatus,
+    #[serde(rename = "FailureReason")]
+    pub failure: Option<String>,
+    #[serde(default, rename = "ModelArtifacts")]
+    pub model: ModelArtifacts,
+    #[serde(rename = "CreationTime")]
+    pub created_s: f64,
+    /// Billing begins.
+    #[serde(rename = "TrainingStartTime")]
+    pub started_s: Option<f64>,
+    #[serde(rename = "TrainingEndTime")]
+    pub ended_s: Option<f64>,
+    /// The billed time of each instance, which for spot instances is shorter than the training.
+    #[serde(rename = "BillableTimeInSeconds")]
+    pub billable_s: Option<f64>,
+    /// The phases so far, oldest first.
+    #[serde(default, rename = "SecondaryStatusTransitions")]
+    pub phases: Vec<TrainingPhase>,
+    /// The last value of each metric.
+    #[serde(default, rename = "FinalMetricDataList")]
+    pub metrics: Vec<Metric>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelArtifacts {
+    /// The resulting `model.tar.gz`.
+    #[serde(rename = "S3ModelArtifacts")]
+    pub archive: Option<String>,
+}
+
+/// SageMaker's secondary status during some time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct TrainingPhase {
+    /// `Downloading`
+    pub status: String,
+    #[serde(rename = "StartTime")]
+    pub started_s: f64,
+    #[serde(default)]
+    pub status_message: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+pub struct Metric {
+    pub metric_name: String,
+    /// A number, or text for infinity and NaN.
+    pub value: serde_json::Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct TrainingProgress {
+    #[serde(flatten)]
+    pub training: TrainingJob,
+    /// The billed time of each instance so far; `None` before the instances run.
+    #[serde(skip)]
+    pub billed_s: Option<f64>,
+    /// `None` if no price is known.
+    pub cost_usd: Option<f64>,
+    /// The newest lines of the container's log, oldest first.
+    #[serde(skip)]
+    pub log_tail: Vec<LogLine>,
+    /// What could not be determined, and why.
+    pub notes: Vec<String>,
+}
+
+impl TrainingJob {
+    /// The current or last phase: “Training”.
+    pub fn phase(&self) -> &str {
+        self.phases.last().map_or("Pending", |phase| phase.status.as_str())
+    }
+
+    /// The archive of the model; `None` also if its address cannot be parsed.
+    pub fn archive(&self) -> Option<S3Address> {
+        S3Address::parse(self.model.archive.as_ref()?).ok()
+    }
+
+    /// Why there is no model to use, although the job is over.
+    pub fn problem(&self) -> Option<String> {
+        let failure = self.failure.as_deref().unwrap_or("SageMaker reports no reason");
+        let last = self.phases.last().map_or("", |phase| phase.status_message.as_str());
+        match self.status {
+            TransformStatus::Failed => Some(failure.to_owned()),
+            TransformStatus::Stopped => Some(format!("it was stopped. {last}")),
+            TransformStatus::Completed if self.archive().is_none() => {
+                Some("it wrote no model; a script must write its model to SM_MODEL_DIR (/opt/ml/model)".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The request that the SageMaker Python SDK sends, and the arguments of its estimator, from
+    /// `tests/aws/estimator.py`.
+    #[test]
+    fn hyperparameters_match_the_python_sdk() {
+        let cases: Vec<serde_json::Value> =
+            serde_json::from_str(include_str!("../../../tests/aws/estimator.json")).unwrap();
+        assert_eq!(cases.len(), 3);
+        for case in cases {
+            let text = |name: &str| case[name].as_str().unwrap().to_owned();
+            let given = case["hyperparameters"].as_object().unwrap();
+            let spec = TrainingSpec {
+                job_name: text("job_name"),
+                hyperparameters: given.iter().map(|(name, value)| (name.clone(), typed(value))).collect(),
+                network: Network { is_isolated: case["is_isolated"] == true, ..Network::default() },
+                ..TrainingSpec::default()
+            };
+            let mpi = case["mpi"].as_object().map(|mpi| Mpi {
+                processes_per_host: mpi["processes"].as_u64().unwrap() as u32,
+                options: mpi["options"].as_str().unwrap().to_owned(),
+            });
+            let archive = source_archive(&S3Address::parse(&text("output")).unwrap(), &spec.job_name);
+            let source = TrainingSource { folder: "source".into(), entry_point: text("entry_point"), mpi, archive };
+            let spec = spec.with_source(&source, &text("region"));
+            let expected = case["request"]["HyperParameters"].as_object().unwrap();
+            let parsed = |value: &str| serde_json::from_str::<serde_json::Value>(value).unwrap();
+            assert_eq!(spec.hyperparameters.len(), expected.len(), "{spec:?}");
+            for (name, expected) in expected {
+                // Python escapes all letters beyond ASCII; both mean the same.
+                assert_eq!(parsed(&spec.hyperparameters[name]), parsed(expected.as_str().unwrap()), "{name}");
+            }
+            let code = case["request"]["InputDataConfig"].as_array().into_iter().flatten();
+            let code: Vec<&str> =
+                code.map(|channel| channel["DataSource"]["S3DataSource"]["S3Uri"].as_str().unwrap()).collect();
+            let channels: Vec<String> =
+                spec.channels.iter().map(|channel| channel.objects().unwrap().to_string()).collect();
+            assert_eq!(channels, code);
+        }
+    }
+
+    /// A value as typed on the command line.
+    fn typed(value: &serde_json::Value) -> String {
+        value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    }
+
+    fn example() -> TrainingSpec {
+        TrainingSpec {
+            job_name: "cats".to_owned(),
+            resources: Resources { instance_count: 1, volume_gb: 30, ..Resources::default() },
+            stopping: StoppingCondition { max_run_s: 3600, max_wait_s: None },
+            ..TrainingSpec::default()
+        }
+    }
+
+    #[test]
+    fn refused_values_are_found_by_field() {
+        let check = |change: fn(&mut TrainingSpec), expected: &[&str]| {
+            let mut spec = example();
+            change(&mut spec);
+            let fields: Vec<&str> = spec.problems().iter().map(|problem| problem.field).collect();
+            assert_eq!(fields, expected);
+        };
+        check(|_| (), &[]);
+        check(|spec| spec.job_name = "my job".to_owned(), &["job name"]);
+        check(|spec| spec.resources.instance_count = 0, &["number of instances"]);
+        check(|spec| spec.stopping.max_wait_s = Some(60), &["maximum wait in seconds"]);
+        check(|spec| drop(spec.tags.insert("aws:mine".to_owned(), String::new())), &["tags"]);
+        check(|spec| spec.output.kms_key = Some("a key".to_owned()), &["output KMS key"]);
+    }
+
+    #[test]
+    fn job_without_a_model_has_a_reason() {
+        let problem = |status, failure: Option<&str>, archive: Option<&str>| {
+            let training = TrainingJob {
+                spec: example(),
+                status,
+                failure: failure.map(str::to_owned),
+                model: ModelArtifacts { archive: archive.map(str::to_owned) },
+                created_s: 0.0,
+                started_s: None,
+                ended_s: None,
+                billable_s: None,
+                phases: Vec::new(),
+                metrics: Vec::new(),
+            };
+            training.problem().unwrap_or_default()
+        };
+        assert_eq!(problem(TransformStatus::InProgress, None, None), "");
+        assert_eq!(problem(TransformStatus::Completed, None, Some("s3://bucket/model.tar.gz")), "");
+        assert_eq!(problem(TransformStatus::Failed, Some("AlgorithmError: no"), None), "AlgorithmError: no");
+        assert!(problem(TransformStatus::Stopped, None, None).starts_with("it was stopped"));
+        assert!(problem(TransformStatus::Completed, None, None).contains("SM_MODEL_DIR"));
+    }
+}
