@@ -16,6 +16,7 @@ pub mod evaluation {
 pub mod image {
     pub use spotcheck_compute::image::decode;
 
+    pub mod capture;
     pub mod size;
     pub mod source;
 }

@@ -226,6 +226,7 @@ fn sample(index: usize, random: &mut Random) -> Sample {
         size_bytes: random.next() % 4_000_000,
         modified_ns: Some(random.next() as i64),
         etag: None,
+        capture: None,
     }
 }
 

@@ -16,7 +16,8 @@ use super::values::{NmsIou, parse_nms_iou};
 use crate::aws::Aws;
 use crate::cli::terminal::{interruptible, print_problems};
 use crate::dirs::AppDirs;
-use crate::domain::{Location, RunInfo, S3Place, ViewSettings};
+use crate::domain::{Location, RunInfo, S3Place, Sample, ViewSettings, counted, problem_of};
+use crate::image::capture::CaptureReader;
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Source, WithRecords, absolute, for_task};
 use crate::project::export::options::{
@@ -161,6 +162,10 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         let mut samples = known_samples(&project, run.id, &judgments, &control)?;
         follow_listing(&mut samples, &*for_task(&source, &control));
         control.checkpoint()?;
+        if query.needs_captures() {
+            control.set_step("EXIF data");
+            read_captures(&mut samples, &*for_task(&source, &control), &control)?;
+        }
         let samples = matching_samples(samples, &project, &run, &view, &query, &judgments, &control)?;
         let context = ExportContext {
             run,
@@ -194,6 +199,28 @@ fn export_embeddings(args: &ExportArgs) -> anyhow::Result<Outcome> {
     vectors.write(&args.out, &encoder).with_context(|| format!("Could not write {}", args.out.display()))?;
     eprintln!("{} embeddings by {encoder}: {}", vectors.uris.len(), args.out.display());
     Ok(Outcome::AllWell)
+}
+
+/// Reads the EXIF data that the search needs.
+fn read_captures(samples: &mut [Sample], source: &dyn Source, control: &TaskControl) -> anyhow::Result<()> {
+    let mut reader = CaptureReader::default();
+    let mut unread = Vec::new();
+    for chunk in samples.chunks_mut(CaptureReader::CHUNK) {
+        control.checkpoint()?;
+        let read = reader.read(source, chunk);
+        for (sample, read) in chunk.iter_mut().zip(read) {
+            match read {
+                Ok(capture) => sample.capture = Some(capture),
+                Err(error) => unread.push(problem_of(&sample.name, &error.to_string())),
+            }
+        }
+    }
+    control.checkpoint()?;
+    if let Some(first) = unread.first() {
+        let images = counted(unread.len(), "image", "images");
+        eprintln!("note: --filter: the EXIF data of {images} could not be read: {first}");
+    }
+    Ok(())
 }
 
 /// The name of a project's images for people.

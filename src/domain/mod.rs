@@ -4,6 +4,7 @@
 //! prediction looks the same wherever it was computed.
 
 mod annotations;
+mod capture;
 mod change;
 mod class_color;
 mod device;
@@ -31,6 +32,7 @@ pub use annotations::{
     AnnotationProblems, Annotations, BoxRole, BoxUnit, DatasetSplit, PredictionStatus, Truth, TruthBox, TruthLabel,
     Unscored,
 };
+pub use capture::{Capture, GeoPoint};
 pub use change::{Change, JudgedSample, SECOND_PASS, SamplePrediction, Verdict, VerdictTarget, covers_image};
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::visible;
+use super::{Capture, visible};
 
 /// The address of a sample: an absolute path as the user would type it (not percent-encoded). An image inside a
 /// container file is identified by its number, from 0: `/photos/train.tfrecord/#17`. No other file can have that name,
@@ -121,7 +121,7 @@ impl SampleId {
     }
 }
 
-/// An entry of a source's listing. The image itself has not been read.
+/// An entry of a source's listing. The image itself has not been read, except for [`Self::capture`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     pub uri: SampleUri,
@@ -132,6 +132,8 @@ pub struct Sample {
     pub modified_ns: Option<i64>,
     /// The `ETag` of an object, without quotes; `None` for files.
     pub etag: Option<Arc<str>>,
+    /// The EXIF data to search for; `None` until it is read.
+    pub capture: Option<Arc<Capture>>,
 }
 
 /// Distinguishes versions of a file without reading it.

@@ -39,6 +39,7 @@ impl TestSource {
             size_bytes: 0,
             modified_ns: None,
             etag: None,
+            capture: None,
         };
         (0..self.len).map(sample).collect()
     }

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use super::facts::{Facts, Gate};
 use super::outcomes::{OutcomeFacts, ShownOutcomes};
 use super::{Mark, Summary, VerdictKind};
-use crate::domain::{ModelTask, Sample, SampleId};
+use crate::domain::{Capture, ModelTask, Sample, SampleId};
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate fact")]
 pub struct Candidate<'a> {
@@ -64,6 +64,11 @@ impl Candidate<'_> {
     /// How many fewer errors the run on screen makes than the other one.
     pub fn gain(&self) -> Option<i64> {
         Some(self.other_facts()?.errors() - self.outcome_facts()?.errors())
+    }
+
+    /// `None` until the EXIF data is read.
+    pub fn capture(&self) -> Option<&Capture> {
+        self.sample.capture.as_deref()
     }
 
     pub fn tags(&self) -> impl Iterator<Item = &str> {

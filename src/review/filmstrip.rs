@@ -168,6 +168,7 @@ mod tests {
             size_bytes: 1,
             modified_ns: None,
             etag: None,
+            capture: None,
         });
         FilmRequest {
             images: ArrangeRequest {

@@ -9,6 +9,7 @@
 //! class.
 
 mod box_term;
+mod capture_term;
 mod complete;
 mod key;
 mod parse;
@@ -109,29 +110,30 @@ impl Query {
 
     /// Whether the query is about differences between two runs, so that it finds nothing without a comparison.
     pub fn needs_comparison(&self) -> bool {
-        let mut needs = false;
-        if let Some(root) = &self.root {
-            root.each_term(&mut |term| needs |= matches!(term.value, Value::Change(..)));
-        }
-        needs
+        self.has_term(|term| matches!(term.value, Value::Change(..)))
+    }
+
+    /// Whether the query is about EXIF data, so that it finds only images whose EXIF data was read.
+    pub fn needs_captures(&self) -> bool {
+        self.has_term(|term| ["taken", "camera", "near"].contains(&term.key.word()))
     }
 
     /// Whether the query is about the sample to judge.
     pub fn needs_sample(&self) -> bool {
-        let mut needs = false;
-        if let Some(root) = &self.root {
-            root.each_term(&mut |term| needs |= term.key.word() == "sampled");
-        }
-        needs
+        self.has_term(|term| term.key.word() == "sampled")
     }
 
     /// Whether the query is about outcomes, so that it finds nothing without ground truth.
     pub fn needs_truth(&self) -> bool {
-        let mut needs = false;
+        self.has_term(|term| matches!(&term.value, Value::Boxes(boxes) if boxes.needs_truth()))
+    }
+
+    fn has_term(&self, is_meant: impl Fn(&Term) -> bool) -> bool {
+        let mut has = false;
         if let Some(root) = &self.root {
-            root.each_term(&mut |term| needs |= matches!(&term.value, Value::Boxes(boxes) if boxes.needs_truth()));
+            root.each_term(&mut |term| has |= is_meant(term));
         }
-        needs
+        has
     }
 
     /// Whether all conditions on ground truth are about suspicious labels.
@@ -312,7 +314,10 @@ impl Query {
 
 /// A query prepared for one run: its classes are ids.
 #[derive(Debug)]
-pub struct Filter(Option<Node>);
+pub struct Filter {
+    root: Option<Node>,
+    needs_captures: bool,
+}
 
 impl Filter {
     pub fn new(query: &Query, labels: &LabelSet, truth: &[OutcomeClass], changes: &ClassChanges) -> Self {
@@ -320,22 +325,24 @@ impl Filter {
         if let Some(root) = &mut root {
             root.each_term_mut(&mut |term| term.prepare(labels, truth, changes));
         }
-        Self(root)
+        Self { root, needs_captures: query.needs_captures() }
     }
 
     /// The conditions on boxes and ground truth that apply to the whole query; a box has to meet any of them.
     pub fn about_truth(&self) -> Vec<&BoxTerm> {
-        let boxes = self.0.iter().flat_map(Node::box_terms);
+        let boxes = self.root.iter().flat_map(Node::box_terms);
         boxes.filter(|term| term.needs_truth()).collect()
     }
 
     /// Whether every image passes.
     pub fn is_open(&self) -> bool {
-        self.0.is_none()
+        self.root.is_none()
     }
 
+    /// An image whose EXIF data is unknown passes no query about it, not even a negated one.
     pub fn passes(&self, candidate: &Candidate<'_>) -> bool {
-        self.0.as_ref().is_none_or(|root| root.passes(candidate))
+        let is_known = !self.needs_captures || candidate.capture().is_some();
+        is_known && self.root.as_ref().is_none_or(|root| root.passes(candidate))
     }
 }
 

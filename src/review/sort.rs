@@ -2,6 +2,7 @@
 
 use super::candidate::Candidate;
 
+use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
@@ -22,7 +23,10 @@ pub enum SortBy {
     Listing,
     /// The whole name, with numbers in it compared by value.
     Name,
+    #[strum(serialize = "File date")]
     Date,
+    #[strum(serialize = "Date taken")]
+    Taken,
     #[strum(serialize = "File size")]
     Size,
     /// The highest score of visible classes, whatever the threshold.
@@ -67,6 +71,7 @@ impl SortBy {
             Self::Listing => "In folder order, one subfolder after another",
             Self::Name => "By name, with numbers by value",
             Self::Date => "By modification time",
+            Self::Taken => "By the date in the EXIF data, which is read first; images without a date come last",
             Self::Size => "By file size",
             Self::TopScore => "By the best score of the visible classes, regardless of the threshold",
             Self::Uncertainty => {
@@ -96,7 +101,7 @@ impl SortBy {
         let (ascending, descending) = match self {
             Self::Listing => ("first to last", "last to first"),
             Self::Name => ("A to Z", "Z to A"),
-            Self::Date => ("oldest first", "newest first"),
+            Self::Date | Self::Taken => ("oldest first", "newest first"),
             Self::Size => ("smallest first", "largest first"),
             Self::TopScore | Self::ConfidentError => ("lowest first", "highest first"),
             Self::Uncertainty => ("most certain first", "least certain first"),
@@ -126,6 +131,7 @@ impl SortBy {
         match self {
             Self::Listing | Self::Name => Some(u64::from(id.0)),
             Self::Date => Some(from_signed(sample.modified_ns?)),
+            Self::Taken => Some(from_clock(candidate.capture()?.taken?)),
             Self::Size => Some(sample.size_bytes),
             Self::TopScore => from_float(facts?.best?),
             Self::Uncertainty => from_float(-facts?.margin?),
@@ -150,6 +156,13 @@ impl Direction {
             Self::Descending => Self::Ascending,
         }
     }
+}
+
+/// The digits of date and time, which sort like the moments.
+fn from_clock(at: DateTime) -> u64 {
+    let digits = [at.month(), at.day(), at.hour(), at.minute(), at.second()];
+    let year = u64::from(at.year().unsigned_abs());
+    digits.into_iter().fold(year, |number, digits| number * 100 + u64::from(digits.unsigned_abs()))
 }
 
 fn from_signed(value: i64) -> u64 {

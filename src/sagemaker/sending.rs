@@ -98,6 +98,7 @@ fn sample_of(path: &Path, address: &S3Address) -> Result<Sample, SendError> {
         size_bytes: metadata.len(),
         modified_ns: None,
         etag: None,
+        capture: None,
     })
 }
 

@@ -458,6 +458,11 @@ fn filter_and_verdicts_select_the_export() {
     assert_eq!(rejected, serde_json::json!(["sub/coffee.png"]));
     let without_box = images("empty.json", &["--filter", "boxes:0"]);
     assert!(without_box.as_array().unwrap().contains(&"nothing.png".into()), "{without_box}");
+    let camera = repository().join("tests/cases/decode/jpeg-camera/image.jpg");
+    std::fs::copy(camera, predicted.folder.path().join("images/nothing.png")).unwrap();
+    let filter = ["--filter", "camera:nikon taken:2026-05 near:48.86,-2.29~2km"];
+    let taken = std::fs::read_to_string(predicted.exported("jsonl", "taken.jsonl", &filter)).unwrap();
+    assert!(taken.lines().count() == 1 && taken.contains("nothing.png"), "{taken}");
     let of_truth = predicted.export("coco", &predicted.out("truth.json"), &["--filter", "fp class:cup"]);
     assert_eq!(of_truth.status.code(), Some(1));
     assert!(stderr(&of_truth).contains("needs ground truth"), "{}", stderr(&of_truth));

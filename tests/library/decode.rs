@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use spotcheck::domain::RgbImage;
+use spotcheck::domain::{Capture, GeoPoint, RgbImage};
 use spotcheck::image::decode::{
-    DecodeError, DecodeLimits, MemoryBudget, decode, decode_for_display, decode_reserved, details, thumbnail,
+    DecodeError, DecodeLimits, MemoryBudget, capture, decode, decode_for_display, decode_reserved, details, thumbnail,
 };
 
 struct Case {
@@ -295,6 +295,23 @@ fn details_are_read_without_decoding() {
     );
     assert_eq!(details_of("png-alpha-16-bit").color.as_deref(), Some("RGB and alpha, 16 bits per channel"));
     assert_eq!(details_of("text-named-jpg").format, None);
+}
+
+/// The values that the script of the case wrote with Pillow.
+#[test]
+fn capture_has_date_camera_and_location() {
+    let capture_of = |name: &str| {
+        let case = cases().into_iter().find(|case| case.name == name).unwrap();
+        capture(&case.bytes)
+    };
+    let camera = capture_of("jpeg-camera");
+    assert_eq!(camera.taken, Some("2026-05-01T12:30:00".parse().unwrap()));
+    assert_eq!(camera.camera.as_deref(), Some("Nikon D90"));
+    let written = GeoPoint::new(48.0 + 51.0 / 60.0 + 30.0 / 3600.0, -(2.0 + 17.0 / 60.0 + 40.0 / 3600.0)).unwrap();
+    assert!(camera.location.unwrap().distance_km(written) < 0.01, "{camera:?}");
+    for without in ["jpeg-gray", "png-alpha-16-bit", "text-named-jpg", "empty"] {
+        assert_eq!(capture_of(without), Capture::default(), "{without}");
+    }
 }
 
 /// A `SplitMix64` generator: the same bytes on every run.

@@ -232,6 +232,7 @@ impl Source for Simulated {
                 size_bytes: key as u64,
                 modified_ns: None,
                 etag: Some("9dd4e461268c8034f5c8564e155c67a6".into()),
+                capture: None,
             }
         };
         Box::new((0..keys).step_by(1000).map(move |first| Page {

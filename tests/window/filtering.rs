@@ -7,7 +7,9 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::domain::SampleId;
 use spotcheck::review::{PredictionStatus, Query, SortBy};
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, BrowseCommand, Command, Display, InferenceCommand, ReviewCommand, ViewChange};
+use spotcheck::window::state::{
+    Action, BrowseCommand, CaptureReading, Command, Display, InferenceCommand, ReviewCommand, SearchCommand, ViewChange,
+};
 
 use crate::support::repository;
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
@@ -195,6 +197,46 @@ fn another_sort_shows_its_first_image() {
         window.key_press(Key::End);
         window.run_steps(3);
     }
+}
+
+#[test]
+fn images_are_found_and_sorted_by_exif_data() {
+    let camera = std::fs::read(repository().join("tests/cases/decode/jpeg-camera/image.jpg")).unwrap();
+    let date = b"2026:05:01";
+    let at = camera.windows(date.len()).position(|window| window == date).unwrap();
+    let taken = |year: &[u8]| {
+        let mut bytes = camera.clone();
+        bytes[at..at + 4].copy_from_slice(year);
+        bytes
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.jpg"), taken(b"2024")).unwrap();
+    std::fs::write(folder.path().join("b.jpg"), taken(b"2023")).unwrap();
+    std::fs::copy(samples().join("coffee.png"), folder.path().join("c.png")).unwrap();
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "3 images");
+    let reads = |window: &Harness<'static, App>| window.state().state().capture_reading != CaptureReading::Idle;
+    assert!(!reads(&window), "nothing is read before it is needed");
+    for (query, expected) in [
+        ("taken>=2024", &["a.jpg"][..]),
+        ("camera:nikon", &["a.jpg", "b.jpg"]),
+        ("!taken", &["c.png"]),
+        ("near:48.86,-2.29~2km taken:2023..2023-12", &["b.jpg"]),
+        ("near:48.86,2.29~2km", &[]),
+    ] {
+        window.state_mut().command(SearchCommand::SetQuery(query.to_owned()));
+        wait_until(&mut window, query, |window| names_on_screen(window) == expected);
+    }
+    let warnings = window.state().state().query_warnings();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    click(&mut window, "Clear search");
+    click(&mut window, "Sort: Folder order");
+    click(&mut window, "Date taken (newest");
+    wait_until(&mut window, "the newest first", |window| names_on_screen(window) == ["a.jpg", "b.jpg", "c.png"]);
+    click(&mut window, "Newest first");
+    wait_until(&mut window, "the oldest first", |window| names_on_screen(window) == ["b.jpg", "a.jpg", "c.png"]);
+    std::fs::write(folder.path().join("a.jpg"), taken(b"2022")).unwrap();
+    wait_until(&mut window, "the new date", |window| names_on_screen(window) == ["a.jpg", "b.jpg", "c.png"]);
 }
 
 /// The number next to the threshold slider.

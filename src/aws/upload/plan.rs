@@ -162,6 +162,7 @@ mod tests {
                 size_bytes,
                 modified_ns: None,
                 etag: None,
+                capture: None,
             },
             state,
         }

@@ -1,10 +1,13 @@
 //! Details of an image file for the inspector, and the size of the upright image, without decoding it.
 
+use std::sync::Arc;
+
 use exif::{Exif, Field, In, Tag, Value};
 use image::{ColorType, ImageDecoder};
 use turbojpeg::Colorspace;
 
 use super::{Format, Orientation, jpeg, orientation, raster};
+use crate::domain::{Capture, GeoPoint};
 
 /// What can be read without decoding the pixels. Missing if unreadable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,6 +49,29 @@ pub fn details(bytes: &[u8]) -> ImageDetails {
         details.color = Some(color_name(decoder.color_type()).to_owned());
     }
     details
+}
+
+/// The EXIF data that images can be searched for. Never fails: a damaged file has less of it.
+pub fn capture(bytes: &[u8]) -> Capture {
+    let exif = Format::detect(bytes).ok().and_then(|format| orientation::exif(bytes, format));
+    exif.map_or_else(Capture::default, |exif| Capture {
+        taken: taken(&exif),
+        camera: camera(&exif).map(Arc::from),
+        location: location(&exif),
+    })
+}
+
+/// By the clock of the camera; `None` if it was not set.
+fn taken(exif: &Exif) -> Option<jiff::civil::DateTime> {
+    let parse = |tag| match &exif.get_field(tag, In::PRIMARY)?.value {
+        Value::Ascii(lines) => exif::DateTime::from_ascii(lines.first()?).ok(),
+        _ => None,
+    };
+    let found = parse(Tag::DateTimeOriginal).or_else(|| parse(Tag::DateTime))?;
+    let part = |part: u8| i8::try_from(part).ok();
+    let (month, day) = (part(found.month)?, part(found.day)?);
+    let (hour, minute, second) = (part(found.hour)?, part(found.minute)?, part(found.second)?);
+    jiff::civil::DateTime::new(i16::try_from(found.year).ok()?, month, day, hour, minute, second, 0).ok()
 }
 
 fn add_jpeg_header(details: &mut ImageDetails, bytes: &[u8]) {
@@ -125,9 +151,18 @@ fn camera(exif: &Exif) -> Option<String> {
 
 /// Decimal degrees, as map searches accept them: `48.85837, 2.29448`.
 fn place(exif: &Exif) -> Option<String> {
-    let latitude = degrees(exif, Tag::GPSLatitude, Tag::GPSLatitudeRef, b'S')?;
-    let longitude = degrees(exif, Tag::GPSLongitude, Tag::GPSLongitudeRef, b'W')?;
+    let [latitude, longitude] = coordinates(exif)?;
     Some(format!("{latitude:.5}, {longitude:.5}"))
+}
+
+fn location(exif: &Exif) -> Option<GeoPoint> {
+    let [latitude, longitude] = coordinates(exif)?;
+    GeoPoint::new(latitude, longitude)
+}
+
+fn coordinates(exif: &Exif) -> Option<[f64; 2]> {
+    let latitude = degrees(exif, Tag::GPSLatitude, Tag::GPSLatitudeRef, b'S')?;
+    Some([latitude, degrees(exif, Tag::GPSLongitude, Tag::GPSLongitudeRef, b'W')?])
 }
 
 /// EXIF stores degrees, minutes and seconds, and the hemisphere in a separate field.

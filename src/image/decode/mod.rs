@@ -20,7 +20,7 @@ use turbojpeg::{Image, PixelFormat, Subsamp};
 
 use crate::domain::RgbImage;
 
-pub use details::{ImageDetails, details};
+pub use details::{ImageDetails, capture, details};
 pub use format::Format;
 pub use limits::{DecodeLimits, Lending, MemoryBudget, Reservation};
 pub use orientation::Orientation;

@@ -200,6 +200,7 @@ mod tests {
             size_bytes: 1000,
             modified_ns: Some(77),
             etag: None,
+            capture: None,
         }
     }
 

@@ -51,7 +51,7 @@ pub struct ListedImage {
 
 impl ListedImage {
     pub fn new(sample: Sample, stratum: usize, strata: &[Stratum]) -> Self {
-        let Sample { uri, name, size_bytes, modified_ns, etag } = sample;
+        let Sample { uri, name, size_bytes, modified_ns, etag, .. } = sample;
         let etag = etag.map(|etag| etag.to_string());
         Self { uri, name, stratum, probability: strata[stratum].probability(), size_bytes, modified_ns, etag }
     }
@@ -101,6 +101,7 @@ impl ImageList {
             size_bytes: image.size_bytes,
             modified_ns: image.modified_ns,
             etag: image.etag.map(Arc::from),
+            capture: None,
         });
         let is_local = matches!(self.source, Location::Path(_));
         Arc::new(ListSource { inner, samples: samples.collect(), name: path.display().to_string(), is_local })

@@ -182,6 +182,7 @@ fn sample(path: &Path, name: String, metadata: &Metadata) -> Entry {
             size_bytes: metadata.len(),
             modified_ns: metadata.modified().ok().and_then(nanoseconds),
             etag: None,
+            capture: None,
         }),
         None => Err(Problem::new(uri_of(path), "has a name that is not valid Unicode; rename it to open it")),
     }

@@ -274,6 +274,7 @@ impl Source for MemorySource {
             size_bytes: bytes.len() as u64,
             modified_ns: None,
             etag: None,
+            capture: None,
         });
         let page = Page { samples: samples.collect(), ..Page::default() };
         Box::new((!page.samples.is_empty()).then_some(page).into_iter())

@@ -422,6 +422,7 @@ fn sample(address: &S3Address, name: String, object: ObjectInfo) -> Sample {
         size_bytes: object.size_bytes,
         modified_ns: object.modified_ns,
         etag: object.etag.map(Arc::from),
+        capture: None,
     }
 }
 

@@ -71,6 +71,7 @@ pub(super) fn row(name: &str, boxes: &[(u32, f32, [f32; 4])]) -> ExportRow {
         size_bytes: 0,
         modified_ns: None,
         etag: None,
+        capture: None,
     };
     ExportRow { result: Some(Ok(prediction)), ..ExportRow::new(sample) }
 }

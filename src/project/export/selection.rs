@@ -16,7 +16,7 @@ use crate::tasks::TaskControl;
 /// An image as it was when predicted.
 pub fn stored_sample(project: &Project, uri: SampleUri, stamp: Option<FileStamp>) -> Sample {
     let FileStamp { size_bytes, modified_ns, etag } = stamp.unwrap_or_default();
-    Sample { name: uri.name_below(project.root().as_deref()), uri, size_bytes, modified_ns, etag }
+    Sample { name: uri.name_below(project.root().as_deref()), uri, size_bytes, modified_ns, etag, capture: None }
 }
 
 /// The images that the project knows: predicted by the run, failed, or judged.

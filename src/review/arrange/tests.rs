@@ -4,7 +4,7 @@ use strum::VariantArray;
 
 use super::super::testing::Random;
 use super::*;
-use crate::domain::{ClassScore, Detection, Prediction, PredictionContent, SampleUri};
+use crate::domain::{Capture, ClassScore, Detection, Prediction, PredictionContent, SampleUri};
 use crate::review::Mark;
 
 const NEVER: &dyn Fn() -> bool = &|| false;
@@ -22,6 +22,7 @@ fn sample(name: &str, size_bytes: u64, modified_ns: Option<i64>) -> Sample {
         size_bytes,
         modified_ns,
         etag: None,
+        capture: None,
     }
 }
 
@@ -385,6 +386,38 @@ fn late_names_are_sorted_in() {
         ..ArrangeRequest::default()
     };
     assert_eq!(names(&other), ["y", "z"]);
+}
+
+#[test]
+fn unread_exif_data_matches_no_search() {
+    let capture = |year| {
+        let taken = Some(jiff::civil::date(year, 5, 1).at(12, 30, 0, 0));
+        Some(Arc::new(Capture { taken, ..Capture::default() }))
+    };
+    let captures = [None, capture(2024), Some(Arc::default()), capture(2023)];
+    let samples = captures.map(|capture| Sample { capture, ..sample("a", 1, None) });
+    let found = |query: &str, by| {
+        let request = ArrangeRequest {
+            samples: samples.iter().cloned().collect(),
+            query: Query::parse(query).unwrap(),
+            sort: Sort { by, direction: Direction::Ascending },
+            ..ArrangeRequest::default()
+        };
+        arrange(&request, NEVER).unwrap().order().iter().map(|id| id.0).collect::<Vec<_>>()
+    };
+    for (query, expected) in [
+        ("taken", &[1, 3][..]),
+        ("!taken", &[2]),
+        ("taken:2024-05", &[1]),
+        ("taken<2024", &[3]),
+        ("taken>2023", &[1]),
+        ("taken<=2024-05-01T12:30", &[1, 3]),
+        ("taken:..2023", &[3]),
+        ("!camera !near", &[1, 2, 3]),
+    ] {
+        assert_eq!(found(query, SortBy::Listing), expected, "{query}");
+    }
+    assert_eq!(found("", SortBy::Taken), [3, 1, 0, 2]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::box_term::{BoxTerm, OutcomeWord};
+use super::capture_term::{Circle, Period};
 use super::{ClassChanges, Span};
 use crate::domain::{LabelSet, SampleId};
 use crate::review::VerdictKind;
@@ -45,6 +46,10 @@ pub enum Takes {
     Iou,
     /// A class change between two runs.
     Change,
+    /// A date or a range of dates; without a value, any.
+    OptionalPeriod,
+    /// A location and a distance; without a value, any.
+    OptionalCircle,
 }
 
 impl Takes {
@@ -72,11 +77,13 @@ pub enum Value {
     Boxes(BoxTerm),
     /// The change as in [`super::change_key`]; once prepared, also the images with it, lowest id first.
     Change(String, Arc<[SampleId]>),
+    Period(Period),
+    Circle(Circle),
 }
 
 /// In the order of the help. The first key applies to words without a key, the second to all conditions on boxes.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 26] = [
+pub(super) static KEYS: [Key; 29] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, ignoring case"),
         ("\"two words\"", "Both words, including the space, in the name"),
@@ -139,6 +146,25 @@ pub(super) static KEYS: [Key; 26] = [
     Key { words: &["sampled"], example: "sampled", meaning: "in the sample to judge", help: &[
         ("sampled", "In the random sample of the run; see “Spot-check a sample…” in the Judge menu"),
     ], takes: Takes::Nothing, test: |image, _| image.is_sampled },
+    Key { words: &["taken"], example: "taken:2024-05", meaning: "with this EXIF date", help: &[
+        ("taken:2024-05", "Taken in May 2024, by the date in its EXIF data; taken alone: any date"),
+        ("taken>=2024-05-17", "Taken on or after this day; also 2024-05-17T14:30 and 2023..2024"),
+    ], takes: Takes::OptionalPeriod, test: |image, value| {
+        let taken = image.capture().and_then(|capture| capture.taken);
+        taken.is_some_and(|taken| *value == Value::Any || matches!(value, Value::Period(period) if period.contains(taken)))
+    } },
+    Key { words: &["camera"], example: "camera:canon", meaning: "taken with this camera", help: &[
+        ("camera:\"canon eos\"", "This text in the make and model of its EXIF data; camera alone: any camera"),
+    ], takes: Takes::OptionalText, test: |image, value| {
+        let camera = image.capture().and_then(|capture| capture.camera.as_deref());
+        camera.is_some_and(|camera| value.is_text(|part| contains(camera, part)))
+    } },
+    Key { words: &["near", "gps"], example: "near:48.137,11.575~10km", meaning: "taken near this location", help: &[
+        ("near:48.137,11.575~10km", "Taken within 10 km, by the location in its EXIF data; near alone: any location"),
+    ], takes: Takes::OptionalCircle, test: |image, value| {
+        let location = image.capture().and_then(|capture| capture.location);
+        location.is_some_and(|point| *value == Value::Any || matches!(value, Value::Circle(circle) if circle.contains(point)))
+    } },
     Key { words: &["fp"], example: "fp", meaning: "false positive: an incorrect box", help: &[
         ("fp", "A visible false positive; needs ground truth"),
         ("fp class:cat score>0.8", "A false positive of class cat above 0.8"),
@@ -190,14 +216,19 @@ impl Key {
         end.map_or(self.example, |end| &self.example[..=end])
     }
 
-    pub fn takes_number(&self) -> bool {
-        matches!(self.takes, Takes::Score | Takes::Iou | Takes::OptionalCount)
+    /// Whether it is compared with `<` and `>`.
+    pub fn has_order(&self) -> bool {
+        matches!(self.takes, Takes::Score | Takes::Iou | Takes::OptionalCount | Takes::OptionalPeriod)
     }
 
     /// The meaning of the key without a value; `None` if it requires one.
     pub fn alone(&'static self) -> Option<Term> {
         let value = match self.takes {
-            Takes::OptionalText | Takes::OptionalVerdict | Takes::Nothing => Value::Any,
+            Takes::OptionalText
+            | Takes::OptionalVerdict
+            | Takes::OptionalPeriod
+            | Takes::OptionalCircle
+            | Takes::Nothing => Value::Any,
             Takes::OptionalCount => Value::Number(Span { low: 1.0, ..Span::ANY }),
             Takes::Outcome(word) => Value::Boxes(word.into()),
             Takes::OptionalSuspect => Value::Boxes(OutcomeWord::Suspicious(None).into()),

@@ -5,6 +5,7 @@ use std::ops::Range;
 use strum::VariantArray;
 
 use super::box_term::{BoxTerm, ClassName, OutcomeWord};
+use super::capture_term::{Circle, Period};
 use super::key::{KEYS, Key, Takes, Term, Value};
 use super::{Node, Query, QueryError, SHOWN_LETTERS, Span, nearest};
 use crate::domain::{grouped, shortened};
@@ -137,7 +138,7 @@ impl Parser<'_> {
         }
         let key = Key::find(&word.text);
         let after_word = self.at;
-        if key.is_some_and(Key::takes_number) {
+        if key.is_some_and(Key::has_order) {
             self.skip_spaces();
         }
         match (key, self.operator()) {
@@ -155,9 +156,9 @@ impl Parser<'_> {
     }
 
     fn value(&mut self, key: &'static Key, word: &Word, operator: Operator) -> Result<Term, QueryError> {
-        if key.takes_number() {
+        if key.has_order() {
             self.skip_spaces();
-            return self.number_term(key, word, operator);
+            return self.ordered_term(key, word, operator);
         }
         if operator != Operator::Is {
             let message = format!("“{}” needs a colon: {}", word.text, key.example);
@@ -176,7 +177,13 @@ impl Parser<'_> {
             Takes::OptionalSuspect => Value::Boxes(OutcomeWord::Suspicious(Some(suspect_kind(&value, &lower)?)).into()),
             Takes::Change => Value::Change(lower, [].into()),
             Takes::OptionalVerdict => Value::Verdict(verdict(&value, &lower)?),
-            Takes::Nothing | Takes::Outcome(_) | Takes::Score | Takes::Iou | Takes::OptionalCount => {
+            Takes::OptionalCircle => Value::Circle(circle(&value, &lower)?),
+            Takes::Nothing
+            | Takes::Outcome(_)
+            | Takes::Score
+            | Takes::Iou
+            | Takes::OptionalCount
+            | Takes::OptionalPeriod => {
                 let message = format!("“{0}” takes no value; write {0}, or !{0} for those without", word.text);
                 return fail(word.at.start..value.at.end, message);
             }
@@ -184,11 +191,15 @@ impl Parser<'_> {
         Ok(Term { key, value })
     }
 
-    fn number_term(&mut self, key: &'static Key, word: &Word, operator: Operator) -> Result<Term, QueryError> {
+    fn ordered_term(&mut self, key: &'static Key, word: &Word, operator: Operator) -> Result<Term, QueryError> {
         if self.is_at_end_of_word() {
-            return self.lacks_value(key, word);
+            let alone = key.alone().filter(|term| operator == Operator::Is && term.value == Value::Any);
+            return alone.map_or_else(|| self.lacks_value(key, word), Ok);
         }
         let value = self.word(|_| false)?;
+        if key.takes == Takes::OptionalPeriod {
+            return Ok(Term { key, value: Value::Period(period(&value, operator)?) });
+        }
         let span = span(key, &value, operator)?;
         let value = match key.takes {
             Takes::Iou => Value::Boxes(BoxTerm { iou: Some(span), ..BoxTerm::default() }),
@@ -409,6 +420,47 @@ fn error_word(value: &Word, lower: &str) -> Result<OutcomeWord, QueryError> {
         let known: Vec<&str> = ERRORS.iter().map(|(word, _)| *word).collect();
         let message =
             format!("“{}” is not a kind of error; write {}", shortened(&value.text, SHOWN_LETTERS), known.join(", "));
+        QueryError { at: value.at.clone(), message }
+    })
+}
+
+fn period(value: &Word, operator: Operator) -> Result<Period, QueryError> {
+    let parse = |text: &str| {
+        Period::parse(text).ok_or_else(|| {
+            let message = format!(
+                "“{}” is not a date; write a year, month or day: taken:2024, taken:2024-05, taken>=2024-05-17",
+                shortened(&value.text, SHOWN_LETTERS)
+            );
+            QueryError { at: value.at.clone(), message }
+        })
+    };
+    if let (Operator::Is, Some((first, last))) = (operator, value.text.split_once("..")) {
+        let end = |text: &str| (!text.is_empty()).then(|| parse(text)).transpose();
+        let (from, until) = (end(first)?.map(|[from, _]| from), end(last)?.map(|[_, until]| until));
+        if from.zip(until).is_some_and(|(from, until)| from >= until) {
+            let message =
+                format!("{} is an empty range; put the earlier date first", shortened(&value.text, SHOWN_LETTERS));
+            return fail(value.at.clone(), message);
+        }
+        return Ok(Period { from, until });
+    }
+    let [from, until] = parse(&value.text)?;
+    let (from, until) = match operator {
+        Operator::Is => (Some(from), Some(until)),
+        Operator::Above => (Some(until), None),
+        Operator::AtLeast => (Some(from), None),
+        Operator::Below => (None, Some(from)),
+        Operator::AtMost => (None, Some(until)),
+    };
+    Ok(Period { from, until })
+}
+
+fn circle(value: &Word, lower: &str) -> Result<Circle, QueryError> {
+    Circle::parse(lower).ok_or_else(|| {
+        let message = format!(
+            "“{}” is not a location; write latitude, longitude and distance: near:48.137,11.575~10km",
+            shortened(&value.text, SHOWN_LETTERS)
+        );
         QueryError { at: value.at.clone(), message }
     })
 }

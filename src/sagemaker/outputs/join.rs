@@ -327,7 +327,14 @@ mod tests {
     use crate::domain::SampleUri;
 
     fn sample(uri: &str) -> Sample {
-        Sample { uri: SampleUri::new(uri), name: String::new(), size_bytes: 1, modified_ns: None, etag: None }
+        Sample {
+            uri: SampleUri::new(uri),
+            name: String::new(),
+            size_bytes: 1,
+            modified_ns: None,
+            etag: None,
+            capture: None,
+        }
     }
 
     fn outputs(keys: &[&str]) -> Vec<FileEntry> {

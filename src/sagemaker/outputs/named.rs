@@ -170,6 +170,7 @@ mod tests {
             size_bytes: 1,
             modified_ns: None,
             etag: None,
+            capture: None,
         };
         names.iter().map(sample).collect()
     }

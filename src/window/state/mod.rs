@@ -17,7 +17,7 @@ pub use crate::domain::ViewChange;
 pub(crate) use crate::window::browse::state::LastViewed;
 pub use crate::window::browse::state::samples::{Listing, OpenSource, Relisting, Samples, SourceId};
 pub use crate::window::browse::state::{
-    Alike, BrowseCommand, BrowseEffect, BrowseEvent, DrawnTruth, DroppedKind, Selection,
+    Alike, BrowseCommand, BrowseEffect, BrowseEvent, CaptureReading, DrawnTruth, DroppedKind, ReadCapture, Selection,
 };
 pub use crate::window::comparison::state::{CompareLayout, CompareRequest, Compared, Comparing, RightSide};
 pub use crate::window::endpoints::form::state::{EndpointDraft, EndpointForm, EndpointRequest};
@@ -117,6 +117,7 @@ pub struct State {
     pub source: Option<OpenSource>,
     pub project: Project,
     pub samples: Samples,
+    pub capture_reading: CaptureReading,
     /// The search field, the sort menu and their results.
     pub arranging: Arranging,
     /// The strip with all boxes of one class, while it is open.

@@ -72,6 +72,8 @@ pub enum TaskKind {
     SignIn,
     /// Browsing buckets for a location to open.
     Browse,
+    /// Reading EXIF data for a search or sort order.
+    ReadCaptures,
     /// Comparing two runs.
     Compare,
     /// Summarizing the verdicts on a run.

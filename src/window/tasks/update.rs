@@ -65,6 +65,7 @@ pub(crate) fn cancel_work_on_samples(state: &mut State) {
                 | TaskKind::RemotePrediction { .. }
                 | TaskKind::LoadRun { .. }
                 | TaskKind::Explain
+                | TaskKind::ReadCaptures
                 | TaskKind::Compare
                 | TaskKind::ReviewReport
                 | TaskKind::ReadTruth

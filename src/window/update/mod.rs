@@ -32,6 +32,7 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
     comparison::update::follow(state);
     evaluation::update::follow(state);
     judge::update::spot_check::follow(state);
+    browse::update::captures::follow(state);
     search::update::follow(state);
     filmstrip::update::follow(state);
     export::update::follow(state);

@@ -65,6 +65,7 @@ fn page(names: &[&str]) -> Page {
         size_bytes: 1,
         modified_ns: None,
         etag: None,
+        capture: None,
     });
     Page { samples: samples.collect(), ..Page::default() }
 }

@@ -1,6 +1,7 @@
 //! Opening and listing sources.
 
 mod alike;
+mod captures;
 pub(crate) mod thumbnails;
 
 use std::collections::HashSet;
@@ -36,6 +37,7 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
             effects.thumbnails.read_ahead(source, samples);
         }
         BrowseEffect::ListAgain { source, ticket } => list_again(shared, source, ticket),
+        BrowseEffect::ReadCaptures { source, samples, ticket } => captures::read(shared, source, samples, ticket),
         BrowseEffect::LimitCache(bytes) => shared.cache.set_max_bytes(bytes),
         BrowseEffect::MeasureCache => measure_cache(shared),
         BrowseEffect::ClearCache => clear_cache(shared),

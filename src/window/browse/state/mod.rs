@@ -5,11 +5,14 @@ pub(crate) mod samples;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::domain::{ListingChange, Location, Page, RunId, S3Place, Sample, SampleSet, SampleUri, SharedList, TileKey};
+use crate::domain::{
+    Capture, FileStamp, ListingChange, Location, Page, RunId, S3Place, Sample, SampleSet, SampleUri, SharedList,
+    TileKey,
+};
 use crate::review::Outcomes;
 use crate::window::state::{
-    AnnotationsPick, CacheUsage, DisplayInfo, FilePick, Order, Prediction, Relisting, SampleId, SourceId, SourceSpec,
-    Step, TaskId, ThumbnailRequest, Ticket, ViewSettings,
+    AnnotationsPick, CacheUsage, DisplayInfo, Failure, FilePick, Order, Prediction, Relisting, SampleId, SourceId,
+    SourceSpec, Step, TaskId, ThumbnailRequest, Ticket, ViewSettings,
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -74,6 +77,12 @@ pub enum BrowseEffect {
         /// The longer side in pixels.
         side: u32,
         requested: Vec<ThumbnailRequest>,
+    },
+    /// Read the EXIF data of the images that lack it.
+    ReadCaptures {
+        source: SourceId,
+        samples: SharedList<Sample>,
+        ticket: Ticket,
     },
     LimitCache(u64),
     MeasureCache,
@@ -201,6 +210,15 @@ pub enum BrowseEvent {
         sample: SampleId,
         result: Result<DisplayInfo, String>,
     },
+    /// The EXIF data of some images.
+    CapturesRead {
+        source: SourceId,
+        read: Vec<ReadCapture>,
+    },
+    CapturesEnded {
+        task: TaskId,
+        result: Result<(), Failure>,
+    },
     FilesPicked(FilePick),
     /// The kind of what was dropped, or why it cannot be used.
     LookedAtDropped {
@@ -209,6 +227,25 @@ pub enum BrowseEvent {
         paths: Vec<PathBuf>,
         result: Result<DroppedKind, String>,
     },
+}
+
+/// The EXIF data of a file, or why it could not be read.
+#[derive(Debug)]
+pub struct ReadCapture {
+    pub sample: SampleId,
+    /// The version of the file that was read.
+    pub stamp: FileStamp,
+    pub result: Result<Arc<Capture>, String>,
+}
+
+/// Whether the EXIF data is being read that a search or sort order needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CaptureReading {
+    #[default]
+    Idle,
+    Running(TaskId),
+    /// Canceled or failed. Nothing is read again until another search needs it.
+    Stopped,
 }
 
 /// The kind of files and folders dropped while images are open.

@@ -4,8 +4,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::domain::{Location, Problem, S3Place, Sample, SampleId, SampleSet, SampleUri, SharedList};
+use crate::domain::{Capture, Location, Problem, S3Place, Sample, SampleId, SampleSet, SampleUri, SharedList};
 use crate::window::state::State;
 
 /// The number of an opened source.
@@ -55,6 +56,8 @@ pub struct Samples {
     /// The number of changes to a file since it was listed; rare, so not a column.
     versions: std::collections::BTreeMap<SampleId, u32>,
     gone: SampleSet,
+    /// The number of samples with EXIF data.
+    with_capture: usize,
 }
 
 /// The sample of each URI, in many small maps. One large map would move all of its entries when it grows, and delay a
@@ -185,12 +188,26 @@ impl Samples {
     /// Replaces a sample by the current state of its file.
     pub(crate) fn replace(&mut self, id: SampleId, sample: Sample) {
         if let Some(entry) = self.entries.get_mut(id.index()) {
+            self.with_capture -= usize::from(entry.capture.is_some());
             *entry = sample;
             self.gone.remove(id);
             self.unreadable.remove(&id);
             *self.versions.entry(id).or_default() += 1;
             self.revision += 1;
         }
+    }
+
+    pub(crate) fn set_capture(&mut self, id: SampleId, capture: Arc<Capture>) {
+        if let Some(entry) = self.entries.get_mut(id.index()) {
+            self.with_capture += usize::from(entry.capture.is_none());
+            entry.capture = Some(capture);
+            self.revision += 1;
+        }
+    }
+
+    /// The number of samples whose EXIF data is unknown.
+    pub(crate) fn without_capture(&self) -> usize {
+        self.len() - self.with_capture
     }
 
     /// Marks a sample as deleted; true if it existed before.

@@ -1,5 +1,6 @@
 //! Opening a source, walking through it and viewing an image.
 
+pub(crate) mod captures;
 pub(crate) mod go_to;
 pub(crate) mod shown;
 pub(crate) mod watch;
@@ -11,10 +12,10 @@ use crate::domain::{Location, Page, Problem, S3Link, S3Place, Sample, SampleId, 
 use crate::review::{Direction, Sort, SortBy};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    Alike, BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DrawnTruth,
-    DroppedKind, Effect, FilePick, FileRequest, ImportSubject, LastViewed, Listing, OpenSource, Overlay, PathQuestion,
-    ProjectStatus, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt,
-    TruthReading,
+    Alike, BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, CaptureReading, Display, DisplayInfo,
+    DrawnTruth, DroppedKind, Effect, FilePick, FileRequest, ImportSubject, LastViewed, Listing, OpenSource, Overlay,
+    PathQuestion, ProjectStatus, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome,
+    ThumbnailRequest, TruthAt, TruthReading,
 };
 use crate::window::{evaluation, models, outputs, predict, project, s3, search, tasks};
 
@@ -80,6 +81,8 @@ pub(crate) fn on_event(state: &mut State, event: BrowseEvent) {
             }
         }
         BrowseEvent::Displayed { source, sample, result } => displayed(state, source, sample, result),
+        BrowseEvent::CapturesRead { source, read } => captures::read(state, source, read),
+        BrowseEvent::CapturesEnded { task, result } => captures::ended(state, task, result),
         BrowseEvent::FilesPicked(pick) => picked(state, pick),
         BrowseEvent::LookedAtDropped { source, task, paths, result } => {
             looked_at_dropped(state, source, task, (paths, result));
@@ -254,6 +257,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str) {
         notes: Vec::new(),
     });
     state.samples.clear();
+    state.capture_reading = CaptureReading::Idle;
     state.selection.clear();
     state.last_viewed = LastViewed::default();
     state.arranging.source_changed();

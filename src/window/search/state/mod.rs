@@ -7,13 +7,15 @@ pub(crate) mod order;
 
 use std::sync::Arc;
 
-use crate::domain::{RunId, ViewSettings};
+use crate::domain::{RunId, ViewSettings, grouped};
 use crate::review::{
-    ArrangeRequest, Arrangement, BoxQuery, Completion, FilterCounts, OutcomeClass, Query, QueryError, Sort, Statistics,
-    Suppressed, complete,
+    ArrangeRequest, Arrangement, BoxQuery, Completion, FilterCounts, OutcomeClass, Query, QueryError, Sort, SortBy,
+    Statistics, Suppressed, complete,
 };
 use crate::window::state;
-use crate::window::state::{Derived, Evaluating, Loadable, Order, RequestId, Run, RunEvaluation, SourceId, State};
+use crate::window::state::{
+    CaptureReading, Derived, Evaluating, Loadable, Order, RequestId, Run, RunEvaluation, SourceId, State,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum SearchCommand {
@@ -186,6 +188,11 @@ impl Arranging {
     /// Whether the query is about suspicious labels.
     pub fn is_about_suspects(&self) -> bool {
         self.query.is_about_suspects()
+    }
+
+    /// Whether the query or the sort order uses EXIF data.
+    pub fn needs_captures(&self) -> bool {
+        self.query.needs_captures() || self.sort.by == SortBy::Taken
     }
 
     /// Whether the query is about the sample to judge.
@@ -364,6 +371,17 @@ impl State {
         let compared = self.comparing.as_ref();
         if query.needs_comparison() && compared.is_none_or(|it| it.agreement().is_none()) {
             warnings.push("“changed” needs a comparison; compare two runs under Runs".to_owned());
+        }
+        let unread = self.samples.without_capture();
+        if self.arranging.needs_captures() && unread > 0 {
+            let count = format!("{} of {} images", grouped(unread), grouped(self.samples.len()));
+            warnings.push(match self.capture_reading {
+                CaptureReading::Stopped => format!(
+                    "The EXIF data of {count} is unknown, because reading it was canceled or failed; to read it, clear \
+                     the search and the sort order, and set them again"
+                ),
+                _ => format!("The EXIF data of {count} is not read yet; they are missing here"),
+            });
         }
         if query.needs_sample() && matches!(self.spot_checks.sample, Loadable::NotLoaded) {
             warnings.push("This run has no sample; draw one with “Spot-check a sample…” in the Judge menu".to_owned());

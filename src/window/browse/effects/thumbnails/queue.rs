@@ -247,7 +247,14 @@ mod tests {
     const SIDE: u32 = 128;
 
     fn sample(name: &str, size_bytes: u64) -> Sample {
-        Sample { uri: SampleUri::new(name), name: String::new(), size_bytes, modified_ns: None, etag: None }
+        Sample {
+            uri: SampleUri::new(name),
+            name: String::new(),
+            size_bytes,
+            modified_ns: None,
+            etag: None,
+            capture: None,
+        }
     }
 
     fn requests(samples: &[u32], size_bytes: u64) -> Vec<ThumbnailRequest> {

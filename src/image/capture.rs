@@ -1,0 +1,61 @@
+//! Reads the EXIF data that images can be searched for.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::domain::{Capture, Sample};
+use crate::image::decode::{Format, capture};
+use crate::image::source::{Source, SourceError};
+
+/// The part of a file that is read first. In a JPEG, EXIF data comes first and has at most 64 KiB.
+const BEGINNING: u64 = 128 << 10;
+/// Most of them wait for a network most of the time.
+const MAX_READERS: usize = 16;
+
+/// Equal values share their memory, because most folders have few cameras, or no EXIF data at all.
+#[derive(Default)]
+pub struct CaptureReader {
+    cameras: HashSet<Arc<str>>,
+    nothing: Arc<Capture>,
+}
+
+impl CaptureReader {
+    /// The number of images to read between two reports of progress.
+    pub const CHUNK: usize = 256;
+
+    /// Reads some images in parallel.
+    pub fn read(&mut self, source: &dyn Source, samples: &[Sample]) -> Vec<Result<Arc<Capture>, SourceError>> {
+        let readers = source.useful_reads().clamp(1, MAX_READERS);
+        let read_all = |part: &[Sample]| part.iter().map(|sample| read(source, sample)).collect::<Vec<_>>();
+        let parts = samples.chunks(samples.len().div_ceil(readers).max(1));
+        let read = std::thread::scope(|scope| {
+            let threads: Vec<_> = parts.map(|part| scope.spawn(move || read_all(part))).collect();
+            let joined = threads.into_iter().flat_map(|thread| match thread.join() {
+                Ok(read) => read,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            joined.collect::<Vec<_>>()
+        });
+        read.into_iter().map(|found| found.map(|found| self.shared(found))).collect()
+    }
+
+    fn shared(&mut self, mut found: Capture) -> Arc<Capture> {
+        if found == *self.nothing {
+            return Arc::clone(&self.nothing);
+        }
+        if let Some(camera) = &mut found.camera {
+            match self.cameras.get(camera) {
+                Some(known) => *camera = Arc::clone(known),
+                None => drop(self.cameras.insert(Arc::clone(camera))),
+            }
+        }
+        Arc::new(found)
+    }
+}
+
+fn read(source: &dyn Source, sample: &Sample) -> Result<Capture, SourceError> {
+    let beginning = source.read_once(&sample.uri, 0..BEGINNING)?;
+    let is_enough = (beginning.len() as u64) < BEGINNING
+        || matches!(Format::detect(&beginning), Ok(Format::Jpeg | Format::Bmp | Format::Gif) | Err(_));
+    Ok(capture(&if is_enough { beginning } else { source.read(&sample.uri)? }))
+}
