@@ -34,15 +34,24 @@ pub(crate) struct CompareArgs {
     /// Runs to compare, by name or number; optional if the project has only two
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     runs: Vec<String>,
+    /// Exit with code 4 if the fraction of images that agree is below this minimum, for example `agreement=0.98`
+    #[arg(long, value_name = "agreement=MINIMUM", value_parser = parse_bound)]
+    fail_below: Option<f64>,
     #[command(flatten)]
     holding: RunPairArgs,
+}
+
+fn parse_bound(text: &str) -> Result<f64, String> {
+    let minimum = text.strip_prefix("agreement=").ok_or("write agreement=MINIMUM, for example agreement=0.98")?;
+    super::values::parse_score(minimum)
 }
 
 /// The comparison of two runs: thresholds and output.
 #[derive(Debug, Args)]
 pub(crate) struct RunPairArgs {
-    /// Write the summary and each image's differences to this file (.json or .csv) [default: a summary on stdout]
-    #[arg(long, value_name = "FILE.json|FILE.csv", value_parser = parse_out)]
+    /// Write the summary and each image's differences to this file (.json or .csv), or a report (.html) [default: a
+    /// summary on stdout]
+    #[arg(long, value_name = "FILE.json|FILE.csv|FILE.html", value_parser = parse_out)]
     out: Option<OutFile>,
     /// Replace an existing file
     #[arg(long, requires = "out")]
@@ -73,7 +82,7 @@ fn parse_out(text: &str) -> Result<OutFile, String> {
     let path = PathBuf::from(text);
     let end = path.extension().map(|end| end.to_string_lossy().to_lowercase());
     let format = end.unwrap_or_default().parse();
-    let format = format.map_err(|_| "the name ends in .json or .csv".to_owned())?;
+    let format = format.map_err(|_| "the name ends in .json, .csv or .html".to_owned())?;
     Ok(OutFile { path, format })
 }
 
@@ -81,18 +90,31 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let project = open_project(&args.project, &args.holding.s3, &dirs, "spotcheck compare")?;
     let runs = choose_runs(&project, &args.runs)?;
-    let text = hold(&project, runs, &args.holding, |_| {})?;
+    let (summary, text) = hold(&project, runs, &args.holding, |_| {})?;
     print_note(&args.holding, &text)?;
-    Ok(Outcome::AllWell)
+    let Some(minimum) = args.fail_below else {
+        return Ok(Outcome::AllWell);
+    };
+    match summary.rate() {
+        Some(rate) if rate >= minimum => Ok(Outcome::AllWell),
+        Some(rate) => {
+            eprintln!("agreement {rate:.4} is below {minimum}");
+            Ok(Outcome::BelowBound)
+        }
+        None => {
+            eprintln!("agreement cannot be measured: the runs have no images in common");
+            Ok(Outcome::BelowBound)
+        }
+    }
 }
 
-/// Compares two runs, writes the output file, and returns the summary. `see` receives both predictions for each image.
+/// Compares two runs, writes the output file, and returns the summary and its text. `see` receives both predictions for each image.
 pub(crate) fn hold(
     project: &Project,
     runs: [RunInfo; 2],
     args: &RunPairArgs,
     see: impl FnMut(&PredictionPair),
-) -> anyhow::Result<String> {
+) -> anyhow::Result<(AgreementSummary, String)> {
     let [a, b] = &runs;
     if a.card.task != b.card.task {
         bail!(
@@ -123,7 +145,8 @@ pub(crate) fn hold(
     let context = ComparisonContext { runs, views, source_name: source_name(project) };
     let summary =
         with_progress("Comparing", &control, || compare(project.clone(), &*source, &context, args, see, &control))?;
-    Ok(summary_text(&context, &summary))
+    let text = summary_text(&context, &summary);
+    Ok((summary, text))
 }
 
 /// Prints to stdout, or to stderr if the result goes to a file.

@@ -420,14 +420,23 @@ fn two_runs_are_compared_per_image() {
     assert_eq!(names, ["0.png", "1.png", "2.png", "3.png", "4.png"]);
     assert!(images.iter().all(|image| image["disagreement"] == 0.0));
 
+    let page = bench.folder.path().join("comparison.html");
+    let bounded = ["--runs", "1", "2", "--fail-below", "agreement=1.0", "--out", page.to_str().unwrap()];
+    let report = compare(&bounded);
+    assert_eq!(report.status.code(), Some(0), "{}", stderr(&report));
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("100.0%") && page.contains("UTC"), "{page}");
+
     let again = compare(&arguments);
     assert_eq!(again.status.code(), Some(1));
     assert!(stderr(&again).contains("name exists"));
     let unknown = compare(&["--runs", "1", "mine"]);
     assert_eq!(unknown.status.code(), Some(1));
     assert!(stderr(&unknown).contains("no run “mine”"), "{}", stderr(&unknown));
-    let usage = compare(&["--runs", "1", "2", "--out", "table.xls"]);
-    assert_eq!(usage.status.code(), Some(2), "{}", stderr(&usage));
+    for wrong in [["--out", "table.xls"], ["--fail-below", "map=0.5"], ["--fail-below", "agreement=2"]] {
+        let usage = compare(&[&["--runs", "1", "2"], &wrong[..]].concat());
+        assert_eq!(usage.status.code(), Some(2), "{}", stderr(&usage));
+    }
 }
 
 #[test]

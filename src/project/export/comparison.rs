@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::ExportError;
 use super::csv_table::{Table, escape_formula};
+use super::report::{ComparedRuns, DifferingImage, comparison_page};
 use super::target::{ExportTarget, JsonEntries, WholeFile};
 use crate::domain::{ModelTask, Prediction, PredictionContent, RunInfo, SampleId, ViewSettings, counted};
 use crate::evaluation::{Agreement, AgreementSummary, ClassMap, Comparison, ImageAgreement, MATCHING_IOU};
@@ -97,6 +98,7 @@ pub fn export_comparison(
     let mut writer: Box<dyn RowWriter> = match format {
         ComparisonFormat::Json => Box::new(JsonWriter::create(target)?),
         ComparisonFormat::Csv => Box::new(CsvWriter::create(target, context.task())?),
+        ComparisonFormat::Html => Box::new(HtmlWriter { file: WholeFile::create(target)?, worst: Vec::new() }),
     };
     let write = |pair: &PredictionPair, agreement| match Row::new(pair, agreement) {
         Some(row) => writer.row(&row),
@@ -154,6 +156,25 @@ enum RowContent<'p> {
         boxes_only_a: Option<u32>,
         boxes_only_b: Option<u32>,
     },
+}
+
+impl RowContent<'_> {
+    /// “A: cat 0.91, B: dog 0.55”
+    fn text(&self) -> String {
+        let class = |label: Option<&str>, score: Option<f32>| {
+            label.zip(score).map_or_else(|| "nothing".to_owned(), |(label, score)| format!("{label} {score:.2}"))
+        };
+        match *self {
+            Self::Classes { label_a, score_a, label_b, score_b } => {
+                format!("A: {}, B: {}", class(label_a, score_a), class(label_b, score_b))
+            }
+            Self::Boxes { boxes_matched, boxes_only_a, boxes_only_b } => {
+                let [matched, only_a, only_b] =
+                    [boxes_matched, boxes_only_a, boxes_only_b].map(Option::unwrap_or_default);
+                format!("{} matched, {only_a} only in A, {only_b} only in B", counted(matched, "box", "boxes"))
+            }
+        }
+    }
 }
 
 const CLASS_COLUMNS: [&str; 4] = ["label_a", "score_a", "label_b", "score_b"];
@@ -356,6 +377,38 @@ impl CsvWriter {
     }
 }
 
+/// A page with the images that differ most.
+struct HtmlWriter {
+    file: WholeFile,
+    /// The greatest disagreement first.
+    worst: Vec<DifferingImage>,
+}
+
+impl HtmlWriter {
+    const IMAGES: usize = 100;
+}
+
+impl RowWriter for HtmlWriter {
+    fn row(&mut self, row: &Row<'_>) -> Result<(), ExportError> {
+        let Some(disagreement) = row.disagreement.filter(|_| row.agrees == Some(false)) else {
+            return Ok(());
+        };
+        let place = self.worst.partition_point(|other| other.disagreement >= disagreement);
+        if place < Self::IMAGES {
+            self.worst.truncate(Self::IMAGES - 1);
+            let image = DifferingImage { name: row.image.to_owned(), disagreement, what: row.what.text() };
+            self.worst.insert(place, image);
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, context: &ComparisonContext, summary: &AgreementSummary) -> Result<(), ExportError> {
+        let ComparisonContext { runs, views, source_name } = context;
+        let page = comparison_page(&ComparedRuns { runs, views, source_name, summary, worst: &self.worst });
+        self.file.commit_with(page.as_bytes())
+    }
+}
+
 /// `comparison-summary.csv` next to `comparison.csv`.
 fn summary_path(path: &Path) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
@@ -533,6 +586,25 @@ mod tests {
         for line in ["run_b,,,'=second", "agreement,,,0.5", "boxes_only_a,,,2", "class_change,cat,dog,1"] {
             assert!(summary.lines().any(|it| it == line), "{line} of {summary}");
         }
+    }
+
+    #[test]
+    fn page_has_runs_figures_and_differing_images() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = target(folder.path(), "out.html");
+        write(ComparisonFormat::Html, &target, &control()).unwrap();
+        let page = std::fs::read_to_string(&target.path).unwrap();
+        for fact in [
+            "50.0%",
+            "=second",
+            "<td>cat</td><td>dog</td>",
+            "=other.jpg",
+            "0 boxes matched, 2 only in A, 1 only in B",
+            "default-src 'none'",
+        ] {
+            assert!(page.contains(fact), "{fact} in {page}");
+        }
+        assert!(!page.contains("same.jpg") && !page.contains("alone.jpg"), "only images that differ");
     }
 
     #[test]

@@ -91,6 +91,8 @@ pub enum ComparisonFormat {
     Json,
     /// A table with one row per image, and a second one with the summary.
     Csv,
+    /// A page with the summary and the images that differ most.
+    Html,
 }
 
 impl ComparisonFormat {
@@ -98,11 +100,13 @@ impl ComparisonFormat {
         match self {
             Self::Json => "JSON",
             Self::Csv => "CSV",
+            Self::Html => "HTML report",
         }
     }
 
     pub fn description(self) -> &'static str {
         match self {
+            Self::Html => "A page with the summary, class changes and the images that differ most",
             Self::Json => "One file with a summary and an entry per image",
             Self::Csv => "One row per image, with the summary in NAME-summary.csv",
         }

@@ -1,5 +1,6 @@
 //! The report: a self-contained HTML page with summary, charts and examples.
 
+mod comparison;
 mod evaluation;
 mod examples;
 mod page;
@@ -8,6 +9,7 @@ mod summary;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+pub(super) use self::comparison::{ComparedRuns, DifferingImage, page as comparison_page};
 pub use self::evaluation::EvaluatedImages;
 pub(super) use self::evaluation::page as evaluation_page;
 use self::examples::{Example, Examples, Thumbnail};

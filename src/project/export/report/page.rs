@@ -436,7 +436,7 @@ fn shown(context: &ExportContext, options: ExportOptions) -> String {
     parts.join("; ")
 }
 
-fn utc(milliseconds: i64) -> String {
+pub(super) fn utc(milliseconds: i64) -> String {
     Timestamp::from_millisecond(milliseconds)
         .map_or_else(|_| "at an unknown time".to_owned(), |time| time.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }

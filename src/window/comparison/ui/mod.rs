@@ -8,7 +8,7 @@ use eframe::egui::{
     Ui, pos2, vec2,
 };
 
-use crate::domain::{ModelTask, RunId, capitalized, decimal, score_text};
+use crate::domain::{ModelTask, RunId, Utc, capitalized, decimal, score_text};
 use crate::evaluation::{AgreementSummary, ClassChange, ImageAgreement, Interval, Metrics};
 use crate::review::{Direction, FilterCounts, Sort, SortBy, change_term, has_term, with_term, without_changes};
 use crate::window::state::{
@@ -80,6 +80,7 @@ fn names_ui(ui: &mut Ui, state: &State, [left, right]: [&Run; 2], commands: &mut
         sample_ui(ui, false);
         ui.add(Label::new(format!("A: {}", left.info.name)).truncate());
     });
+    facts_ui(ui, state, left);
     ui.horizontal(|ui| {
         sample_ui(ui, true);
         let name = format!("B: {}", right.info.name);
@@ -96,6 +97,18 @@ fn names_ui(ui: &mut Ui, state: &State, [left, right]: [&Run; 2], commands: &mut
             }
         });
     });
+    facts_ui(ui, state, right);
+}
+
+/// When a run was made, and its thresholds.
+fn facts_ui(ui: &mut Ui, state: &State, run: &Run) {
+    let view = state.view_of_run(run.id());
+    let mut facts = vec![Utc::from_ms(run.info.created_ms).to_string()];
+    if run.task() == ModelTask::Detection {
+        facts.push(format!("score ≥ {}", score_text(decimal(view.min_score))));
+        facts.extend(view.nms_iou.map(|iou| format!("NMS {}", score_text(decimal(iou)))));
+    }
+    ui.add(Label::new(RichText::new(facts.join(", ")).weak().small()).truncate());
 }
 
 /// The numbers below depend on the minimum scores, which can differ between two models.
