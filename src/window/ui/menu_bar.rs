@@ -267,6 +267,8 @@ pub(crate) const THUMBNAIL_MENU: &Menu = &[
 
 /// The context menu of a box in the list or the filmstrip.
 pub(crate) const BOX_MENU: &Menu = &[
+    Some(Action::PredictShown),
+    None,
     Some(Action::Accept),
     Some(Action::Reject),
     Some(Action::Unsure),
@@ -279,8 +281,11 @@ pub(crate) const BOX_MENU: &Menu = &[
     Some(Action::Explain),
     None,
     Some(Action::CopyImage),
+    Some(Action::SaveImage),
     Some(Action::CopyPath),
     Some(Action::Reveal),
+    None,
+    Some(Action::Export),
 ];
 
 fn menu_ui(ui: &mut Ui, state: &State, title: &str, menu: &Menu, commands: &mut Commands) {
