@@ -6,6 +6,7 @@ use strum::VariantArray;
 
 use super::candidate::{Candidate, Counted};
 use super::facts::Gate;
+use super::folders::{FolderIndex, Folders};
 use super::outcomes::{OutcomeClass, Outcomes, ShownOutcomes};
 use super::query::Filter;
 use super::{
@@ -62,6 +63,8 @@ pub struct Arrangement {
     /// The position of each sample; [`NOWHERE`] if it does not match.
     places: Arc<[u32]>,
     pub counts: FilterCounts,
+    /// Over the whole listing.
+    pub folders: Folders,
 }
 
 const NOWHERE: u32 = u32::MAX;
@@ -104,10 +107,11 @@ pub struct FilterCounts {
     pub is_exact: bool,
 }
 
-/// Arranges repeatedly, reusing the order of names.
+/// Arranges repeatedly, reusing the order of names and the folders.
 #[derive(Debug, Default)]
 pub struct Arranger {
     names: NameOrder,
+    folders: FolderIndex,
 }
 
 /// Arranges once. `None` if `cancelled`, which is polled, returned true.
@@ -122,6 +126,8 @@ impl Arranger {
         let other = request.other.as_ref().map(OtherRun::gate);
         let filter = request.filter();
         let mut counts = FilterCounts { is_exact: true, ..FilterCounts::default() };
+        self.folders.follow(request.listing, &request.samples, cancelled)?;
+        let mut folder_counts = self.folders.empty_counts();
         let mut ranked = Vec::with_capacity(if filter.is_open() { request.samples.len() } else { 0 });
         for (index, sample) in request.samples.iter().enumerate() {
             if index.is_multiple_of(SAMPLES_PER_CHECK) && cancelled() {
@@ -130,6 +136,7 @@ impl Arranger {
             let id = SampleId::from_index(index);
             let candidate = request.candidate(id, sample, gate.as_ref(), other.as_ref());
             counts.add(&candidate, &request.view);
+            self.folders.count(&candidate, &mut folder_counts);
             if filter.passes(&candidate) {
                 let rank = request.sort.by.rank(&candidate);
                 ranked.push(Ranked::new(rank, request.sort.direction, id));
@@ -145,7 +152,9 @@ impl Arranger {
         if request.sort != Sort::default() {
             ranked.sort_unstable();
         }
-        Some(Arrangement::new(ranked.iter().map(|entry| entry.id).collect(), request.samples.len(), counts))
+        let order = ranked.iter().map(|entry| entry.id).collect();
+        let folders = self.folders.finish(folder_counts);
+        Some(Arrangement { folders, ..Arrangement::new(order, request.samples.len(), counts) })
     }
 }
 
@@ -293,7 +302,7 @@ impl Arrangement {
         for (place, id) in order.iter().enumerate() {
             places[id.index()] = place as u32;
         }
-        Self { order, places: places.into(), counts }
+        Self { order, places: places.into(), counts, folders: Folders::default() }
     }
 
     pub fn order(&self) -> &Arc<[SampleId]> {

@@ -8,6 +8,7 @@ mod by_class;
 mod candidate;
 mod facts;
 mod filmstrip;
+mod folders;
 mod image_draw;
 mod kappa;
 mod marks;
@@ -31,6 +32,7 @@ mod uncertain;
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, OtherRun, arrange};
 pub use facts::{count_boxes, verdict_of_image};
 pub use filmstrip::{FilmFrame, FilmOrder, FilmRequest, filmstrip};
+pub use folders::{Folder, FolderCounts, Folders};
 pub use image_draw::{DrawBy, DrawnImages, ImageDraw};
 pub use kappa::cohens_kappa;
 pub use marks::{Mark, Marks, VerdictKind};
@@ -44,7 +46,7 @@ pub use population::{Judged, Population, judged};
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{
     BoxQuery, BoxTerm, ClassChanges, Completion, OutcomeWord, Query, QueryError, change_key, change_term, class_term,
-    complete, has_term, with_term, without_changes, without_term,
+    complete, folder_in, folder_term, has_term, with_term, without_changes, without_folders, without_term,
 };
 pub use query::{ClassName, Span};
 pub use report::{

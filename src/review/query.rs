@@ -20,7 +20,8 @@ use std::sync::Arc;
 
 pub use self::box_term::{BoxQuery, BoxTerm, OutcomeWord};
 pub use complete::{
-    Completion, change_key, change_term, class_term, complete, has_term, with_term, without_changes, without_term,
+    Completion, change_key, change_term, class_term, complete, folder_in, folder_term, has_term, with_term,
+    without_changes, without_folders, without_term,
 };
 
 pub use self::box_term::ClassName;

@@ -239,6 +239,58 @@ fn images_are_found_and_sorted_by_exif_data() {
     wait_until(&mut window, "the new date", |window| names_on_screen(window) == ["a.jpg", "b.jpg", "c.png"]);
 }
 
+/// A folder of images in several folders.
+fn nested() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.jpg", "10/b.jpg", "9/c.jpg", "9/Deep/d.jpg", "9/Deep/e.jpg"] {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::copy(samples().join("rocket.jpg"), path).unwrap();
+    }
+    folder
+}
+
+fn tree_items(window: &Harness<'static, App>) -> Vec<String> {
+    let items = window.query_all_by_role(Role::TreeItem);
+    items.filter_map(|item| item.accesskit_node().label()).collect()
+}
+
+#[test]
+fn folders_are_counted_and_limit_the_search() {
+    let folder = nested();
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "5 images");
+    assert!(tree_items(&window).is_empty());
+    window.state_mut().command(Action::ToggleFolders);
+    let closed = ["All folders, 5 images", "9, 3 images", "10, 1 image"];
+    wait_until(&mut window, "the folders", |window| tree_items(window) == closed);
+    click(&mut window, "9, 3 images");
+    wait_for(&mut window, "3 of 5 images");
+    assert_eq!(window.state().state().arranging.text(), "folder:9");
+    // The clicked tree has the focus.
+    for (key, expected) in [
+        (Key::ArrowRight, "folder:9"),
+        (Key::ArrowDown, "folder:9/Deep"),
+        (Key::End, "folder:10"),
+        (Key::ArrowUp, "folder:9/Deep"),
+        (Key::ArrowLeft, "folder:9"),
+        (Key::Home, ""),
+    ] {
+        window.key_press(key);
+        wait_until(&mut window, "the folder", |window| window.state().state().arranging.text() == expected);
+    }
+    let open = ["All folders, 5 images", "9, 3 images", "Deep, 2 images", "10, 1 image"];
+    assert_eq!(tree_items(&window), open);
+    window.state_mut().command(SearchCommand::SetQuery("jpg folder:10 or d.jpg".to_owned()));
+    window.run_steps(3);
+    click(&mut window, "Deep, 2 images");
+    wait_for(&mut window, "2 of 5 images");
+    click(&mut window, "Collapse 9");
+    wait_until(&mut window, "the closed folder", |window| tree_items(window) == closed);
+    std::fs::write(folder.path().join("10/f.jpg"), std::fs::read(folder.path().join("a.jpg")).unwrap()).unwrap();
+    wait_until(&mut window, "the new image", |window| tree_items(window).contains(&"10, 2 images".to_owned()));
+}
+
 /// The number next to the threshold slider.
 fn threshold_field<'w>(window: &'w Harness<'static, App>) -> egui_kittest::Node<'w> {
     let fields = window.query_all_by_role(Role::SpinButton);

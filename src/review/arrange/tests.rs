@@ -421,6 +421,42 @@ fn unread_exif_data_matches_no_search() {
 }
 
 #[test]
+fn folders_count_the_images_inside() {
+    let names = ["b/10/x", "b/9/x", "a-1/x", "x", "a/x", "b/9/y", "a/deep/er/x", "/x", "b//x"];
+    let mut arranger = Arranger::default();
+    let mut request = ArrangeRequest::default();
+    let mut counted = |request: &ArrangeRequest| {
+        let folders = arranger.arrange(request, NEVER).unwrap().folders;
+        let counts = folders.tree.iter().zip(folders.counts.iter());
+        counts.map(|(folder, counts)| (folder.path.to_string(), folder.depth, folder.end, counts.images)).collect()
+    };
+    let check = |counted: Vec<(String, usize, usize, u32)>, expected: &[(&str, usize, usize, u32)]| {
+        let counted: Vec<_> =
+            counted.iter().map(|(path, depth, end, images)| (path.as_str(), *depth, *end, *images)).collect();
+        assert_eq!(counted, expected);
+    };
+    request.samples = names[..4].iter().map(|name| sample(name, 1, None)).collect();
+    check(counted(&request), &[("", 0, 5, 4), ("a-1", 1, 2, 1), ("b", 1, 5, 2), ("b/9", 2, 4, 1), ("b/10", 2, 5, 1)]);
+    for name in &names[4..] {
+        request.samples.push(sample(name, 1, None));
+    }
+    check(
+        counted(&request),
+        &[
+            ("", 0, 9, 9),
+            ("a", 1, 4, 2),
+            ("a/deep", 2, 4, 1),
+            ("a/deep/er", 3, 4, 1),
+            ("a-1", 1, 5, 1),
+            ("b", 1, 9, 4),
+            ("b/", 2, 7, 1),
+            ("b/9", 2, 8, 2),
+            ("b/10", 2, 9, 1),
+        ],
+    );
+}
+
+#[test]
 fn ranks_invert_the_order() {
     let world = detector();
     let arrangement = world.arranged("class:cat", Sort { by: SortBy::Size, direction: Direction::Descending });

@@ -121,6 +121,24 @@ pub fn without_changes(text: &str) -> String {
     without(text, |term| term.starts_with(CHANGED))
 }
 
+const FOLDER: &str = "folder:";
+
+/// The term for images in a folder and the folders inside.
+pub fn folder_term(path: &str) -> String {
+    format!("{FOLDER}{}", quoted(path))
+}
+
+/// The folder of the first standalone term for one.
+pub fn folder_in(text: &str) -> Option<String> {
+    let path = spans(text).into_iter().find_map(|span| text[span].strip_prefix(FOLDER))?;
+    Some(path.strip_prefix('"').map_or_else(|| path.to_owned(), |quoted| unquoted(quoted).0))
+}
+
+/// The text without standalone terms for folders.
+pub fn without_folders(text: &str) -> String {
+    without(text, |term| term.starts_with(FOLDER))
+}
+
 /// Whether the term stands alone in the text, written exactly like this.
 pub fn has_term(text: &str, term: &str) -> bool {
     spans(text).iter().any(|span| text[span.clone()] == *term)

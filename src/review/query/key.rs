@@ -83,7 +83,7 @@ pub enum Value {
 
 /// In the order of the help. The first key applies to words without a key, the second to all conditions on boxes.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 29] = [
+pub(super) static KEYS: [Key; 30] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, ignoring case"),
         ("\"two words\"", "Both words, including the space, in the name"),
@@ -95,6 +95,9 @@ pub(super) static KEYS: [Key; 29] = [
         ("class:cat score>0.8", "The best cat scores above 0.8, regardless of the threshold"),
         ("class:cat boxes>=3", "At least three visible cats"),
     ], test: on_boxes },
+    Key { words: &["folder"], example: "folder:holidays/2024", meaning: "in this folder", takes: Takes::Text, help: &[
+        ("folder:holidays/2024", "In this folder of the opened one, or in a folder inside it"),
+    ], test: |image, value| value.is_text(|path| is_in(&image.sample.name, path)) },
     Key { words: &["score"], example: "score>0.8", meaning: "best score", takes: Takes::Score, help: &[
         ("score:0.4..0.6", "The best score is between the two"),
     ], test: |image, value| value.is_number(image.facts().and_then(|facts| facts.best)) },
@@ -291,6 +294,19 @@ fn on_boxes(image: &Candidate<'_>, value: &Value) -> bool {
     matches!(value, Value::Boxes(boxes) if boxes.passes(image))
 }
 
+/// Whether the folder with a lowercase path contains an image of this name, ignoring case.
+fn is_in(name: &str, path: &str) -> bool {
+    let (folder, path) = (name.rsplit_once('/').map_or("", |(folder, _)| folder), path.trim_end_matches('/'));
+    let ends = |end: Option<&u8>| matches!(end, None | Some(b'/'));
+    if folder.is_ascii() && path.is_ascii() {
+        let start = folder.as_bytes().get(..path.len());
+        let starts = start.is_some_and(|start| start.eq_ignore_ascii_case(path.as_bytes()));
+        return starts && ends(folder.as_bytes().get(path.len()));
+    }
+    let folder = folder.to_lowercase();
+    folder.starts_with(path) && ends(folder.as_bytes().get(path.len()))
+}
+
 /// Whether a text contains a lowercase part, ignoring case.
 fn contains(text: &str, part: &str) -> bool {
     if !text.is_ascii() || !part.is_ascii() {
@@ -303,6 +319,23 @@ fn contains(text: &str, part: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_contain_the_images_of_folders_inside() {
+        for (name, path, expected) in [
+            ("Summer/2024/a.jpg", "summer", true),
+            ("Summer/2024/a.jpg", "summer/2024", true),
+            ("Summer/2024/a.jpg", "summer/2024/", true),
+            ("Summer/2024/a.jpg", "sum", false),
+            ("Summer/2024/a.jpg", "2024", false),
+            ("Summer/2024/a.jpg", "summer/2024/a.jpg", false),
+            ("ÉTÉ/a.jpg", "été", true),
+            ("ete/a.jpg", "été", false),
+            ("a.jpg", "a.jpg", false),
+        ] {
+            assert_eq!(is_in(name, path), expected, "{name} {path}");
+        }
+    }
 
     #[test]
     fn case_is_ignored_in_every_script() {

@@ -66,6 +66,10 @@ pub(crate) fn on_action(state: &mut State, action: Action) {
             state.large_image = false;
         }
         Action::ToggleImages => settings.show_images_panel ^= true,
+        Action::ToggleFolders => {
+            settings.show_folders ^= true;
+            settings.show_images_panel |= settings.show_folders;
+        }
         Action::ToggleInspector => settings.show_inspector ^= true,
         Action::ToggleTasks => settings.show_tasks_panel ^= true,
         Action::ToggleJudging => settings.show_judging ^= true,

@@ -114,6 +114,9 @@ fn arranged(state: &mut State, id: RequestId, arrangement: Arrangement, suppress
         return;
     }
     state.arranging.suppressed = suppressed;
+    if let Some(folders) = state.arranging.folders() {
+        state.folders.follow(&folders.tree);
+    }
     let after = state.order();
     if is_other_search {
         state.selection.keep_only(|sample| after.place_of(sample).is_some());

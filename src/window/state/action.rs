@@ -444,6 +444,13 @@ pub enum Action {
     #[strum(message = "Images", detailed_message = "Shows or hides the thumbnail panel", props(keys = "Ctrl+Shift+1"))]
     ToggleImages,
     #[strum(
+        message = "Folders",
+        detailed_message = "Shows or hides the folders with their image counts below the thumbnails; a folder limits \
+            the search to its images",
+        props(keys = "Ctrl+Shift+7")
+    )]
+    ToggleFolders,
+    #[strum(
         message = "Inspector",
         detailed_message = "Shows or hides the model and results panel",
         props(keys = "Ctrl+Shift+2")
@@ -844,6 +851,7 @@ impl Action {
             Self::CompareRuns => Some(state.comparing.is_some()),
             Self::Evaluation => Some(state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown)),
             Self::ToggleImages => Some(settings.show_images_panel),
+            Self::ToggleFolders => Some(settings.show_folders),
             Self::ToggleInspector => Some(settings.show_inspector),
             Self::ToggleTasks => Some(settings.show_tasks_panel),
             Self::ToggleJudging => Some(settings.show_judging),

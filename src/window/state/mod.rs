@@ -15,6 +15,7 @@ pub(crate) mod settings;
 
 pub use crate::domain::ViewChange;
 pub(crate) use crate::window::browse::state::LastViewed;
+pub use crate::window::browse::state::folders::FolderPane;
 pub use crate::window::browse::state::samples::{Listing, OpenSource, Relisting, Samples, SourceId};
 pub use crate::window::browse::state::{
     Alike, BrowseCommand, BrowseEffect, BrowseEvent, CaptureReading, DrawnTruth, DroppedKind, ReadCapture, Selection,
@@ -118,6 +119,7 @@ pub struct State {
     pub project: Project,
     pub samples: Samples,
     pub capture_reading: CaptureReading,
+    pub folders: FolderPane,
     /// The search field, the sort menu and their results.
     pub arranging: Arranging,
     /// The strip with all boxes of one class, while it is open.

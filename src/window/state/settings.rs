@@ -27,6 +27,8 @@ pub struct Settings {
     /// The size in points.
     pub thumbnail_side: f32,
     pub show_images_panel: bool,
+    /// The folder tree below the thumbnails.
+    pub show_folders: bool,
     pub show_inspector: bool,
     pub show_tasks_panel: bool,
     /// The time per image in presentation mode, in seconds.
@@ -150,6 +152,7 @@ impl Default for Settings {
             interface_zoom: 1.0,
             thumbnail_side: 112.0,
             show_images_panel: true,
+            show_folders: false,
             show_inspector: true,
             show_tasks_panel: false,
             slide_secs: 5.0,

@@ -186,6 +186,7 @@ const VIEW: &Menu = &[
     Some(Action::ZoomToBox),
     None,
     Some(Action::ToggleImages),
+    Some(Action::ToggleFolders),
     Some(Action::ToggleInspector),
     Some(Action::ToggleTasks),
     Some(Action::ToggleJudging),

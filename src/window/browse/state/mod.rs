@@ -1,5 +1,6 @@
 //! The open source and its images: commands, effects and events, and which image is shown and selected.
 
+pub(crate) mod folders;
 pub(crate) mod samples;
 
 use std::path::PathBuf;
@@ -48,6 +49,8 @@ pub enum BrowseCommand {
     GoTo(String),
     /// Shows the next match after the shown image.
     GoToNext(String),
+    /// Shows or hides the folders in this one.
+    SetFolderOpen(Arc<str>, bool),
     /// The limit of the disk cache; zero disables it.
     SetCacheBytes(u64),
     /// Measures the size of the disk cache.

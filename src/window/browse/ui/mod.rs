@@ -1,6 +1,7 @@
 //! The left panel, with the open source and its thumbnails, and the dialogs that open: going to an image by its name,
 //! typing a path, and files dropped on the window.
 
+mod folders;
 pub(crate) mod grid;
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use eframe::egui::{
 };
 
 use crate::domain::S3Place;
+use crate::window::browse::ui::folders::folders_ui;
 use crate::window::browse::ui::grid::{GridMemory, GridSteps, grid_ui};
 use crate::window::project::ui::{moved_folder_ui, project_banners_ui};
 use crate::window::search::ui::{SearchMemory, found_ui, search_ui, sort_ui};
@@ -95,6 +97,12 @@ pub(crate) fn images_ui(
         summary_ui(ui, state, commands);
     } else {
         recent_ui(ui, state, commands);
+    }
+    if state.settings.show_folders && !state.samples.is_empty() {
+        folders_ui(ui, state, commands);
+    } else {
+        // Hidden, the panel keeps its number.
+        ui.skip_ahead_auto_ids(1);
     }
     if !state.samples.is_empty() && state.order().is_empty() && state.arranging.is_filtered() {
         nothing_found_ui(ui, state, commands);

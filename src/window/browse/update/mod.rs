@@ -13,8 +13,8 @@ use crate::review::{Direction, Sort, SortBy};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     Alike, BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, CaptureReading, Display, DisplayInfo,
-    DrawnTruth, DroppedKind, Effect, FilePick, FileRequest, ImportSubject, LastViewed, Listing, OpenSource, Overlay,
-    PathQuestion, ProjectStatus, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome,
+    DrawnTruth, DroppedKind, Effect, FilePick, FileRequest, FolderPane, ImportSubject, LastViewed, Listing, OpenSource,
+    Overlay, PathQuestion, ProjectStatus, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome,
     ThumbnailRequest, TruthAt, TruthReading,
 };
 use crate::window::{evaluation, models, outputs, predict, project, s3, search, tasks};
@@ -45,6 +45,7 @@ pub(crate) fn on_command(state: &mut State, command: BrowseCommand) {
         BrowseCommand::LoadThumbnails { side, requested } => {
             request_thumbnails(state, side, &requested);
         }
+        BrowseCommand::SetFolderOpen(path, is_open) => state.folders.set_open(path, is_open),
         BrowseCommand::SetCacheBytes(bytes) => {
             state.settings.cache_bytes = bytes;
             state.effects.push(BrowseEffect::LimitCache(bytes));
@@ -258,6 +259,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str) {
     });
     state.samples.clear();
     state.capture_reading = CaptureReading::Idle;
+    state.folders = FolderPane::default();
     state.selection.clear();
     state.last_viewed = LastViewed::default();
     state.arranging.source_changed();

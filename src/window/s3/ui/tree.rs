@@ -1,19 +1,18 @@
 //! The tree of buckets and folders: one line each, of which only visible ones are drawn.
 
 use eframe::egui::{
-    Align, Color32, CornerRadius, EventFilter, Frame, Id, Key, Label, Layout, Margin, Modifiers, Rect, RichText, Role,
-    ScrollArea, Sense, Shape, Stroke, StrokeKind, TextStyle, Ui, UiBuilder, WidgetInfo, pos2, vec2,
+    Align, Frame, Id, Key, Label, Layout, Margin, Modifiers, Rect, RichText, Sense, Ui, UiBuilder, vec2,
 };
 
 use crate::domain::S3Address;
 use crate::window::s3::ui::access;
 use crate::window::state::{Command, Commands, Failure, S3Command, S3Row, S3RowKind, State, TaskId, TaskSignal};
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{Tone, banner_ui, command_button_ui, grouped, note_ui, truncated};
+use crate::window::ui::widgets::{
+    TREE_INDENT, TREE_ROW_HEIGHT, TREE_TOGGLE_WIDTH, Tone, TreeLine, banner_ui, command_button_ui, grouped, note_ui,
+    tree_rows_ui,
+};
 
-const ROW_HEIGHT: f32 = 24.0;
-const INDENT: f32 = 18.0;
-const TOGGLE_WIDTH: f32 = 22.0;
 const MIN_HEIGHT: f32 = 110.0;
 const MAX_HEIGHT: f32 = 420.0;
 /// The height of the dialog's frame and of the margin around it.
@@ -22,8 +21,6 @@ const AROUND_DIALOG: f32 = 90.0;
 #[derive(Default)]
 pub(crate) struct TreeMemory {
     wants_focus: bool,
-    /// The row to scroll into view.
-    scroll_to: Option<usize>,
     /// The height in points that the last frame left for the tree.
     height: f32,
 }
@@ -133,52 +130,40 @@ fn rows_ui(
 ) -> Option<Picked> {
     let rows = state.s3.tree.rows();
     let tree_id = Id::unique("bucket tree");
-    let frame = Rect::from_min_size(ui.cursor().min, vec2(ui.available_width(), height));
-    let focus = ui.interact(frame, tree_id, Sense::focusable_noninteractive());
-    focus.widget_info(|| WidgetInfo::labeled(Role::Tree, true, "Buckets and folders"));
     if std::mem::take(&mut memory.wants_focus) {
-        focus.request_focus();
+        ui.memory_mut(|memory| memory.request_focus(tree_id));
     }
-    let mut picked = None;
-    if focus.has_focus() {
-        let keys = EventFilter { vertical_arrows: true, horizontal_arrows: true, ..EventFilter::default() };
-        ui.memory_mut(|memory| memory.set_focus_lock_filter(tree_id, keys));
-        picked = take_keys(ui, rows, current, memory, commands);
-        let line = Stroke::new(1.0, theme::accent(ui.visuals()));
-        ui.painter().rect_stroke(frame.expand(3.0), 8.0, line, StrokeKind::Inside);
+    let (mut typed, mut clicked) = (Typed::default(), None);
+    let take_keys = |ui: &Ui| {
+        typed = take_keys(ui, rows, current);
+        typed.scroll_to
+    };
+    tree_rows_ui(ui, (tree_id, "Buckets and folders"), (height, rows.len()), take_keys, |ui, row| {
+        let folder = row_ui(ui, &rows[row], current, commands);
+        let is_clicked = folder.is_some();
+        clicked = folder.or(clicked.take());
+        is_clicked
+    });
+    for command in typed.command {
+        commands.push(command);
     }
-    ui.spacing_mut().item_spacing.y = 0.0;
-    ScrollArea::vertical().id_salt("bucket tree").auto_shrink([false, false]).max_height(height).show_rows(
-        ui,
-        ROW_HEIGHT,
-        rows.len(),
-        |ui, shown| {
-            if let Some(row) = memory.scroll_to.take() {
-                let top = ui.max_rect().top() + (row as f32 - shown.start as f32) * ROW_HEIGHT;
-                let place = ui.max_rect().x_range();
-                ui.scroll_to_rect(Rect::from_x_y_ranges(place, top..=top + ROW_HEIGHT), None);
-            }
-            for row in &rows[shown] {
-                if let Some(folder) = row_ui(ui, row, current, commands) {
-                    picked = Some(Picked::Folder(folder));
-                    focus.request_focus();
-                }
-            }
-        },
-    );
-    picked
+    clicked.map(Picked::Folder).or(typed.picked)
+}
+
+/// What was done with keys.
+#[derive(Default)]
+struct Typed {
+    picked: Option<Picked>,
+    /// The row to scroll into view.
+    scroll_to: Option<usize>,
+    command: Option<S3Command>,
 }
 
 /// The keys of the tree while it has the focus.
-fn take_keys(
-    ui: &Ui,
-    rows: &[S3Row],
-    current: Option<&S3Address>,
-    memory: &mut TreeMemory,
-    commands: &mut Commands,
-) -> Option<Picked> {
+fn take_keys(ui: &Ui, rows: &[S3Row], current: Option<&S3Address>) -> Typed {
     let take = |key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
     let place = current.and_then(|current| place_of(rows, current));
+    let mut typed = Typed::default();
     let mut target = None;
     if take(Key::ArrowDown) {
         target = next_folder(rows, place);
@@ -197,24 +182,24 @@ fn take_keys(
             if is_open {
                 target = next_folder(rows, place);
             } else {
-                commands.push(S3Command::SetFolderOpen(address.clone(), true));
+                typed.command = Some(S3Command::SetFolderOpen(address.clone(), true));
             }
         }
         if take(Key::ArrowLeft) {
             if is_open {
-                commands.push(S3Command::SetFolderOpen(address.clone(), false));
+                typed.command = Some(S3Command::SetFolderOpen(address.clone(), false));
             } else {
                 let parent = address.parent();
                 target = parent.and_then(|parent| place_of(rows, &parent));
             }
         }
         if take(Key::Enter) {
-            return Some(Picked::Open);
+            return Typed { picked: Some(Picked::Open), ..typed };
         }
     }
-    memory.scroll_to = target.or(memory.scroll_to);
-    let (address, _) = folder(&rows[target?])?;
-    Some(Picked::Folder(address.clone()))
+    typed.scroll_to = target;
+    typed.picked = target.and_then(|row| folder(&rows[row])).map(|(address, _)| Picked::Folder(address.clone()));
+    typed
 }
 
 fn folder(row: &S3Row) -> Option<(&S3Address, bool)> {
@@ -235,13 +220,13 @@ fn next_folder(rows: &[S3Row], place: Option<usize>) -> Option<usize> {
 
 /// One line. Returns the folder that was clicked.
 fn row_ui(ui: &mut Ui, row: &S3Row, current: Option<&S3Address>, commands: &mut Commands) -> Option<S3Address> {
-    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
-    let indent = row.depth as f32 * INDENT;
-    let content = Rect::from_min_max(pos2(rect.left() + indent, rect.top()), rect.max);
+    if let S3RowKind::Folder { address, is_open } = &row.kind {
+        return folder_ui(ui, row.depth, address, *is_open, current, commands);
+    }
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), TREE_ROW_HEIGHT), Sense::hover());
+    let content = rect.with_min_x(rect.left() + row.depth as f32 * TREE_INDENT);
     match &row.kind {
-        S3RowKind::Folder { address, is_open } => {
-            return folder_ui(ui, rect, content, address, *is_open, current, commands);
-        }
+        S3RowKind::Folder { .. } => {}
         S3RowKind::Objects { count } => {
             let text = match count {
                 1 => "1 object".to_owned(),
@@ -278,64 +263,35 @@ fn row_ui(ui: &mut Ui, row: &S3Row, current: Option<&S3Address>, commands: &mut 
 
 /// A line that is not a folder, below the names of folders.
 fn line_ui(ui: &mut Ui, content: Rect, contents: impl FnOnce(&mut Ui)) {
-    let inner = content.with_min_x(content.left() + TOGGLE_WIDTH);
+    let inner = content.with_min_x(content.left() + TREE_TOGGLE_WIDTH);
     let builder = UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center));
     ui.scope_builder(builder, contents);
 }
 
 fn folder_ui(
     ui: &mut Ui,
-    rect: Rect,
-    content: Rect,
+    depth: usize,
     address: &S3Address,
     is_open: bool,
     current: Option<&S3Address>,
     commands: &mut Commands,
 ) -> Option<S3Address> {
-    let is_current = current == Some(address);
     let name = address.last_part();
-    let id = Id::unique(("bucket or folder", address.to_string()));
-    // Not a Tab stop: the tree is, and the arrow keys move inside it.
-    let response = ui.interact(rect, id, Sense::CLICK);
-    response.widget_info(|| {
-        let kind = if address.prefix.is_empty() { "bucket" } else { "folder" };
-        let label = format!("{name}, {kind}");
-        WidgetInfo::selected(Role::TreeItem, true, is_current, label)
-    });
-    let toggle_rect = content.with_max_x(content.left() + TOGGLE_WIDTH);
-    let toggle = ui.interact(toggle_rect, id.with("toggle"), Sense::CLICK);
-    toggle.widget_info(|| {
-        let verb = if is_open { "Collapse" } else { "Expand" };
-        WidgetInfo::labeled(Role::Button, true, format!("{verb} {address}"))
-    });
-    let visuals = ui.visuals();
-    let painter = ui.painter();
-    if is_current {
-        painter.rect_filled(rect, CornerRadius::same(4), visuals.selection.bg_fill);
-    } else if response.hovered() {
-        painter.rect_filled(rect, CornerRadius::same(4), theme::raised_fill(visuals));
-    }
-    let color = if toggle.hovered() { theme::accent(visuals) } else { visuals.weak_text_color() };
-    painter.add(triangle(toggle_rect, is_open, color));
-    let font = TextStyle::Body.resolve(ui.style());
-    let text = content.with_min_x(toggle_rect.right());
-    let galley = truncated(ui, name, font, visuals.text_color(), text.width());
-    let top = text.center().y - galley.size().y / 2.0;
-    painter.galley(pos2(text.left(), top), galley, visuals.text_color());
-    if toggle.clicked() || response.double_clicked() {
+    let kind = if address.prefix.is_empty() { "bucket" } else { "folder" };
+    let line = TreeLine {
+        id: Id::unique(("bucket or folder", address.to_string())),
+        depth,
+        name,
+        path: address.to_string(),
+        label: format!("{name}, {kind}"),
+        note: String::new(),
+        is_open: Some(is_open),
+        is_current: current == Some(address),
+    };
+    let click = line.ui(ui);
+    if click.is_toggled {
         commands.push(S3Command::SetFolderOpen(address.clone(), !is_open));
     }
-    let response = response.on_hover_text(address.to_string());
-    (response.clicked() || toggle.clicked()).then(|| address.clone())
-}
-
-/// A triangle that points to the right, or down if the folder is open.
-fn triangle(rect: Rect, is_open: bool, color: Color32) -> Shape {
-    let at = |x: f32, y: f32| rect.center() + vec2(x, y);
-    let corners = if is_open {
-        vec![at(-4.0, -2.5), at(4.0, -2.5), at(0.0, 3.5)]
-    } else {
-        vec![at(-2.5, -4.0), at(3.5, 0.0), at(-2.5, 4.0)]
-    };
-    Shape::convex_polygon(corners, color, Stroke::NONE)
+    let response = click.response.on_hover_text(address.to_string());
+    (response.clicked() || click.is_toggled).then(|| address.clone())
 }

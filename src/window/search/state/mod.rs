@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::domain::{RunId, ViewSettings, grouped};
 use crate::review::{
-    ArrangeRequest, Arrangement, BoxQuery, Completion, FilterCounts, OutcomeClass, Query, QueryError, Sort, SortBy,
-    Statistics, Suppressed, complete,
+    ArrangeRequest, Arrangement, BoxQuery, Completion, FilterCounts, Folders, OutcomeClass, Query, QueryError, Sort,
+    SortBy, Statistics, Suppressed, complete,
 };
 use crate::window::state;
 use crate::window::state::{
@@ -208,6 +208,11 @@ impl Arranging {
     /// The number of samples per quick filter; `None` before the first count.
     pub fn counts(&self) -> Option<&FilterCounts> {
         self.arrangement.value().map(|made| &made.counts)
+    }
+
+    /// The folders with counts; `None` before the first count.
+    pub fn folders(&self) -> Option<&Folders> {
+        self.arrangement.value().map(|made| &made.folders)
     }
 
     /// Statistics of the current run; `None` before the first count.

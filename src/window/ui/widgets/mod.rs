@@ -6,6 +6,7 @@ mod class_table;
 mod controls;
 mod marks;
 mod text;
+mod tree;
 
 use eframe::egui::{Align, AsIdSalt, Layout, Rect, Sense, Ui, UiBuilder, pos2, vec2};
 
@@ -32,6 +33,7 @@ pub(crate) use text::{
     image_count, key_value_ui, line_banner_ui, message_ui, note_line_ui, note_ui, problem_ui, section_ui,
     small_note_line_ui, small_note_ui, strong, titled_section_ui, truncated, waiting_ui, warning_ui,
 };
+pub(crate) use tree::{TREE_INDENT, TREE_ROW_HEIGHT, TREE_TOGGLE_WIDTH, TreeLine, tree_rows_ui};
 
 /// Draws `start` from the left and `end` at the right, in Tab order: `start` takes what `end` leaves. Both receive
 /// `shared`.
