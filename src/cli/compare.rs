@@ -142,7 +142,7 @@ pub(crate) fn hold(
 
     let source = open_source(project, &args.s3, &control)?;
     let source = for_task(&source, &control);
-    let context = ComparisonContext { runs, views, source_name: source_name(project) };
+    let context = ComparisonContext { runs, views, source_name: source_name(project), evaluated: None };
     let summary =
         with_progress("Comparing", &control, || compare(project.clone(), &*source, &context, args, see, &control))?;
     let text = summary_text(&context, &summary);

@@ -57,5 +57,8 @@ fn read(source: &dyn Source, sample: &Sample) -> Result<Capture, SourceError> {
     let beginning = source.read_once(&sample.uri, 0..BEGINNING)?;
     let is_enough = (beginning.len() as u64) < BEGINNING
         || matches!(Format::detect(&beginning), Ok(Format::Jpeg | Format::Bmp | Format::Gif) | Err(_));
-    Ok(capture(&if is_enough { beginning } else { source.read(&sample.uri)? }))
+    let bytes = if is_enough { beginning } else { source.read(&sample.uri)? };
+    // A panic in a parser costs one image, never the others.
+    std::panic::catch_unwind(|| capture(&bytes))
+        .map_err(|_| SourceError::Damaged("its EXIF data is invalid".to_owned()))
 }

@@ -362,7 +362,7 @@ fn mutated_files_never_panic_or_exhaust_memory() {
             }
             let _ = decode_for_display(&bytes, &limits);
             let _ = thumbnail(&bytes, 16, &limits);
-            let _ = details(&bytes);
+            let _ = (details(&bytes), capture(&bytes));
             assert_eq!(budget.used_bytes(), 0, "{}", case.name);
         }
     }

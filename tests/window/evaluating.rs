@@ -739,6 +739,20 @@ fn comparison_has_two_minimum_scores() {
         let of_both = [state.evaluated().unwrap(), state.other_evaluated().unwrap().1].map(best);
         scores(window) == of_both
     });
+    wait_until_idle(&mut window);
+    let page = others.path().join("comparison.html");
+    click(&mut window, "Export comparison…");
+    click(&mut window, "HTML report: ");
+    wait_for(&mut window, "Target file");
+    window.key_press_modifiers(Modifiers::COMMAND, Key::A);
+    window.event(egui::Event::Text(page.display().to_string()));
+    window.run_steps(2);
+    click(&mut window, "Export now");
+    wait_until(&mut window, "the page", |_| page.exists());
+    let page = std::fs::read_to_string(page).unwrap();
+    for fact in ["Against the ground truth", "A (AP50 ", "B (AP50 ", "A − B", "<th scope=\"row\">dog</th>"] {
+        assert!(page.contains(fact), "{fact} in {page}");
+    }
 }
 
 #[test]

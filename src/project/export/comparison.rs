@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -11,7 +12,7 @@ use super::csv_table::{Table, escape_formula};
 use super::report::{ComparedRuns, DifferingImage, comparison_page};
 use super::target::{ExportTarget, JsonEntries, WholeFile};
 use crate::domain::{ModelTask, Prediction, PredictionContent, RunInfo, SampleId, ViewSettings, counted};
-use crate::evaluation::{Agreement, AgreementSummary, ClassMap, Comparison, ImageAgreement, MATCHING_IOU};
+use crate::evaluation::{Agreement, AgreementSummary, ClassMap, Comparison, Evaluated, ImageAgreement, MATCHING_IOU};
 use crate::project::export::options::ComparisonFormat;
 use crate::project::{PredictionPair, StoreError};
 use crate::tasks::{Cancelled, TaskControl};
@@ -22,6 +23,8 @@ pub struct ComparisonContext {
     /// The filters of each run.
     pub views: [ViewSettings; 2],
     pub source_name: String,
+    /// Both runs against the same ground truth, if it is open; for the page.
+    pub evaluated: Option<[Arc<Evaluated>; 2]>,
 }
 
 impl ComparisonContext {
@@ -403,8 +406,9 @@ impl RowWriter for HtmlWriter {
     }
 
     fn finish(self: Box<Self>, context: &ComparisonContext, summary: &AgreementSummary) -> Result<(), ExportError> {
-        let ComparisonContext { runs, views, source_name } = context;
-        let page = comparison_page(&ComparedRuns { runs, views, source_name, summary, worst: &self.worst });
+        let ComparisonContext { runs, views, source_name, evaluated } = context;
+        let evaluated = evaluated.as_ref().map(|both| both.each_ref().map(|evaluated| &**evaluated));
+        let page = comparison_page(&ComparedRuns { runs, views, source_name, summary, evaluated, worst: &self.worst });
         self.file.commit_with(page.as_bytes())
     }
 }
@@ -500,6 +504,7 @@ mod tests {
             runs: [run("first"), run("=second")],
             views: [ViewSettings::default(), ViewSettings::default()],
             source_name: "/photos".to_owned(),
+            evaluated: None,
         }
     }
 

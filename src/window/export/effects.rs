@@ -107,7 +107,12 @@ fn write_comparison(
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
     let runs = request.runs.each_ref().map(|run| run.id);
     let pairs = prediction_pairs(project, runs, request.samples.iter().cloned());
-    let context = ComparisonContext { runs: *request.runs, views: *request.views, source_name: request.source_name };
+    let context = ComparisonContext {
+        runs: *request.runs,
+        views: *request.views,
+        source_name: request.source_name,
+        evaluated: request.evaluated,
+    };
     let report = export_comparison(pairs, &context, request.format, &target(&request.target), control);
     let report = report.map_err(export_failure)?;
     Ok(Exported { summary: report.to_string(), notes: Vec::new(), path: report.path })

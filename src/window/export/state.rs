@@ -7,6 +7,7 @@ use std::sync::Arc;
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::domain::{Location, RunId, RunInfo, Sample, SampleId, SampleSet, SampleUri, SharedList, ViewSettings};
+use crate::evaluation::Evaluated;
 use crate::project::export::options::{ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions};
 use crate::review::{Marks, Outcomes, Predictions, Suppressed};
 use crate::window::state::{
@@ -110,6 +111,8 @@ pub struct ExportComparisonRequest {
     pub runs: Box<[RunInfo; 2]>,
     pub views: Box<[ViewSettings; 2]>,
     pub samples: SharedList<Sample>,
+    /// Both runs against the ground truth, if it is open.
+    pub evaluated: Option<[Arc<Evaluated>; 2]>,
     pub format: ComparisonFormat,
     pub target: ExportFile,
 }

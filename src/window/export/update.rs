@@ -174,8 +174,10 @@ fn comparison(state: &mut State, target: ExportFile) -> Option<ExportEffect> {
     let runs = Box::new([left.info.clone(), right.info.clone()]);
     let views = Box::new(comparing.views.clone());
     let ticket = begin(state, title, Some(state.samples.len()));
-    let request =
-        ExportComparisonRequest { source, source_name, runs, views, samples: state.samples.snapshot(), format, target };
+    let evaluated = state.evaluated().zip(state.other_evaluated());
+    let evaluated = evaluated.map(|(one, (_, other))| [one, other].map(|run| Arc::clone(&run.evaluated)));
+    let samples = state.samples.snapshot();
+    let request = ExportComparisonRequest { source, source_name, runs, views, samples, evaluated, format, target };
     Some(ExportEffect::StartComparison { request, ticket })
 }
 

@@ -38,6 +38,23 @@ fn precision_recall(metrics: &DetectionMetrics) -> Plot {
     plane.plot("precision-recall", "Precision and recall", caption)
 }
 
+/// Precision and recall of two runs, A and B, with all classes pooled.
+pub(crate) fn of_two(runs: [&DetectionMetrics; 2]) -> Plot {
+    let mut plane = Plane::new(SIDE, Axis::Share("Recall"), Axis::Share("Precision"));
+    for (metrics, (letter, style)) in runs.into_iter().zip([("A", "s1"), ("B", "s2")]) {
+        let points = metrics.curve.points.iter().map(|point| [point.recall, point.precision]).collect();
+        plane.line(style, points, format!("{letter} (AP50 {})", percent(metrics.ap50)));
+    }
+    for (metrics, (letter, spot)) in runs.into_iter().zip([("A", Spot::Circle), ("B", Spot::Diamond)]) {
+        if let Some((recall, precision)) = metrics.recall.zip(metrics.precision) {
+            let at = metrics.threshold.map_or_else(String::new, |score| format!(", score ≥ {}", score_text(score)));
+            plane.spot(spot, [recall, precision], format!("{letter}{at}"));
+        }
+    }
+    let caption = "All classes pooled, at IoU ≥ 0.50.";
+    plane.plot("precision-recall-of-two", "Precision and recall of both runs", caption.to_owned())
+}
+
 fn over_score(metrics: &DetectionMetrics) -> Plot {
     let mut plane = Plane::new(SIDE, Axis::Score("Minimum score"), Axis::Share("Precision, recall, F1"));
     let points = || metrics.curve.points.iter();

@@ -7,6 +7,7 @@ mod plane;
 mod plot;
 
 pub(super) use self::bars::{Bar, bars};
+pub(super) use self::curves::of_two as curves_of_two;
 pub(super) use self::plane::{Axis, Mark, Plane};
 pub(super) use self::plot::{Plot, PlotImages, percent};
 use crate::evaluation::{EvaluatedClass, Metrics};

@@ -1,11 +1,13 @@
 //! The comparison of two runs as a page.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 
-use super::super::plots::percent;
+use super::super::plots::{curves_of_two, percent};
 use super::page::{grouped, utc, whole};
 use crate::domain::{ModelTask, RunInfo, ViewSettings, counted, decimal, score_text};
-use crate::evaluation::{AgreementSummary, MATCHING_IOU};
+use crate::evaluation::{AgreementSummary, Evaluated, MATCHING_IOU, Metrics};
 
 /// The number of class changes that are listed without a click.
 const OPEN_CHANGES: usize = 20;
@@ -17,6 +19,8 @@ pub(crate) struct ComparedRuns<'c> {
     pub views: &'c [ViewSettings; 2],
     pub source_name: &'c str,
     pub summary: &'c AgreementSummary,
+    /// Both runs against the same ground truth, if it is open.
+    pub evaluated: Option<[&'c Evaluated; 2]>,
     /// The images with the greatest disagreement, greatest first.
     pub worst: &'c [DifferingImage],
 }
@@ -48,6 +52,7 @@ pub(crate) fn page(compared: &ComparedRuns<'_>) -> String {
         main {
             (agreement(compared))
             (runs(compared))
+            @if let Some(evaluated) = compared.evaluated { (against_truth(evaluated)) }
             (class_changes(compared))
             (images(compared.worst))
         }
@@ -117,6 +122,59 @@ fn runs(compared: &ComparedRuns<'_>) -> Markup {
                     }
                 } } }
             } }
+        }
+    }
+}
+
+/// The curves of both runs, and what each class gains or loses.
+fn against_truth([a, b]: [&Evaluated; 2]) -> Markup {
+    let (measure, curves) = match (&a.metrics, &b.metrics) {
+        (Metrics::Detection { metrics: a, .. }, Metrics::Detection { metrics: b, .. }) => {
+            ("AP", Some(curves_of_two([a, b])))
+        }
+        _ => ("F1", None),
+    };
+    let others: BTreeMap<String, Option<f64>> =
+        classes(&b.metrics).map(|(name, _, value)| (name.to_owned(), value)).collect();
+    let row = |(name, truths, of_a): (&str, u64, Option<f64>)| {
+        let of_b = others.get(name).copied().flatten();
+        let change = of_a.zip(of_b).map(|(of_a, of_b)| of_a - of_b);
+        (name.to_owned(), truths, of_a, of_b, change)
+    };
+    let mut rows: Vec<_> = classes(&a.metrics).map(row).collect();
+    // The greatest losses first; classes without a measure last.
+    let rank = |change: Option<f64>| change.unwrap_or(f64::INFINITY);
+    rows.sort_by(|left, right| rank(left.4).total_cmp(&rank(right.4)));
+    html! {
+        section {
+            h2 { "Against the ground truth" }
+            p.explanation { "Ground truth: " (a.counted.truth) ". Gains and losses are those of A compared with B." }
+            @if let Some(curves) = curves { div.charts { (curves.figure()) } }
+            div.scroll { table {
+                thead { tr {
+                    th scope="col" { "Class" }
+                    @for name in ["Objects", "A", "B", "A − B"] { th.number scope="col" { (name) } }
+                } }
+                tbody { @for (name, truths, of_a, of_b, change) in rows { tr {
+                    th scope="row" { (name) }
+                    td.number { (grouped(truths)) }
+                    @for value in [of_a, of_b] { td.number { (percent(value)) } }
+                    td.number { (change.map_or_else(|| "–".to_owned(), |change| format!("{:+.1}", change * 100.0))) }
+                } } }
+            } }
+            p.explanation { "A and B: " (measure) " per class; A − B in percentage points." }
+        }
+    }
+}
+
+/// Name, number of objects or images, and AP or F1 of each ground-truth class.
+fn classes(metrics: &Metrics) -> Box<dyn Iterator<Item = (&str, u64, Option<f64>)> + '_> {
+    match metrics {
+        Metrics::Detection { metrics, .. } => {
+            Box::new(metrics.classes.iter().map(|row| (row.class.name.as_str(), row.truths, row.ap)))
+        }
+        Metrics::Classification { metrics, .. } => {
+            Box::new(metrics.classes.iter().map(|row| (row.class.name.as_str(), row.truths, row.f1)))
         }
     }
 }

@@ -58,10 +58,10 @@ fn folder_ui(ui: &mut Ui, state: &State, place: usize, commands: &mut Commands) 
 
 /// “128 images, 12 judged, 3 with errors”
 fn counts_text(counts: FolderCounts) -> String {
-    let more = [(counts.judged, "judged"), (counts.wrong, "with errors")];
-    let more = more.into_iter().filter(|(count, _)| *count > 0);
-    let more: String = more.map(|(count, what)| format!(", {} {what}", grouped(count as usize))).collect();
-    counted(counts.images as usize, "image", "images") + &more
+    let mut texts = vec![counted(counts.images as usize, "image", "images")];
+    let more = [(counts.judged, "judged"), (counts.wrong, "with errors")].into_iter().filter(|(count, _)| *count > 0);
+    texts.extend(more.map(|(count, what)| format!("{} {what}", grouped(count as usize))));
+    texts.join(", ")
 }
 
 /// Whether the search is limited to this folder.

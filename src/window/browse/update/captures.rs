@@ -53,7 +53,7 @@ pub(crate) fn read(state: &mut State, source: SourceId, read: Vec<ReadCapture>) 
     }
 }
 
-pub(crate) fn ended(state: &mut State, task: TaskId, result: Result<(), Failure>) {
+pub(crate) fn ended(state: &mut State, task: TaskId, result: &Result<(), Failure>) {
     if state.capture_reading == CaptureReading::Running(task) {
         state.capture_reading = if result.is_ok() { CaptureReading::Idle } else { CaptureReading::Stopped };
     }

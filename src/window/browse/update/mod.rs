@@ -83,7 +83,7 @@ pub(crate) fn on_event(state: &mut State, event: BrowseEvent) {
         }
         BrowseEvent::Displayed { source, sample, result } => displayed(state, source, sample, result),
         BrowseEvent::CapturesRead { source, read } => captures::read(state, source, read),
-        BrowseEvent::CapturesEnded { task, result } => captures::ended(state, task, result),
+        BrowseEvent::CapturesEnded { task, result } => captures::ended(state, task, &result),
         BrowseEvent::FilesPicked(pick) => picked(state, pick),
         BrowseEvent::LookedAtDropped { source, task, paths, result } => {
             looked_at_dropped(state, source, task, (paths, result));

@@ -144,7 +144,7 @@ fn rows_ui(
         clicked = folder.or(clicked.take());
         is_clicked
     });
-    for command in typed.command {
+    if let Some(command) = typed.command {
         commands.push(command);
     }
     clicked.map(Picked::Folder).or(typed.picked)
