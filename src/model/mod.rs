@@ -1,6 +1,7 @@
 //! From an image to a model's input tensor, and from its outputs to a prediction: the trait of all models, and pure
 //! arithmetic without files or ONNX Runtime.
 
+mod embedding;
 pub mod explain;
 mod postprocess;
 mod preprocess;
@@ -13,6 +14,7 @@ use crate::domain::{AxisTransform, Prediction, RgbImage};
 use crate::tasks::TaskControl;
 
 pub use crate::model::explain::{OcclusionGrid, occlusion_saliency};
+pub use embedding::{embedding_dims, embeddings_of};
 pub use postprocess::{postprocess, rank_classes, raw_candidates, score_columns, softmax};
 pub use preprocess::preprocess;
 pub use resize::{ResizeWindow, resize};

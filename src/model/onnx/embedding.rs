@@ -8,8 +8,8 @@ use super::call::{call, join, used_outputs};
 use super::session::OnnxSession;
 use crate::domain::{Encoder, ModelCard, RgbImage};
 use crate::local_file;
-use crate::model::recognize::{EmbeddingTensor, Port, choose_embedding, embedding_tensors, embeddings_of};
-use crate::model::{Tensor, TensorData, preprocess};
+use crate::model::recognize::{EmbeddingTensor, Port, choose_embedding, embedding_tensors};
+use crate::model::{Tensor, TensorData, embeddings_of, preprocess};
 use crate::tasks::TaskControl;
 
 /// Where a model's embeddings come from.

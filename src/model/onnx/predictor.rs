@@ -14,9 +14,8 @@ use crate::domain::{
     Device, DeviceChoice, DeviceReport, KeepRule, LabelSet, LatencyMs, ModelCard, Prediction, RgbImage,
 };
 use crate::model::catalog::Model;
-use crate::model::recognize::embeddings_of;
 use crate::model::runtime::Loaded;
-use crate::model::{PredictError, Predicted, Predictor, Prepared, postprocess, preprocess};
+use crate::model::{PredictError, Predicted, Predictor, Prepared, embeddings_of, postprocess, preprocess};
 use crate::tasks::TaskControl;
 
 /// How a model is loaded.

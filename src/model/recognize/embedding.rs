@@ -7,15 +7,12 @@ use std::io::{self, Read, Seek};
 
 use super::signature::{GraphNode, read_nodes};
 use crate::domain::{ModelCard, OutputConvention};
-use crate::model::{PredictError, Tensor, TensorData};
+use crate::model::embedding_dims;
 
 /// More candidates than any detector has levels.
 const MAX_CANDIDATES: usize = 12;
 /// The coarsest feature map that describes an image, in pixels of the input per cell.
 const MAX_STRIDE: f64 = 33.0;
-/// Longer vectors would fill the disk: those of a flattened feature map.
-pub const MAX_DIMS: usize = 8192;
-
 const LAYERS: [&str; 11] = [
     "Gemm",
     "MatMul",
@@ -138,13 +135,13 @@ fn layer(node: &GraphNode) -> String {
 /// vector per image, box or query; otherwise the coarsest feature map with a stride up to 32, `input` being the width
 /// and height of the model's input in pixels.
 pub fn choose_embedding(shapes: &[Option<Vec<usize>>], images: usize, input: [u32; 2]) -> Option<usize> {
-    let is_vector = |shape: &Vec<usize>| matches!(shape.len(), 2 | 3) && dims_of(shape, images).is_some();
+    let is_vector = |shape: &Vec<usize>| matches!(shape.len(), 2 | 3) && embedding_dims(shape, images).is_some();
     let first_vector = shapes.iter().position(|shape| shape.as_ref().is_some_and(is_vector));
     let stride = |shape: &Vec<usize>| {
         let &[first, _, height, width] = shape.as_slice() else {
             return None;
         };
-        dims_of(shape, images)?;
+        embedding_dims(shape, images)?;
         let [across, down] = [f64::from(input[0]) / width as f64, f64::from(input[1]) / height as f64];
         // A map whose cells are no squares is not one of pixels.
         let is_map = first == images && across / down < 1.5 && down / across < 1.5 && height.min(width) > 1;
@@ -152,53 +149,12 @@ pub fn choose_embedding(shapes: &[Option<Vec<usize>>], images: usize, input: [u3
     };
     let strides = shapes.iter().enumerate().filter_map(|(index, shape)| Some((index, stride(shape.as_ref()?)?)));
     let coarsest = strides.reduce(|best, next| if next.1 > best.1 { next } else { best });
-    let any = || shapes.iter().position(|shape| shape.as_ref().is_some_and(|shape| dims_of(shape, images).is_some()));
+    let any =
+        || shapes.iter().position(|shape| shape.as_ref().is_some_and(|shape| embedding_dims(shape, images).is_some()));
     match shapes.first() {
         Some(Some(shape)) if is_vector(shape) => Some(0),
         _ => coarsest.map(|(index, _)| index).or(first_vector).or_else(any),
     }
-}
-
-/// The number of values per image.
-fn dims_of(shape: &[usize], images: usize) -> Option<usize> {
-    let dims = match *shape {
-        [first, dims] if first == images || images == 1 => dims,
-        [first, _, dims] | [first, dims, _, _] if first == images => dims,
-        _ => return None,
-    };
-    (1..=MAX_DIMS).contains(&dims).then_some(dims)
-}
-
-/// One vector per image of a call with `images` images. Feature maps `[N, C, H, W]` are averaged over space, tokens and
-/// queries `[N, T, D]` over their number, and so are the boxes `[N, D]` of a model that takes one image.
-///
-/// # Errors
-/// The tensor has another shape.
-pub fn embeddings_of(tensor: &Tensor, images: usize) -> Result<Vec<Vec<f32>>, PredictError> {
-    let wrong = || PredictError::Failed(format!("the embedding has shape {:?}", tensor.shape));
-    let dims = dims_of(&tensor.shape, images).ok_or_else(wrong)?;
-    let converted;
-    let values: &[f32] = if let TensorData::F32(values) = &tensor.data {
-        values
-    } else {
-        converted = tensor.to_f64().into_iter().map(|value| value as f32).collect::<Vec<_>>();
-        &converted
-    };
-    let per_image = values.len() / images.max(1);
-    // In 64-bit floats, because a map has thousands of cells.
-    let mean = |values: &mut dyn Iterator<Item = f32>| {
-        let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + f64::from(value), count + 1));
-        (sum / f64::from(count.max(1))) as f32
-    };
-    let of_image = |values: &[f32]| match tensor.shape.len() {
-        4 => {
-            let cells = (values.len() / dims).max(1);
-            values.chunks(cells).map(|map| mean(&mut map.iter().copied())).collect()
-        }
-        _ if values.len() == dims => values.to_vec(),
-        _ => (0..dims).map(|at| mean(&mut values.iter().skip(at).step_by(dims).copied())).collect(),
-    };
-    Ok((0..images).map(|image| of_image(&values[image * per_image..(image + 1) * per_image])).collect())
 }
 
 /// The serialized model with these tensors as additional outputs: protobuf merges the messages of a repeated field, so
