@@ -67,7 +67,7 @@ struct Line<'l> {
 
 /// What made the embeddings.
 enum Origin {
-    Model(Box<RunInfo>, Encoder),
+    Model(Box<(RunInfo, Encoder)>),
     File(PathBuf),
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &AlikeArgs) -> anyhow::Result<Outcome> {
     let nearest = nearest.iter().filter(|found| Some(found.row) != own).take(args.count as usize);
     let file;
     let (encoder, layer) = match &origin {
-        Origin::Model(_, encoder) => (encoder.model_id.as_str(), Some(encoder.tensor.as_str())),
+        Origin::Model(model) => (model.1.model_id.as_str(), Some(model.1.tensor.as_str())),
         Origin::File(path) => {
             file = path.to_string_lossy();
             (&*file, None)
@@ -140,7 +140,7 @@ fn read_vectors(args: &AlikeArgs, dirs: &AppDirs) -> anyhow::Result<(Origin, Vec
     let run = choose_run(&project, args.run.as_deref(), "comparing")?;
     let (encoder, vectors) = require_vectors(&project, &run)?;
     eprintln!("embeddings by {encoder}");
-    Ok((Origin::Model(Box::new(run), encoder), vectors))
+    Ok((Origin::Model(Box::new((run, encoder))), vectors))
 }
 
 /// # Errors
@@ -180,14 +180,15 @@ fn find_query(
     {
         return Ok(QueryImage { uri: Some(sample.uri.clone()), embedding });
     }
-    let Origin::Model(run, encoder) = origin else {
+    let Origin::Model(model) = origin else {
         bail!(
             "no row of {} is the query image {text}",
             rows_file(args.embeddings.as_deref().unwrap_or(Path::new(""))).display()
         );
     };
     let bytes = local_file::read(&args.query).with_context(|| format!("Could not read {text}"))?;
-    let embedding = embed(&bytes, run, encoder, dirs, control).with_context(|| format!("Could not embed {text}"))?;
+    let embedding =
+        embed(&bytes, &model.0, &model.1, dirs, control).with_context(|| format!("Could not embed {text}"))?;
     Ok(QueryImage { uri: None, embedding })
 }
 

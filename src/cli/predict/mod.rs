@@ -257,10 +257,9 @@ impl ResultSink for Sink<'_> {
     fn in_order(&mut self, index: usize, result: SampleResult) {
         let sample = &self.samples[index];
         let has_prediction = self.has_prediction(index);
-        let written = self.write_stored_before(index).and_then(|()| match has_prediction {
-            // The stored one is written.
-            true => Ok(()),
-            false => self.outputs.write(sample, result),
+        let written = self.write_stored_before(index).and_then(|()| {
+            // Otherwise, the stored one is written.
+            if has_prediction { Ok(()) } else { self.outputs.write(sample, result) }
         });
         if let Err(error) = written {
             self.fail(error);

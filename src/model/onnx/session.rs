@@ -200,7 +200,9 @@ fn extract(name: &str, value: &DynValue) -> Result<Tensor, PredictError> {
         };
     }
     let data = match ty {
-        TensorElementType::Float32 => widened!(f32, F32, |value| value),
+        TensorElementType::Float32 => {
+            value.try_extract_tensor::<f32>().map(|(_, values)| TensorData::F32(values.to_vec()))
+        }
         TensorElementType::Float64 => widened!(f64, F32, |value| value as f32),
         TensorElementType::Float16 => widened!(f16, F32, f16::to_f32),
         TensorElementType::Uint8 => widened!(u8, U8, |value| value),
