@@ -154,7 +154,7 @@ impl Arranger {
         }
         let order = ranked.iter().map(|entry| entry.id).collect();
         let folders = self.folders.finish(folder_counts);
-        Some(Arrangement { folders, ..Arrangement::new(order, request.samples.len(), counts) })
+        Some(Arrangement { counts, folders, ..Arrangement::new(order, request.samples.len()) })
     }
 }
 
@@ -297,12 +297,13 @@ impl FilterCounts {
 }
 
 impl Arrangement {
-    fn new(order: Arc<[SampleId]>, listed: usize, counts: FilterCounts) -> Self {
+    /// Without counts.
+    fn new(order: Arc<[SampleId]>, listed: usize) -> Self {
         let mut places = vec![NOWHERE; listed];
         for (place, id) in order.iter().enumerate() {
             places[id.index()] = place as u32;
         }
-        Self { order, places: places.into(), counts, folders: Folders::default() }
+        Self { order, places: places.into(), ..Self::default() }
     }
 
     pub fn order(&self) -> &Arc<[SampleId]> {

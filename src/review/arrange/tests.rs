@@ -473,7 +473,7 @@ fn ranks_invert_the_order() {
 fn removed_item_yields_its_position() {
     let before = [4, 2, 7, 5].map(SampleId);
     let ids = |ids: &[u32]| ids.iter().copied().map(SampleId).collect();
-    let now = Arrangement::new(ids(&[2, 5, 9]), 10, FilterCounts::default());
+    let now = Arrangement::new(ids(&[2, 5, 9]), 10);
     let at = |place: usize| before.get(place).copied();
     assert_eq!(now.place_after(&at, 2), 1, "after 2, where 5 is now");
     assert_eq!(now.place_after(&at, 0), 0);
