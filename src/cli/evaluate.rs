@@ -36,7 +36,7 @@ pub(crate) struct EvaluateArgs {
     /// Project file (`*.spotcheck`) with the predictions [default: the project of SOURCE in the data folder]
     #[arg(long, value_name = "FILE", conflicts_with = "predictions")]
     project: Option<PathBuf>,
-    /// Run of the project, by name or number [default: the newest]
+    /// Run of the project, by name or number [default: the newest of a model]
     #[arg(long, value_name = "NAME", conflicts_with = "predictions")]
     run: Option<String>,
     /// Predictions from another tool instead of a project: a file or folder, local or in S3

@@ -36,7 +36,7 @@ use crate::tasks::{ProgressUnit, TaskControl};
 pub(crate) struct ExportArgs {
     /// Project file (`*.spotcheck`), or the image folder or `s3://bucket/folder/` of a project in the data folder
     project: PathBuf,
-    /// Run to export, by name or number [default: the newest]
+    /// Run to export, by name or number [default: the newest of a model]
     #[arg(long, value_name = "NAME|NUMBER")]
     run: Option<String>,
     /// Format: jsonl, csv, coco, yolo, voc, images, report or embeddings (FILE.npy, and FILE.csv with the image of each

@@ -471,6 +471,33 @@ fn filter_and_verdicts_select_the_export() {
 }
 
 #[test]
+fn corrected_classes_are_those_of_judged_images() {
+    let predicted = Predicted::new(CLASSIFIER);
+    predicted.change(vec![
+        predicted.judge("coffee.png", None, Verdict::Accept),
+        predicted.judge("sub/coffee.png", None, Verdict::WrongClass("kitten".to_owned())),
+        predicted.judge("nothing.png", None, Verdict::Reject),
+    ]);
+    let corrected = ["--verdicts", "corrected"];
+    let mut table = csv::Reader::from_path(predicted.exported("csv", "t.csv", &corrected)).unwrap();
+    let headers = table.headers().unwrap().clone();
+    let cell =
+        |row: &csv::StringRecord, name: &str| row[headers.iter().position(|header| header == name).unwrap()].to_owned();
+    let rows = table.records().map(Result::unwrap);
+    let rows: Vec<[String; 4]> =
+        rows.map(|row| ["image", "label", "score", "author"].map(|name| cell(&row, name))).collect();
+    let coffee = predicted.uri("coffee.png");
+    let best = predicted.values().into_iter().find(|line| line["uri"] == coffee.as_str()).unwrap();
+    let best = best["classes"][0]["label"].as_str().unwrap();
+    assert_eq!(rows, [["coffee.png", best, "1", "model"], ["sub/coffee.png", "kitten", "1", "person"]]);
+    let lines = std::fs::read_to_string(predicted.exported("jsonl", "l.jsonl", &corrected)).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let classes: Vec<&Value> = lines.iter().map(|line| &line["classes"]).collect();
+    assert!(classes.iter().all(|classes| classes.as_array().unwrap().len() == 1), "{classes:?}");
+    assert_eq!(classes[1][0]["label"], "kitten");
+}
+
+#[test]
 fn only_exports_are_overwritten_and_only_with_force() {
     let predicted = Predicted::new(DETECTOR);
     predicted.exported("coco", "out", &[]);

@@ -25,7 +25,7 @@ pub(crate) struct MergeArgs {
     first: PathBuf,
     /// Project file of the second reviewer, with the same images and predictions
     second: PathBuf,
-    /// Run of the first project, by name or number [default: the newest]
+    /// Run of the first project, by name or number [default: the newest of a model]
     #[arg(long, value_name = "NAME|NUMBER")]
     run: Option<String>,
     /// Write the first project with the verdicts of both to this file

@@ -45,7 +45,7 @@ enum ReviewCommand {
 struct ReviewedRun {
     /// Project file (`*.spotcheck`), or the image folder or `s3://bucket/folder/` of a project in the data folder
     project: PathBuf,
-    /// Run, by name or number [default: the newest]
+    /// Run, by name or number [default: the newest of a model]
     #[arg(long, value_name = "NAME|NUMBER")]
     run: Option<String>,
     #[command(flatten)]

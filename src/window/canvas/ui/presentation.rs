@@ -10,7 +10,7 @@ use eframe::egui::{
 };
 
 use crate::domain::{ModelTask, Prediction, SampleId, ViewSettings};
-use crate::window::canvas::ui::boxes::{drawn_objects, truth_labels_ui, truth_legend, truth_ui};
+use crate::window::canvas::ui::boxes::{drawn_objects, reserve_small, truth_labels_ui, truth_legend, truth_ui};
 use crate::window::canvas::ui::{Labels, Placement, image_size, paint_image, position_texts};
 use crate::window::comparison::ui::canvas::{Caption, Side, divider_ui, names, right_objects};
 use crate::window::explain::ui::{heat_ui, status_text};
@@ -298,6 +298,7 @@ fn side_ui(
     if let Some(caption) = &caption {
         labels.reserve(caption.place);
     }
+    reserve_small(&content.objects, &placement, &mut labels);
     truth_ui(&painter, &content.objects, &placement, None);
     boxes_ui(ui, content, &placement, (&painter, &mut labels), seen_secs);
     truth_labels_ui(&content.objects, &placement, &mut labels);
