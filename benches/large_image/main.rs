@@ -102,7 +102,7 @@ fn edit(file: &Path, size: [f32; 2]) {
     window.state_mut().command(ReviewCommand::SelectBox(Some(picked)));
     window.step();
     let bounds = cell(BOXES / 2 + COLUMNS / 2, size);
-    let middle = [(bounds.x1 + bounds.x2) / 2.0, (bounds.y1 + bounds.y2) / 2.0];
+    let middle = [f32::midpoint(bounds.x1, bounds.x2), f32::midpoint(bounds.y1, bounds.y2)];
     let times = drag(&mut window, file, size, middle);
     println!("  moving one of {BOXES} boxes: {times}");
     let sample = window.state().state().shown_sample().expect("the image is shown");
