@@ -341,7 +341,7 @@ fn unread_verdicts_of_exports_are_noted() {
         let found = read_text(name, text.as_bytes()).unwrap();
         assert_eq!(found.annotations.images[0].boxes.len(), 2);
         let notes = found.notes.join("; ");
-        assert!(notes.contains("1 box has a verdict") && notes.contains("COCO"), "{name}: {notes}");
+        assert!(notes.contains("1 box has a verdict") && notes.contains("--verdicts corrected"), "{name}: {notes}");
     }
 }
 

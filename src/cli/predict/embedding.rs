@@ -1,9 +1,10 @@
 //! Saves the embeddings of a run next to its project.
 
+use super::saving::Saving;
 use crate::alike::Embedding;
 use crate::domain::{Sample, SampleId, SampleSet};
 use crate::model::onnx::OnnxPredictor;
-use crate::project::{EmbeddingStore, EncoderId, Project, StoreError};
+use crate::project::{EmbeddingStore, EncoderId, StoreError};
 
 pub(crate) struct SavedEmbeddings {
     store: EmbeddingStore,
@@ -14,13 +15,8 @@ pub(crate) struct SavedEmbeddings {
 }
 
 impl SavedEmbeddings {
-    /// `missing`: the images to predict. `None`, with a note, if the model has no embeddings or they cannot be saved.
-    pub(crate) fn begin(
-        project: &Project,
-        predictor: &OnnxPredictor,
-        samples: &[Sample],
-        missing: &SampleSet,
-    ) -> Option<Self> {
+    /// `None`, with a note, if the model has no embeddings or they cannot be saved.
+    pub(crate) fn begin(saving: &Saving, predictor: &OnnxPredictor, samples: &[Sample]) -> Option<Self> {
         let layer = match predictor.embedding()? {
             Ok(layer) => layer,
             Err(reason) => {
@@ -29,13 +25,13 @@ impl SavedEmbeddings {
             }
         };
         let begin = || {
-            let Some(store) = EmbeddingStore::create(project)? else {
+            let Some(store) = EmbeddingStore::create(saving.project())? else {
                 return Ok(None);
             };
             let encoder = store.begin(&layer.encoder(predictor.card()))?;
             let mut only_embedding = SampleSet::default();
             let stamps = store.stamps(encoder)?;
-            let ids = (0..samples.len()).map(SampleId::from_index).filter(|id| !missing.contains(*id));
+            let ids = (0..samples.len()).map(SampleId::from_index).filter(|id| saving.is_predicted(*id));
             for id in ids {
                 let sample = &samples[id.index()];
                 if stamps.get(&sample.uri) != Some(&sample.stamp()) {

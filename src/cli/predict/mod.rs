@@ -132,9 +132,7 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let all = (0..request.samples.len()).map(SampleId::from_index);
     let missing = saving.as_ref().map_or_else(|| all.collect(), |saving| saving.missing().clone());
     let embeddings = match (&saving, &model) {
-        (Some(saving), Loaded::Local(predictor)) => {
-            SavedEmbeddings::begin(saving.project(), predictor, &request.samples, &missing)
-        }
+        (Some(saving), Loaded::Local(predictor)) => SavedEmbeddings::begin(saving, predictor, &request.samples),
         _ => None,
     };
     let only_embedding = embeddings.iter().flat_map(|embeddings| embeddings.only_embedding.iter());

@@ -149,6 +149,8 @@ pub(crate) struct Saving {
     labels: SavedLabels,
     /// Indices in the listing without a valid prediction.
     missing: SampleSet,
+    /// Indices in the listing that failed earlier and are not retried.
+    failed: SampleSet,
     /// The index up to which stored predictions were written.
     written: usize,
     /// The number of queued predictions, which is also the ticket of the last one.
@@ -176,10 +178,10 @@ impl Saving {
         {
             eprintln!("note: “{}” has different class names and is therefore a separate run: {difference}", run.name);
         }
-        let (run, missing, labels) = match last {
+        let (run, (missing, failed), labels) = match last {
             Some(run) if args.resume => {
-                let missing = resume(&project, run, samples, args.retry_failed)?;
-                (run.id, missing, labels.with(&run.labels))
+                let left = resume(&project, run, samples, args.retry_failed)?;
+                (run.id, left, labels.with(&run.labels))
             }
             Some(run) if !args.new_run => {
                 let counts = project.prediction_counts(run.id)?;
@@ -203,17 +205,22 @@ impl Saving {
                     RunInfo { id, name, key, card: card.clone(), labels: labels.known.clone(), created_ms: now_ms() };
                 project.write(0, Change::AddRun(Box::new(info)))?;
                 let all = (0..samples.len()).map(SampleId::from_index).collect();
-                (id, all, labels)
+                (id, (all, SampleSet::default()), labels)
             }
         };
         let stored = samples.len() - missing.len();
         reporter.begin(stored as u64, samples.len() as u64, control);
-        Ok(Self { project, run, labels, missing, written: 0, queued: 0, reporter })
+        Ok(Self { project, run, labels, missing, failed, written: 0, queued: 0, reporter })
     }
 
     /// Indices in the listing that had no valid prediction at the start.
     pub(crate) fn missing(&self) -> &SampleSet {
         &self.missing
+    }
+
+    /// Whether an image had a prediction at the start.
+    pub(crate) fn is_predicted(&self, id: SampleId) -> bool {
+        !self.missing.contains(id) && !self.failed.contains(id)
     }
 
     pub(crate) fn save(&mut self, sample: &Sample, result: &SampleResult, control: &TaskControl) -> anyhow::Result<()> {
@@ -414,8 +421,13 @@ impl SavedLabels {
     }
 }
 
-/// Reports what of a run is left, which it returns.
-fn resume(project: &Project, run: &RunInfo, samples: &[Sample], retry_failed: bool) -> anyhow::Result<SampleSet> {
+/// Reports what of a run is left; returns what is missing, and what failed and is not retried.
+fn resume(
+    project: &Project,
+    run: &RunInfo,
+    samples: &[Sample],
+    retry_failed: bool,
+) -> anyhow::Result<(SampleSet, SampleSet)> {
     let (missing, failed) = find_missing(project, run.id, samples, retry_failed)?;
     eprintln!(
         "resuming “{}”: {} of {} images have a prediction, {} remain",
@@ -424,23 +436,22 @@ fn resume(project: &Project, run: &RunInfo, samples: &[Sample], retry_failed: bo
         samples.len(),
         missing.len()
     );
-    if failed > 0 {
-        let them = if failed == 1 { "it" } else { "them" };
-        eprintln!("{failed} of those failed; retry {them} with --retry-failed");
+    if !failed.is_empty() {
+        let them = if failed.len() == 1 { "it" } else { "them" };
+        eprintln!("{} of those failed; retry {them} with --retry-failed", failed.len());
     }
-    Ok(missing)
+    Ok((missing, failed))
 }
 
-/// The indices of the images that must be predicted to complete a run, and how many of the others failed.
+/// The indices of the images that must be predicted to complete a run, and which of the others failed.
 fn find_missing(
     project: &Project,
     run: RunId,
     samples: &[Sample],
     retry_failed: bool,
-) -> anyhow::Result<(SampleSet, usize)> {
+) -> anyhow::Result<(SampleSet, SampleSet)> {
     let stamps = project.stamps(run)?;
-    let mut missing = SampleSet::default();
-    let mut failed = 0;
+    let (mut missing, mut failed) = (SampleSet::default(), SampleSet::default());
     let mut changed = Vec::new();
     for (place, sample) in samples.iter().enumerate() {
         let id = SampleId::from_index(place);
@@ -451,10 +462,10 @@ fn find_missing(
             Some(stored) if stored.stamp.as_ref().is_some_and(|stamp| *stamp != sample.stamp()) => {
                 changed.push(id);
             }
-            Some(stored) if stored.is_failure && retry_failed => {
-                missing.insert(id);
+            Some(stored) if stored.is_failure => {
+                if retry_failed { &mut missing } else { &mut failed }.insert(id);
             }
-            Some(stored) => failed += usize::from(stored.is_failure),
+            Some(_) => {}
         }
     }
     if changed.is_empty() {
