@@ -15,7 +15,7 @@ use super::predict::list_images;
 use super::terminal::{interruptible, raw_stdout, with_progress};
 use crate::alike::{Embedding, METRIC};
 use crate::dirs::AppDirs;
-use crate::domain::{Encoder, RunInfo, Sample, SampleUri};
+use crate::domain::{Encoder, RunInfo, Sample, SampleUri, counted};
 use crate::image::decode::{DecodeLimits, decode};
 use crate::image::source::absolute;
 use crate::local_file;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &AlikeArgs) -> anyhow::Result<Outcome> {
         ("the embeddings", args.embeddings.as_deref()),
         ("the query image", Some(&*args.query)),
     ];
-    check_out(&args.out, Replaceable::JsonLines, &inputs)?;
+    check_out(&args.out, Replaceable::Empty, &inputs)?;
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Images)?;
     let opened = place::open(&parse_location(&args.source, &args.s3)?, &control)?;
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &AlikeArgs) -> anyhow::Result<Outcome> {
         text.push_str(&serde_json::to_string(&line)?);
         text.push('\n');
     }
-    eprintln!("{} images compared by the {METRIC}", vectors.uris.len());
+    eprintln!("{} compared by the {METRIC}", counted(vectors.uris.len(), "image", "images"));
     write_text(&args.out, &text)?;
     Ok(Outcome::AllWell)
 }

@@ -136,6 +136,9 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if args.verdicts == VerdictChoice::Corrected && (args.model_classes || args.all_boxes) {
         bail!("--verdicts corrected exports what a person confirmed; remove --model-classes and --all-boxes");
     }
+    if args.verdicts == VerdictChoice::Corrected && format == ExportFormat::Report {
+        bail!("the report shows the model's own boxes; export corrected labels as coco, yolo, voc, csv or jsonl");
+    }
     let query = parse_query(args.filter.as_deref().unwrap_or_default())?;
     let dirs = AppDirs::find()?;
     let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
@@ -147,8 +150,11 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
              “Search results” there"
         );
     }
-    if query.needs_comparison() {
-        eprintln!("note: --filter: “changed” matches nothing, because `export` does not compare runs");
+    if query.needs_comparison() || query.needs_similarity() {
+        bail!(
+            "--filter: this search needs a comparison of two runs or a query image, which `export` does not have; search \
+             in the window and export “Search results” there"
+        );
     }
     for warning in query.warnings(run.card.task, &run.labels, &[]) {
         eprintln!("note: --filter: {warning}");
@@ -188,6 +194,9 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
 fn export_embeddings(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if args.filter.is_some() {
         bail!("--filter is not for embeddings; select rows by the uri in the table");
+    }
+    if args.out == rows_file(&args.out) {
+        bail!("the array needs another ending than .csv, which its table has: {}", args.out.display());
     }
     let project = open_project(&args.project, &args.s3, &AppDirs::find()?, "spotcheck export")?;
     let run = choose_run(&project, args.run.as_deref(), "exporting")?;

@@ -113,8 +113,8 @@ pub(crate) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
         }
         let card = write_card(&recognition.card)?;
         print(&findings_text(&recognition))?;
-        print(&format!("\nmodel card that `spotcheck models add` would write\n\n{card}"))?;
         print(&embedding_text(&inspection.embedding(&runtime, &recognition.card, &control)))?;
+        print(&format!("\nmodel card that `spotcheck models add` would write\n\n{card}"))?;
         return preview_tensor(args, &recognition.card);
     }
     if has_hints {
@@ -127,8 +127,8 @@ pub(crate) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
     let runtime = load_runtime(dirs, &control)?;
     let mut inspection = Inspection::open(&runtime, &model.weights)?;
     print(&signature_text(&args.model, inspection.signature()))?;
-    print(&format!("\nmodel card of {}\n\n{}", model.card.id, write_card(&model.card)?))?;
     print(&embedding_text(&inspection.embedding(&runtime, &model.card, &control)))?;
+    print(&format!("\nmodel card of {}\n\n{}", model.card.id, write_card(&model.card)?))?;
     preview_tensor(args, &model.card)
 }
 

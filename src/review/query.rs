@@ -111,7 +111,12 @@ impl Query {
 
     /// Whether the query is about differences between two runs, so that it finds nothing without a comparison.
     pub fn needs_comparison(&self) -> bool {
-        self.has_term(|term| matches!(term.value, Value::Change(..)))
+        self.has_term(|term| matches!(term.value, Value::Change(..)) || ["better", "worse"].contains(&term.key.word()))
+    }
+
+    /// Whether the query is about the similarity to one image.
+    pub fn needs_similarity(&self) -> bool {
+        self.has_term(|term| term.key.word() == "alike")
     }
 
     /// Whether the query is about EXIF data, so that it finds only images whose EXIF data was read.

@@ -476,10 +476,9 @@ fn verdict(value: &Word, lower: &str) -> Result<VerdictKind, QueryError> {
         ("complete", VerdictKind::Complete),
         ("returned", VerdictKind::Returned),
     ];
-    let exact = known.iter().find(|(word, _)| lower == *word);
-    // “accepted”, “rejected”, “wrong class”.
-    let longer = || known.iter().find(|(word, _)| lower.starts_with(word));
-    exact.or_else(longer).map(|(_, kind)| *kind).ok_or_else(|| {
+    // Also “accepted”, “rejected”, “wrong class”.
+    let is_known = |word: &str| lower.strip_prefix(word).is_some_and(|rest| ["", "ed", " class"].contains(&rest));
+    known.iter().find(|(word, _)| is_known(word)).map(|(_, kind)| *kind).ok_or_else(|| {
         let message = format!(
             "“{}” is not a verdict; write accept, reject, unsure, wrong, moved, added, complete or returned, or !verdict \
              for none",
@@ -656,6 +655,7 @@ mod tests {
         check("score:0.8..0.2", "0.8..0.2", "smaller number first");
         check("boxes>many", "many", "boxes>3");
         check("class>cat", "class>", "class:cat");
+        check("verdict:acceptable", "acceptable", "accept, reject");
         check("verdict:good", "good", "accept, reject, unsure, wrong, moved, added, complete or returned");
         check("problem:yes", "problem:yes", "!problem");
         check("a or", "or", "term after it");
