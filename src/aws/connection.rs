@@ -317,10 +317,13 @@ fn configured_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
             .ok()?;
         config.service_config()?.load_config(key)
     };
+    // Empty means AWS, as in AWS's own tools.
+    let is_set = |address: &String| !address.is_empty();
     // AWS's documentation joins the words of a service with `_` in a profile; this SDK expects `-`.
     of_service(&service.replace(' ', "_"))
-        .or_else(|| of_service(service))
-        .or_else(|| config.endpoint_url().map(str::to_owned))
+        .filter(is_set)
+        .or_else(|| of_service(service).filter(is_set))
+        .or_else(|| config.endpoint_url().map(str::to_owned).filter(is_set))
         .map(|address| without_password(&address))
 }
 

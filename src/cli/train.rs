@@ -1,5 +1,6 @@
 //! `spotcheck train`: SageMaker training jobs, from a local script to a `model.tar.gz` in S3.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -192,6 +193,17 @@ fn parse_mpi(text: &str) -> Result<Mpi, String> {
     Ok(Mpi { processes_per_host, options: options.to_owned() })
 }
 
+/// The values of a repeatable flag by their keys.
+fn unique(flag: &str, pairs: &[(String, String)]) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut values = BTreeMap::new();
+    for (key, value) in pairs {
+        if values.insert(key.clone(), value.clone()).is_some() {
+            bail!("{flag} {key} is given twice; remove one");
+        }
+    }
+    Ok(values)
+}
+
 impl PlanArgs {
     fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<TrainingPlan> {
         let s3 = self.s3.access();
@@ -203,7 +215,8 @@ impl PlanArgs {
         let job_name = job_name.unwrap_or_else(|| dated_name(script.unwrap_or_default(), now_ms()));
         let output = self.output.as_folder();
         let input = self.input.iter().map(|input| Channel::new(CHANNEL, input));
-        let source = self.source.clone().zip(self.entry_point.clone()).map(|(folder, entry_point)| TrainingSource {
+        let entry_point = self.entry_point.as_deref().map(|path| path.trim_start_matches("./").to_owned());
+        let source = self.source.clone().zip(entry_point).map(|(folder, entry_point)| TrainingSource {
             folder,
             entry_point,
             mpi: self.mpi.clone(),
@@ -212,7 +225,7 @@ impl PlanArgs {
         let max_wait_s = resources.max_wait_s.unwrap_or(resources.max_run_s.saturating_mul(2));
         let spec = TrainingSpec {
             job_name,
-            hyperparameters: self.hyperparameters.iter().cloned().collect(),
+            hyperparameters: unique("--hyperparameter", &self.hyperparameters)?,
             algorithm: Algorithm { image: self.image.clone(), metrics: self.metrics.clone(), ..Algorithm::default() },
             role: self.role.clone(),
             channels: input.chain(self.channels.iter().cloned()).collect(),
@@ -227,11 +240,11 @@ impl PlanArgs {
                 max_run_s: resources.max_run_s,
                 max_wait_s: resources.spot.then_some(max_wait_s),
             },
-            environment: self.env.iter().cloned().collect(),
+            environment: unique("--env", &self.env)?,
             network: self.network.network(),
             is_spot: resources.spot,
             checkpoints: resources.checkpoints.as_ref().map(|folder| Checkpoints { s3_uri: folder.to_string() }),
-            tags: self.tags.iter().cloned().collect(),
+            tags: unique("--tag", &self.tags)?,
         };
         let spec = match &source {
             Some(source) => spec.with_source(source, &region),

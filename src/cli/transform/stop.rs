@@ -48,7 +48,7 @@ pub(crate) fn run<S: JobSpec>(args: &StopArgs) -> anyhow::Result<Outcome> {
     }
     sagemaker.stop_job(S::KIND, &args.job, Some(&control))?;
     eprintln!(
-        "stopping job {0}; it is billed until it has stopped. Follow it with: spotcheck {command} status {0} --watch",
+        "stopping job {0}; it is billed until it has stopped. See its state with: spotcheck {command} status {0}",
         args.job
     );
     Ok(Outcome::AllWell)

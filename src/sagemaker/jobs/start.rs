@@ -157,8 +157,10 @@ impl<'a, S: JobSpec> Start<'a, S> {
         self.control.set_step(format!("starting job {}", spec.job_name()));
         self.records.write(&self.record)?;
         if let Err(error) = create(spec) {
-            // Our own response may have been lost although the job was started.
-            if error.kind != AwsErrorKind::InUse || !is_there(spec).unwrap_or_default() {
+            use AwsErrorKind::{Cut, InUse, Server, Timeout, Unreachable};
+            // The response may have been lost although the job was started.
+            let may_be_lost = matches!(error.kind, Cut | InUse | Server | Timeout | Unreachable);
+            if !may_be_lost || !is_there(spec).unwrap_or_default() {
                 return Err(error.into());
             }
         }

@@ -8,7 +8,7 @@ mod saved_model;
 mod source;
 mod unpack;
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -101,6 +101,9 @@ impl PackageError {
 const UNKNOWN_SYSTEM: u8 = 255;
 /// 1980-01-02, in seconds since 1970: ZIP, into which some servers repack, has no earlier dates.
 const MODIFIED_S: u64 = 315_619_200;
+const PLAIN: u32 = 0o644;
+#[cfg(unix)]
+const EXECUTABLE: u32 = 0o755;
 /// Weights hardly shrink; a higher level only takes more time.
 const COMPRESSION: u32 = 6;
 
@@ -121,15 +124,16 @@ impl<'c> ArchiveWriter<'c> {
     }
 
     fn add_bytes(&mut self, name: &str, content: &[u8]) -> Result<(), PackageError> {
-        self.append(name, content.len() as u64, content)
+        self.append(name, (content.len() as u64, PLAIN), content)
     }
 
     /// Adds a file; returns its SHA-256.
     fn add_file(&mut self, name: &str, path: &Path, what: &'static str) -> Result<String, PackageError> {
         let file = File::open(path).map_err(PackageError::read(what, path))?;
-        let bytes = file.metadata().map_err(PackageError::read(what, path))?.len();
+        let metadata = file.metadata().map_err(PackageError::read(what, path))?;
+        let bytes = metadata.len();
         let mut source = Source { file, left: bytes, hash: Sha256::new(), control: self.control, error: None };
-        let appended = self.append(name, bytes, &mut source);
+        let appended = self.append(name, (bytes, mode_of(&metadata)), &mut source);
         if let Some(error) = source.error.take() {
             return Err(PackageError::read(what, path)(error));
         }
@@ -140,11 +144,11 @@ impl<'c> ArchiveWriter<'c> {
         Ok(hexadecimal(&source.hash.finalize()))
     }
 
-    fn append(&mut self, name: &str, bytes: u64, content: impl Read) -> Result<(), PackageError> {
+    fn append(&mut self, name: &str, (bytes, mode): (u64, u32), content: impl Read) -> Result<(), PackageError> {
         self.control.checkpoint()?;
         let mut header = tar::Header::new_gnu();
         header.set_size(bytes);
-        header.set_mode(0o644);
+        header.set_mode(mode);
         header.set_mtime(MODIFIED_S);
         header.set_uid(0);
         header.set_gid(0);
@@ -174,6 +178,15 @@ impl<'c> ArchiveWriter<'c> {
     fn write_error(&self, error: io::Error) -> PackageError {
         ExportError::write(self.tar.get_ref().get_ref().file.path())(error).into()
     }
+}
+
+/// The permissions in the archive: the same for every user, but scripts stay executable.
+fn mode_of(metadata: &Metadata) -> u32 {
+    #[cfg(unix)]
+    if std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o100 != 0 {
+        return EXECUTABLE;
+    }
+    PLAIN
 }
 
 /// A writer that counts and hashes the archive's bytes.

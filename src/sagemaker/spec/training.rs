@@ -19,6 +19,16 @@ use crate::domain::{S3Access, S3Address};
 const LOG_LEVEL: u32 = 20;
 /// The SDK's channel for the source folder of an isolated container, which cannot read S3 itself.
 const CODE_CHANNEL: &str = "code";
+// The limits of botocore's `service-2.json` (2017-07-24).
+const MAX_CHANNELS: usize = 20;
+const MAX_CHANNEL_NAME: usize = 64;
+const MAX_HYPERPARAMETERS: usize = 100;
+const MAX_HYPERPARAMETER_NAME: usize = 256;
+const MAX_HYPERPARAMETER: usize = 2500;
+const MAX_METRICS: usize = 40;
+const MAX_METRIC_NAME: usize = 255;
+const MAX_METRIC: usize = 500;
+const MAX_VARIABLE: usize = 512;
 const CODE_IN_CONTAINER: &str = "/opt/ml/input/data/code/sourcedir.tar.gz";
 
 /// The parameters of `CreateTrainingJob`, without tags. Jobs of other tools may lack some, and have more.
@@ -250,11 +260,43 @@ impl TrainingSpec {
         ] {
             found.range(field, number, least, most);
         }
+        self.check_channels(&mut found);
+        for (name, value) in &self.hyperparameters {
+            found.length("hyperparameter name", name, MAX_HYPERPARAMETER_NAME);
+            found.length("hyperparameter", value, MAX_HYPERPARAMETER);
+        }
+        found.count("hyperparameters", self.hyperparameters.len(), MAX_HYPERPARAMETERS);
+        found.count("metrics", self.algorithm.metrics.len(), MAX_METRICS);
+        for MetricDefinition { name, regex } in &self.algorithm.metrics {
+            found.length("metric name", name, MAX_METRIC_NAME);
+            found.length("metric", regex, MAX_METRIC);
+        }
+        found.environment(&self.environment);
+        for value in self.environment.values() {
+            found.length("environment", value, MAX_VARIABLE);
+        }
         found.kms_key("volume KMS key", resources.volume_kms_key.as_deref());
         found.kms_key("output KMS key", output.kms_key.as_deref());
         found.tags(&self.tags);
         self.network.check(&mut found);
         found.0
+    }
+}
+
+impl TrainingSpec {
+    fn check_channels(&self, found: &mut Problems) {
+        found.count("channels", self.channels.len(), MAX_CHANNELS);
+        for (at, Channel { name, .. }) in self.channels.iter().enumerate() {
+            let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+            if !(1..=MAX_CHANNEL_NAME).contains(&name.len()) || !name.bytes().all(is_letter) {
+                let message =
+                    format!("cannot have “{name}”: a name has 1 to {MAX_CHANNEL_NAME} letters, digits, and . _ -");
+                found.add("channels", message);
+            }
+            if self.channels[..at].iter().any(|other| other.name == *name) {
+                found.add("channels", format!("have “{name}” twice; rename one"));
+            }
+        }
     }
 }
 
@@ -361,10 +403,12 @@ impl TrainingJob {
     /// Why there is no model to use, although the job is over.
     pub fn problem(&self) -> Option<String> {
         let failure = self.failure.as_deref().unwrap_or("SageMaker reports no reason");
-        let last = self.phases.last().map_or("", |phase| phase.status_message.as_str());
         match self.status {
             TransformStatus::Failed => Some(failure.to_owned()),
-            TransformStatus::Stopped => Some(format!("it was stopped. {last}")),
+            TransformStatus::Stopped => Some(match self.archive() {
+                Some(archive) => format!("it was stopped; {archive} is what the script had saved by then"),
+                None => "it was stopped".to_owned(),
+            }),
             TransformStatus::Completed if self.archive().is_none() => {
                 Some("it wrote no model; a script must write its model to SM_MODEL_DIR (/opt/ml/model)".to_owned())
             }

@@ -39,6 +39,10 @@ pub fn preflight(
         check_objects(&mut checks, &s3, (CheckPoint::Input, input), control)?;
     }
     check_objects(&mut checks, &s3, (CheckPoint::Output, &output), control)?;
+    let checkpoints = spec.checkpoints.as_ref().map(|folder| S3Address::parse(&folder.s3_uri).unwrap_or_default());
+    if let Some(checkpoints) = &checkpoints {
+        check_objects(&mut checks, &s3, (CheckPoint::Output, checkpoints), control)?;
+    }
     let region = unless_cancelled(sagemaker.region(Some(control)).map_err(JobError::from))?;
     let region = match region {
         Ok(region) => region,
@@ -50,7 +54,16 @@ pub fn preflight(
     check_image(&mut checks, &spec.algorithm.image, None, Place { instance_type, region: &region });
     check_job_name(&mut checks, &sagemaker, (JobKind::Training, &spec.job_name), &region, control)?;
     let inputs = inputs.iter().map(|input| (input, "input"));
-    check_regions(&mut checks, &s3, &inputs.chain([(&output, "outputs")]).collect::<Vec<_>>(), &region, control)?;
+    check_regions(
+        &mut checks,
+        &s3,
+        &inputs
+            .chain([(&output, "outputs")])
+            .chain(checkpoints.iter().map(|folder| (folder, "checkpoints")))
+            .collect::<Vec<_>>(),
+        &region,
+        control,
+    )?;
     plan.usd_per_hour = checks.hourly_cost(plan.usd_per_hour, prices, instances, Some(&region));
     if let Some(usd_per_hour) = plan.usd_per_hour {
         let max_run_s = spec.stopping.max_run_s;

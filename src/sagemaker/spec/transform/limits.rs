@@ -201,6 +201,12 @@ impl Problems {
         }
     }
 
+    pub fn count(&mut self, field: &'static str, count: usize, most: usize) {
+        if count > most {
+            self.add(field, format!("are {count}; the limit is {most}"));
+        }
+    }
+
     pub fn kms_key(&mut self, field: &'static str, key: Option<&str>) {
         let Some(key) = key else { return };
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b":/_-".contains(&byte);
@@ -236,9 +242,7 @@ impl Problems {
     }
 
     pub fn tags(&mut self, tags: &BTreeMap<String, String>) {
-        if tags.len() > MAX_TAGS {
-            self.add("tags", format!("are {}; the limit is {MAX_TAGS}", tags.len()));
-        }
+        self.count("tags", tags.len(), MAX_TAGS);
         let fits = |letter: char| letter.is_alphanumeric() || letter == ' ' || "_.:/=+-@".contains(letter);
         for (key, value) in tags {
             let is_key = (1..=MAX_TAG_KEY).contains(&key.chars().count()) && key.chars().all(fits);
