@@ -159,6 +159,29 @@ fn alike_finds_mirrored_and_cropped_images() {
 }
 
 #[test]
+fn existing_files_and_tables_are_not_replaced() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, project) = photos(home.path());
+    run(&["predict", text(&folder), "--model", "efficientnet-lite0", "--project", text(&project)]);
+    let (out, query) = (home.path().join("labels.jsonl"), folder.join("chelsea.png"));
+    std::fs::write(&out, "{\"uri\":\"a.png\",\"status\":\"ok\"}\n").unwrap();
+    let before = std::fs::read(&out).unwrap();
+    let args = ["alike", text(&folder), "--project", text(&project), "--query", text(&query), "--out", text(&out)];
+    let alike = Ended::run(&mut spotcheck(&args));
+    assert_eq!((alike.code, std::fs::read(&out).unwrap()), (Some(1), before), "{}", alike.stderr);
+    // The table of rows has this name.
+    let table = home.path().join("embeddings.csv");
+    let export = ["export", text(&project), "--format", "embeddings", "--out", text(&table)];
+    assert_eq!(Ended::run(&mut spotcheck(&export)).code, Some(1));
+    assert!(!table.exists());
+    for filter in ["alike>0.5", "better", "changed:cat>dog"] {
+        let csv = home.path().join("filtered.csv");
+        let export = ["export", text(&project), "--format", "csv", "--filter", filter, "--out", text(&csv)];
+        assert_eq!(Ended::run(&mut spotcheck(&export)).code, Some(1), "{filter}");
+    }
+}
+
+#[test]
 fn resume_adds_missing_and_outdated_embeddings() {
     let home = tempfile::tempdir().unwrap();
     let (folder, project) = photos(home.path());

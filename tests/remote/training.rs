@@ -326,6 +326,27 @@ fn job_without_a_model_is_a_failure() {
 }
 
 #[test]
+fn invalid_names_and_buckets_are_found_before_the_start() {
+    let train = Train::new("train-invalid");
+    let other = train.bucket.uri("data/");
+    let long = format!("words={}", "x".repeat(2500));
+    let again = format!("training={other}");
+    for (more, point) in [
+        (vec!["--channel", &again], "twice"),
+        (vec!["--channel", &format!("a b={other}")], "a b"),
+        (vec!["--hyperparameter", &long], "2500"),
+        (vec!["--metric", &format!("loss={}", "x".repeat(501))], "500"),
+        (vec!["--env", "1A=b"], "1A"),
+        (vec!["--checkpoints", "s3://no-such-bucket-here/checkpoints/"], "no-such-bucket-here"),
+    ] {
+        train.train("preflight", "invalid", &more).must(1, &[point]);
+    }
+    train
+        .train("preflight", "twice", &["--hyperparameter", "k=1", "--hyperparameter", "k=2"])
+        .must(1, &["given twice"]);
+}
+
+#[test]
 fn refused_training_can_be_repeated() {
     let train = Train::new("train-quota");
     train.plane.fail(Failure::ResourceLimit);
@@ -334,7 +355,9 @@ fn refused_training_can_be_repeated() {
     train.train("start", "quota", &["--watch"]).must(0, &[]);
     train.train("start", "quota", &[]).must(1, &["quota already exists"]);
     assert_eq!(train.plane.count("CreateTrainingJob"), 2);
-    let listed = train.run(&["train", "list"]).must(0, &[]);
+    // An empty URL means none.
+    let listed = Ended::new(&train.command(&["train", "list"]).env("AWS_ENDPOINT_URL", "").output().unwrap());
+    assert_eq!(listed.code, Some(0), "{listed:#?}");
     assert!(listed.stdout.contains("completed") && listed.stdout.contains(" quota"), "{listed:#?}");
     train.plane.fail(Failure::NoCapacity);
     train.train("start", "later", &["--watch"]).must(1, &["CapacityError"]);
@@ -351,7 +374,7 @@ fn stopped_training_is_reported() {
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    train.run(&["train", "stop", "stopped", "--yes"]).must(0, &["train status stopped --watch"]);
+    train.run(&["train", "stop", "stopped", "--yes"]).must(0, &["train watch stopped"]);
     let ended = Ended::new(&watcher.wait_with_output().unwrap()).must(1, &["it was stopped"]);
     assert!(ended.stdout.contains("status     stopped"), "{ended:#?}");
     train.run(&["train", "stop", "stopped", "--yes"]).must(1, &["already stopped"]);

@@ -37,9 +37,16 @@ pub(crate) fn run<S: JobSpec>(args: &StopArgs) -> anyhow::Result<Outcome> {
     if status.is_over() {
         bail!("job {} is already {}", args.job, status.into_str());
     }
-    let (kept, command) = match S::KIND {
-        JobKind::Transform => ("Existing outputs are kept; the remaining images get none.", "transform"),
-        JobKind::Training => ("SageMaker keeps the model that the script has saved so far, if any.", "train"),
+    let job = &args.job;
+    let (kept, follow) = match S::KIND {
+        JobKind::Transform => (
+            "Existing outputs are kept; the remaining images get none.",
+            format!("spotcheck transform status {job} --watch"),
+        ),
+        JobKind::Training => (
+            "SageMaker keeps the model that the script has saved so far, if any.",
+            format!("spotcheck train watch {job}"),
+        ),
     };
     let question = format!("Stop job {}? {kept}", args.job);
     if !args.yes && !confirm(&question)? {
@@ -47,10 +54,7 @@ pub(crate) fn run<S: JobSpec>(args: &StopArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::AllWell);
     }
     sagemaker.stop_job(S::KIND, &args.job, Some(&control))?;
-    eprintln!(
-        "stopping job {0}; it is billed until it has stopped. See its state with: spotcheck {command} status {0}",
-        args.job
-    );
+    eprintln!("stopping job {job}; it is billed until it has stopped. Follow it with: {follow}");
     Ok(Outcome::AllWell)
 }
 

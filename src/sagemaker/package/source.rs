@@ -82,3 +82,29 @@ pub(super) fn check_kind(path: &Path) -> Result<(), PackageError> {
     };
     Err(PackageError::RefusedFile { reason: what.to_owned(), path: path.to_owned() })
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::project::export::Existing;
+    use crate::tasks::ProgressUnit;
+
+    #[test]
+    fn scripts_stay_executable() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("source");
+        std::fs::create_dir(&source).unwrap();
+        for (name, mode) in [("train.py", 0o600), ("tool.sh", 0o700)] {
+            std::fs::write(source.join(name), "#").unwrap();
+            std::fs::set_permissions(source.join(name), PermissionsExt::from_mode(mode)).unwrap();
+        }
+        let target = ExportTarget { path: folder.path().join("sourcedir.tar.gz"), existing: Existing::Keep };
+        let packed = package_source(&source, &target, &TaskControl::new(ProgressUnit::Bytes)).unwrap();
+        let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(std::fs::File::open(packed.path).unwrap()));
+        let entries = archive.entries().unwrap().map(Result::unwrap);
+        let modes: Vec<u32> = entries.map(|entry| entry.header().mode().unwrap()).collect();
+        assert_eq!(modes, [0o755, 0o644]);
+    }
+}
