@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::transform::{
-    FieldProblem, JobKind, JobSpec, LogLine, MAX_INSTANCES, MAX_S3_URI, Network, Problems, SageMakerAccess,
-    TransformStatus,
+    FieldProblem, JobKind, JobSpec, LogLine, MAX_ENVIRONMENT, MAX_INSTANCES, MAX_S3_URI, Network, Problems,
+    SageMakerAccess, TransformStatus,
 };
 use crate::domain::{S3Access, S3Address};
 
@@ -271,7 +271,7 @@ impl TrainingSpec {
             found.length("metric name", name, MAX_METRIC_NAME);
             found.length("metric", regex, MAX_METRIC);
         }
-        found.environment(&self.environment);
+        found.environment(&self.environment, MAX_ENVIRONMENT);
         for value in self.environment.values() {
             found.length("environment", value, MAX_VARIABLE);
         }

@@ -25,8 +25,8 @@ pub use cost::{
     known_instance_types,
 };
 pub use limits::{
-    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, MAX_S3_URI, Problems, dated_name,
-    image_problem, in_flight_problem, name_problem, role_problem,
+    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_ENVIRONMENT, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, MAX_S3_URI, Problems,
+    dated_name, image_problem, in_flight_problem, name_problem, role_problem,
 };
 pub use network::{Network, Vpc};
 pub use plan::{

@@ -14,7 +14,8 @@ pub const MAX_PAYLOAD_IN_FLIGHT_MB: u32 = 100;
 pub const DEFAULT_PAYLOAD_MB: u32 = 6;
 
 const MAX_NAME: usize = 63;
-const MAX_ENVIRONMENT: usize = 16;
+/// Of a model and of a training job.
+pub const MAX_ENVIRONMENT: usize = 100;
 const MAX_ENVIRONMENT_KEY: usize = 1024;
 const MAX_ENVIRONMENT_VALUE: usize = 10_240;
 const MAX_TAGS: usize = 50;
@@ -70,7 +71,7 @@ impl ModelSpec {
     pub fn problems_of_details(&self) -> Vec<FieldProblem> {
         let mut found = Problems::default();
         found.length("model archive", &self.archive.to_string(), MAX_S3_URI);
-        found.environment(&self.environment);
+        found.environment(&self.environment, MAX_ENVIRONMENT);
         found.tags(&self.tags);
         self.network.check(&mut found);
         found.0
@@ -221,11 +222,8 @@ impl Problems {
         }
     }
 
-    pub fn environment(&mut self, environment: &BTreeMap<String, String>) {
-        let count = environment.len();
-        if count > MAX_ENVIRONMENT {
-            self.add("environment", format!("has {count} variables; the limit is {MAX_ENVIRONMENT}"));
-        }
+    pub fn environment(&mut self, environment: &BTreeMap<String, String>, most: usize) {
+        self.count("environment variables", environment.len(), most);
         for (key, value) in environment {
             let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
             let begins_well = !key.starts_with(|first: char| first.is_ascii_digit());

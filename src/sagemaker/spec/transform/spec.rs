@@ -21,6 +21,7 @@ pub const LINES_CONTENT_TYPE: &str = "application/jsonlines";
 pub const DEFAULT_INSTANCE: &str = "ml.m5.xlarge";
 
 pub(super) const JSON: &str = "application/json";
+const MAX_ENVIRONMENT: usize = 16;
 const MAX_MEDIA_TYPE: usize = 256;
 const MAX_FILTER: usize = 63;
 const MAX_EXPERIMENT_NAME: usize = 120;
@@ -211,7 +212,7 @@ impl TransformSpec {
         self.check_places(&mut found);
         self.check_resources(&mut found);
         self.check_requests(&mut found);
-        found.environment(&self.environment);
+        found.environment(&self.environment, MAX_ENVIRONMENT);
         found.tags(&self.tags);
         self.check_experiment(&mut found);
         found.0
