@@ -190,6 +190,11 @@ impl Matching {
             matching.by(ImageReason::PathEnd, left, right, |key| end(key.path(nameless_by), parts), always);
         }
         for parts in (1..=deepest.min(DEEPEST_END)).rev() {
+            matching.by_complete_path(left, right, parts);
+        }
+        let complete_stem = |key: &ImageKey<'_>| path(key).map(|path| composed(without_extension(&path)).into_owned());
+        matching.by(ImageReason::Stem, left, right, complete_stem, always);
+        for parts in (1..=deepest.min(DEEPEST_END)).rev() {
             let stem = |key: &ImageKey<'_>| end(without_extension(key.path(nameless_by)), parts);
             matching.by(ImageReason::Stem, left, right, stem, always);
         }
@@ -237,6 +242,35 @@ impl Matching {
                 let paths = [left_key, right_key].map(|key| key.path(self.nameless_by));
                 let reason = if is_by_end && folders_differ(paths) { ImageReason::FileName } else { reason };
                 self.left[one as usize] = Some((other, reason));
+                self.right[other as usize] = Some(one);
+            }
+        }
+    }
+
+    /// Pairs an absolute path with a relative one, which it ends with: without subfolders, `x.jpg` is not the `x.jpg` in
+    /// one of them. Only images without a partner count: images in subfolders have theirs by now.
+    fn by_complete_path(&mut self, left: &[ImageKey], right: &[ImageKey], parts: usize) {
+        let key = |key: &ImageKey<'_>| {
+            let path = key.path(self.nameless_by);
+            end(path, parts).filter(|end| is_absolute(path) || *end == composed(path))
+        };
+        let unmatched = |partners: Vec<bool>| {
+            let free = (0_u32..).zip(partners).filter(|(_, has_partner)| !has_partner);
+            free.map(|(index, _)| index).collect::<Vec<u32>>()
+        };
+        let free_left = unmatched(self.left.iter().map(Option::is_some).collect());
+        let free_right = unmatched(self.right.iter().map(Option::is_some).collect());
+        let sides = [(left, &free_left), (right, &free_right)];
+        let [left_by, right_by] = sides.map(|(side, free)| {
+            let keys: Vec<ImageKey> = free.iter().map(|index| side[*index as usize]).collect();
+            unique(&keys, key)
+        });
+        for (key, one) in left_by {
+            let (Some(one), Some(&Some(other))) = (one, right_by.get(&key)) else { continue };
+            let (one, other) = (free_left[one as usize], free_right[other as usize]);
+            let paths = [&left[one as usize], &right[other as usize]].map(|key| key.path(self.nameless_by));
+            if is_absolute(paths[0]) != is_absolute(paths[1]) {
+                self.left[one as usize] = Some((other, ImageReason::PathEnd));
                 self.right[other as usize] = Some(one);
             }
         }
@@ -318,6 +352,11 @@ fn end(path: &str, parts: usize) -> Option<String> {
         Some(at) => Some(path[at + 1..].to_owned()),
         None => (path.split('/').count() == parts).then(|| path.into_owned()),
     }
+}
+
+/// `/photos/x.jpg`, `C:/photos/x.jpg` or `s3://bucket/x.jpg`.
+fn is_absolute(path: &str) -> bool {
+    path.starts_with('/') || path.contains(":/")
 }
 
 fn without_extension(path: &str) -> &str {
@@ -420,6 +459,23 @@ mod tests {
             &[(None, "b/1.jpg"), (None, "a/1.jpg"), (None, "2.jpg"), (None, "x/3.jpg"), (None, "y/3.jpg")],
             &[Ok((1, PathEnd)), Ok((0, PathEnd)), Ok((2, PathEnd)), Err(Ambiguous)],
         );
+    }
+
+    #[test]
+    fn name_of_a_subfolder_leaves_the_upper_image() {
+        let samples = [(None, "x.jpg"), (None, "sub/x.jpg"), (None, "y.jpg")];
+        let absolute = [(None, "/d/x.jpg"), (None, "/d/sub/x.jpg"), (None, "/d/y.jpg")];
+        check(&absolute, &samples, &[Ok((0, PathEnd)), Ok((1, PathEnd)), Ok((2, PathEnd))]);
+        check(&[(None, "s3://b/d/x.jpg")], &samples, &[Ok((0, PathEnd))]);
+        check(
+            &[(None, "/a/x.jpg"), (None, "/a/s/x.jpg")],
+            &[(None, "/c/s/x.jpg"), (None, "/c/d/x.jpg")],
+            &[Err(Ambiguous), Ok((0, PathEnd))],
+        );
+        let labels = [(None, "sub/x"), (None, "x"), (None, "y")];
+        check(&labels, &samples, &[Ok((1, Stem)), Ok((0, Stem)), Ok((2, Stem))]);
+        // Without the upper image, nothing says which one it is.
+        check(&[(None, "x.jpg")], &[(None, "a/x.jpg"), (None, "b/x.jpg")], &[Err(Ambiguous)]);
     }
 
     #[test]
