@@ -223,7 +223,10 @@ impl Problems {
     }
 
     pub fn environment(&mut self, environment: &BTreeMap<String, String>, most: usize) {
-        self.count("environment variables", environment.len(), most);
+        let count = environment.len();
+        if count > most {
+            self.add("environment", format!("has {count} variables; the limit is {most}"));
+        }
         for (key, value) in environment {
             let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
             let begins_well = !key.starts_with(|first: char| first.is_ascii_digit());
