@@ -190,10 +190,10 @@ fn verdict_waits_for_the_boxes_of_the_next_image() {
     let run = window.state().state().run_id().unwrap();
     assert!(window.state().state().runs.prediction(run, last).is_none(), "not read yet");
     in_one_frame(&mut window, [pressed(Key::CloseBracket), typed("a"), pressed(Key::End), typed("r"), typed("a")]);
-    wait_until_idle(&mut window);
-    let judgments = &window.state().state().judgments;
-    let boxes = window.state().state().shown_boxes();
-    assert_eq!(judgments.box_verdict(last, boxes[0]), Some(&Verdict::Reject));
-    assert_eq!(judgments.box_verdict(last, boxes[1]), Some(&Verdict::Accept));
+    wait_until(&mut window, "both verdicts", |window| {
+        let state = window.state().state();
+        let verdicts = state.shown_boxes().into_iter().map(|index| state.judgments.box_verdict(last, index));
+        verdicts.eq([Some(&Verdict::Reject), Some(&Verdict::Accept)])
+    });
     must_be_unjudged(&window);
 }
