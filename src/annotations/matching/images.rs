@@ -231,7 +231,7 @@ impl Matching {
         if self.left.iter().all(Option::is_some) || self.right.iter().all(Option::is_some) {
             return;
         }
-        let [left_by, right_by] = [left, right].map(|side| unique(side, &key));
+        let [left_by, right_by] = [left, right].map(|side| unique(side, &key, |_| true));
         for (key, one) in left_by {
             let Some(one) = one else { continue };
             let Some(&Some(other)) = right_by.get(&key) else { continue };
@@ -254,20 +254,10 @@ impl Matching {
             let path = key.path(self.nameless_by);
             end(path, parts).filter(|end| is_absolute(path) || *end == composed(path))
         };
-        let unmatched = |partners: Vec<bool>| {
-            let free = (0_u32..).zip(partners).filter(|(_, has_partner)| !has_partner);
-            free.map(|(index, _)| index).collect::<Vec<u32>>()
-        };
-        let free_left = unmatched(self.left.iter().map(Option::is_some).collect());
-        let free_right = unmatched(self.right.iter().map(Option::is_some).collect());
-        let sides = [(left, &free_left), (right, &free_right)];
-        let [left_by, right_by] = sides.map(|(side, free)| {
-            let keys: Vec<ImageKey> = free.iter().map(|index| side[*index as usize]).collect();
-            unique(&keys, key)
-        });
+        let left_by = unique(left, key, |index| self.left[index].is_none());
+        let right_by = unique(right, key, |index| self.right[index].is_none());
         for (key, one) in left_by {
             let (Some(one), Some(&Some(other))) = (one, right_by.get(&key)) else { continue };
-            let (one, other) = (free_left[one as usize], free_right[other as usize]);
             let paths = [&left[one as usize], &right[other as usize]].map(|key| key.path(self.nameless_by));
             if is_absolute(paths[0]) != is_absolute(paths[1]) {
                 self.left[one as usize] = Some((other, ImageReason::PathEnd));
@@ -284,7 +274,7 @@ impl Matching {
             self.right.fill(None);
         }
         let stem = |key: &ImageKey| end(without_extension(key.path(self.nameless_by)), 1);
-        let [left_by, right_by] = [left, right].map(|side| unique(side, stem));
+        let [left_by, right_by] = [left, right].map(|side| unique(side, stem, |_| true));
         let why = |key: &ImageKey, others: &HashMap<String, Option<u32>>| match stem(key) {
             Some(stem) if others.contains_key(&stem) => Unmatched::Ambiguous,
             _ => Unmatched::Missing,
@@ -328,10 +318,14 @@ fn folders_differ(paths: [&str; 2]) -> bool {
     one.zip(other).is_some_and(|(one, other)| one != other)
 }
 
-/// The image with each key; `None` if there are several.
-fn unique<K: std::hash::Hash + Eq>(side: &[ImageKey], key: impl Fn(&ImageKey) -> Option<K>) -> HashMap<K, Option<u32>> {
+/// The image with each key among those that count, by index; `None` if there are several.
+fn unique<K: std::hash::Hash + Eq>(
+    side: &[ImageKey],
+    key: impl Fn(&ImageKey) -> Option<K>,
+    counts: impl Fn(usize) -> bool,
+) -> HashMap<K, Option<u32>> {
     let mut by_key = HashMap::new();
-    for (index, image) in (0_u32..).zip(side) {
+    for (index, image) in (0_u32..).zip(side).filter(|(index, _)| counts(*index as usize)) {
         let Some(key) = key(image) else { continue };
         match by_key.entry(key) {
             Entry::Vacant(entry) => drop(entry.insert(Some(index))),
