@@ -126,7 +126,12 @@ pub fn more_sentence(more: usize) -> String {
 }
 
 fn interval(share: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<String> {
-    Some(format!("{:.3} (95% interval {:.3} to {:.3})", share?, low?, high?))
+    let (share, low, high) = (share?, low?, high?);
+    // Completely judged: nothing is estimated.
+    if low == high {
+        return Some(format!("{share:.3} (all judged)"));
+    }
+    Some(format!("{share:.3} (95% interval {low:.3} to {high:.3})"))
 }
 
 /// The precision of a part of the population.
