@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags, Row, params};
 
 use super::Project;
 use super::error::StoreError;
 use super::files::companion;
 use super::names::{StoredName, from_stored, to_stored};
 use crate::alike::Embedding;
-use crate::domain::{Encoder, FileStamp, SampleUri};
+use crate::domain::{Encoder, FileStamp, Sample, SampleUri};
 
 /// `PRAGMA application_id`: “spoe” in ASCII.
 const APPLICATION_ID: i64 = 0x7370_6f65;
@@ -41,6 +41,33 @@ CREATE TABLE embeddings (
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EncoderId(i64);
 
+/// Saves the embeddings of one encoder.
+pub struct EmbeddingWriter {
+    store: EmbeddingStore,
+    encoder: EncoderId,
+}
+
+impl EmbeddingWriter {
+    /// `None` for a project in memory.
+    pub fn open(project: &Project, encoder: &Encoder) -> Result<Option<Self>, StoreError> {
+        let Some(store) = EmbeddingStore::create(project)? else {
+            return Ok(None);
+        };
+        let encoder = store.begin(encoder)?;
+        Ok(Some(Self { store, encoder }))
+    }
+
+    /// The versions of the images with an embedding.
+    pub fn stamps(&self) -> Result<HashMap<SampleUri, FileStamp>, StoreError> {
+        self.store.stamps(self.encoder)
+    }
+
+    /// Saves the embedding of the present version of an image.
+    pub fn save(&self, sample: &Sample, embedding: &Embedding) -> Result<(), StoreError> {
+        self.store.save(self.encoder, &sample.uri, &sample.stamp(), embedding)
+    }
+}
+
 /// The open file.
 pub struct EmbeddingStore {
     connection: Connection,
@@ -61,7 +88,7 @@ impl EmbeddingStore {
     }
 
     /// Opens or creates the project's file to write; `None` for a project in memory.
-    pub fn create(project: &Project) -> Result<Option<Self>, StoreError> {
+    fn create(project: &Project) -> Result<Option<Self>, StoreError> {
         let path = project.path().map(|path| Self::path_for(&path));
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         path.map(|path| Self::open_with(project, path, flags)).transpose()
@@ -114,7 +141,7 @@ impl EmbeddingStore {
     }
 
     /// The encoder's place in the file. Embeddings of an earlier version of the same model are deleted.
-    pub fn begin(&self, encoder: &Encoder) -> Result<EncoderId, StoreError> {
+    fn begin(&self, encoder: &Encoder) -> Result<EncoderId, StoreError> {
         let text = serde_json::to_string(encoder)
             .map_err(|error| StoreError::Database { what: "save the embeddings", reason: error.to_string() })?;
         let begin = || {
@@ -129,7 +156,7 @@ impl EmbeddingStore {
     }
 
     /// Saves the embedding of this version of an image.
-    pub fn save(
+    fn save(
         &self,
         encoder: EncoderId,
         uri: &SampleUri,
@@ -163,10 +190,36 @@ impl EmbeddingStore {
         encoder: EncoderId,
         mut take: impl FnMut(SampleUri, FileStamp, Embedding),
     ) -> Result<(), StoreError> {
+        self.each_row(encoder, ", vector", |uri, stamp, row| {
+            if let Some(embedding) = Embedding::from_bytes(row.get_ref(5)?.as_blob()?) {
+                take(uri, stamp, embedding);
+            }
+            Ok(())
+        })
+    }
+
+    /// The versions of the images with an embedding. Does not read the vectors.
+    fn stamps(&self, encoder: EncoderId) -> Result<HashMap<SampleUri, FileStamp>, StoreError> {
+        let mut stamps = HashMap::new();
+        self.each_row(encoder, "", |uri, stamp, _| {
+            stamps.insert(uri, stamp);
+            Ok(())
+        })?;
+        Ok(stamps)
+    }
+
+    /// Reads the rows of an encoder, with `more` columns after those of the image.
+    fn each_row(
+        &self,
+        encoder: EncoderId,
+        more: &str,
+        mut take: impl FnMut(SampleUri, FileStamp, &Row<'_>) -> rusqlite::Result<()>,
+    ) -> Result<(), StoreError> {
         let mut read = || {
-            let sql = "SELECT is_below_root, name, size_bytes, modified_ns, etag, vector FROM embeddings \
-                       WHERE encoder = ?1";
-            let mut statement = self.connection.prepare(sql)?;
+            let sql = format!(
+                "SELECT is_below_root, name, size_bytes, modified_ns, etag{more} FROM embeddings WHERE encoder = ?1"
+            );
+            let mut statement = self.connection.prepare(&sql)?;
             let mut rows = statement.query([encoder.0])?;
             while let Some(row) = rows.next()? {
                 let stored = StoredName { is_below_root: row.get(0)?, name: row.get(1)? };
@@ -176,20 +229,11 @@ impl EmbeddingStore {
                     modified_ns: row.get(3)?,
                     etag: etag.map(Arc::from),
                 };
-                if let Some(embedding) = Embedding::from_bytes(row.get_ref(5)?.as_blob()?) {
-                    take(from_stored(self.root.as_deref(), &stored), stamp, embedding);
-                }
+                take(from_stored(self.root.as_deref(), &stored), stamp, row)?;
             }
             Ok(())
         };
         read().map_err(damaged(&self.path))
-    }
-
-    /// The versions of the images with an embedding.
-    pub fn stamps(&self, encoder: EncoderId) -> Result<HashMap<SampleUri, FileStamp>, StoreError> {
-        let mut stamps = HashMap::new();
-        self.each(encoder, |uri, stamp, _| drop(stamps.insert(uri, stamp)))?;
-        Ok(stamps)
     }
 }
 

@@ -31,7 +31,7 @@ use parking_lot::{Mutex, RwLock};
 use rusqlite::Connection;
 
 pub use columns::{SampleSummary, Summary};
-pub use embeddings::{EmbeddingStore, EncoderId};
+pub use embeddings::{EmbeddingStore, EmbeddingWriter};
 pub use error::StoreError;
 pub use files::partial_file;
 pub use merge::{Merge, MergeError, Pair, Prefer, merge_verdicts};

@@ -4,14 +4,13 @@ use super::saving::Saving;
 use crate::alike::Embedding;
 use crate::domain::{Sample, SampleId, SampleSet};
 use crate::model::onnx::OnnxPredictor;
-use crate::project::{EmbeddingStore, EncoderId, StoreError};
+use crate::project::{EmbeddingWriter, StoreError};
 
 pub(crate) struct SavedEmbeddings {
-    store: EmbeddingStore,
-    encoder: EncoderId,
+    /// `None` after the first failure: the run goes on without embeddings.
+    writer: Option<EmbeddingWriter>,
     /// Images that have a prediction, but no embedding yet.
     pub(crate) only_embedding: SampleSet,
-    error: Option<String>,
 }
 
 impl SavedEmbeddings {
@@ -25,12 +24,11 @@ impl SavedEmbeddings {
             }
         };
         let begin = || {
-            let Some(store) = EmbeddingStore::create(saving.project())? else {
+            let Some(writer) = EmbeddingWriter::open(saving.project(), &layer.encoder(predictor.card()))? else {
                 return Ok(None);
             };
-            let encoder = store.begin(&layer.encoder(predictor.card()))?;
             let mut only_embedding = SampleSet::default();
-            let stamps = store.stamps(encoder)?;
+            let stamps = writer.stamps()?;
             let ids = (0..samples.len()).map(SampleId::from_index).filter(|id| saving.is_predicted(*id));
             for id in ids {
                 let sample = &samples[id.index()];
@@ -38,7 +36,7 @@ impl SavedEmbeddings {
                     only_embedding.insert(id);
                 }
             }
-            Ok(Some(Self { store, encoder, only_embedding, error: None }))
+            Ok(Some(Self { writer: Some(writer), only_embedding }))
         };
         let begun = begin().unwrap_or_else(|error: StoreError| {
             eprintln!("note: embeddings are not saved: {error}");
@@ -51,13 +49,12 @@ impl SavedEmbeddings {
         Some(begun)
     }
 
-    /// After the first failure, the run goes on without embeddings.
     pub(crate) fn save(&mut self, sample: &Sample, embedding: &Embedding) {
-        if self.error.is_none()
-            && let Err(error) = self.store.save(self.encoder, &sample.uri, &sample.stamp(), embedding)
+        if let Some(writer) = &self.writer
+            && let Err(error) = writer.save(sample, embedding)
         {
             eprintln!("note: embeddings are no longer saved: {error}");
-            self.error = Some(error.to_string());
+            self.writer = None;
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::model::onnx::{InferenceError, LoadOptions, OnnxPredictor};
 use crate::model::runtime::{RuntimeError, RuntimePackage};
 use crate::model::{AnyPredictor, PredictError, Predicted, runtime};
 use crate::predict::{PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_bytes, predict_some};
-use crate::project::{EmbeddingStore, EncoderId, StoreError};
+use crate::project::EmbeddingWriter;
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 use crate::window::effects::latest::{LatestSender, Turn, worker};
 use crate::window::effects::{Effects, Shared, guarded};
@@ -391,22 +391,15 @@ impl<F: FnMut(usize, SampleResult)> ResultSink for BulkSink<'_, F> {
 /// Saves embeddings next to the project, until it fails.
 struct EmbeddingSaver<'s> {
     shared: &'s Shared,
-    to: Option<(EmbeddingStore, EncoderId)>,
+    to: Option<EmbeddingWriter>,
 }
 
 impl<'s> EmbeddingSaver<'s> {
     fn new(shared: &'s Shared, source: SourceId, predictor: &OnnxPredictor) -> Self {
-        let open = || -> Result<_, StoreError> {
-            let (Some(Ok(layer)), Some(project)) = (predictor.embedding(), shared.project(source)) else {
-                return Ok(None);
-            };
-            let Some(store) = EmbeddingStore::create(&project)? else {
-                return Ok(None);
-            };
-            let encoder = store.begin(&layer.encoder(predictor.card()))?;
-            Ok(Some((store, encoder)))
+        let (Some(Ok(layer)), Some(project)) = (predictor.embedding(), shared.project(source)) else {
+            return Self { shared, to: None };
         };
-        let to = open().unwrap_or_else(|error| {
+        let to = EmbeddingWriter::open(&project, &layer.encoder(predictor.card())).unwrap_or_else(|error| {
             shared.report_problem(format!("Embeddings are not saved: {error}"));
             None
         });
@@ -414,8 +407,8 @@ impl<'s> EmbeddingSaver<'s> {
     }
 
     fn save(&mut self, sample: &Sample, embedding: &Embedding) {
-        if let Some((store, encoder)) = &self.to
-            && let Err(error) = store.save(*encoder, &sample.uri, &sample.stamp(), embedding)
+        if let Some(writer) = &self.to
+            && let Err(error) = writer.save(sample, embedding)
         {
             self.shared.report_problem(format!("Embeddings are no longer saved: {error}"));
             self.to = None;
