@@ -60,7 +60,7 @@ impl Vectors {
     }
 
     /// The rows of the present versions of `samples`, in their order.
-    pub fn of_samples(&self, samples: &[Sample]) -> Self {
+    pub fn of_samples<'s>(&self, samples: impl IntoIterator<Item = &'s Sample>) -> Self {
         let row_of: HashMap<&SampleUri, usize> = self.uris.iter().zip(0..).collect();
         let mut kept = Self::default();
         for sample in samples {
@@ -152,20 +152,14 @@ fn read_array(path: &Path) -> Result<Vec<Option<Embedding>>, VectorsError> {
     if !text.contains("'fortran_order':False") {
         return Err(wrong("it is in Fortran order"));
     }
-    let kind = ["<f2", "<f4", "<f8"].into_iter().find(|kind| text.contains(&format!("'descr':'{kind}'")));
-    let kind = kind.ok_or_else(|| wrong("it has another type"))?;
+    let types = [("<f2", 2), ("<f4", 4), ("<f8", 8)];
+    let found = types.into_iter().find(|(name, _)| text.contains(&format!("'descr':'{name}'")));
+    let (_, size) = found.ok_or_else(|| wrong("it has another type"))?;
     let shape = text.split_once("'shape':(").and_then(|(_, rest)| rest.split_once(')'));
     let sides: Vec<usize> =
         shape.iter().flat_map(|(shape, _)| shape.split(',')).filter_map(|n| n.parse().ok()).collect();
     let &[rows, dims] = sides.as_slice() else {
         return Err(wrong("it has another number of dimensions"));
-    };
-    let size = if kind == "<f2" {
-        2
-    } else if kind == "<f4" {
-        4
-    } else {
-        8
     };
     let values = &rest[start + length..];
     let expected = rows.checked_mul(dims).and_then(|count| count.checked_mul(size));

@@ -30,9 +30,8 @@ pub(super) fn find(
         )
     };
     let (encoder, vectors) = stored_vectors(&project, info).map_err(|error| error.to_string())?.ok_or_else(without)?;
-    let samples: Vec<Sample> = samples.iter().cloned().collect();
     let query = samples.get(sample.index()).ok_or("The image is no longer listed")?;
-    let vectors = vectors.of_samples(&samples);
+    let vectors = vectors.of_samples(samples.iter());
     let row = vectors.uris.iter().position(|uri| *uri == query.uri).and_then(|row| vectors.rows.row(row));
     let similarities = vectors.rows.similarities(&row.ok_or_else(without)?);
     let similarity_of: HashMap<&SampleUri, f32> = vectors.uris.iter().zip(similarities).collect();
