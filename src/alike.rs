@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use half::f16;
 
-/// The name of the similarity wherever its values are written.
+/// The name of the similarity measure in outputs and in the window.
 pub const METRIC: &str = "cosine of mean-centered vectors";
 
 /// A vector that describes an image: finite numbers, rounded to 16 bits.

@@ -34,7 +34,7 @@ use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
 /// The SDK's name of an only channel.
 const CHANNEL: &str = "training";
-/// The number of lines shown from the log, and from that of a job without a model.
+/// How many of the log's last lines are shown, and how many if the job has no model.
 const LOG_LINES: usize = 5;
 const LAST_LINES: usize = 20;
 

@@ -140,7 +140,7 @@ impl EmbeddingStore {
         Ok(parsed.collect())
     }
 
-    /// The encoder's place in the file. Embeddings of an earlier version of the same model are deleted.
+    /// Adds the encoder unless the file has it. Embeddings of an earlier version of the same model are deleted.
     fn begin(&self, encoder: &Encoder) -> Result<EncoderId, StoreError> {
         let text = serde_json::to_string(encoder)
             .map_err(|error| StoreError::Database { what: "save the embeddings", reason: error.to_string() })?;
