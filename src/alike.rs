@@ -2,9 +2,13 @@
 //! subtracted, as in `FiftyOne` (<https://docs.voxel51.com/brain.html>). Exact, without an index. Knows neither models nor
 //! files.
 
+mod pca;
+
 use std::sync::OnceLock;
 
 use half::f16;
+
+pub use pca::Pca;
 
 /// The name of the similarity measure in outputs and in the window.
 pub const METRIC: &str = "cosine of mean-centered vectors";

@@ -12,7 +12,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("dirs", &[]),
     ("domain", &[]),
     ("tasks", &["domain"]),
-    ("alike", &[]),
+    ("alike", &["tasks"]),
     ("sagemaker::spec", &["domain"]),
     ("aws", &["domain", "tasks", "sagemaker::spec"]),
     ("aws::upload::plan", &["domain"]),
