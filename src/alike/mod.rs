@@ -1,0 +1,113 @@
+//! Embeddings of images, and how alike they are: the cosine similarity of vectors from which the mean of all images is
+//! subtracted, as in `FiftyOne` (<https://docs.voxel51.com/brain.html>). Exact, without an index. Knows neither models nor
+//! files.
+
+mod dot;
+mod pca;
+mod search;
+
+use std::sync::OnceLock;
+
+use half::f16;
+
+use self::dot::{centered, centered_dot};
+pub use self::pca::Pca;
+pub use self::search::Neighbor;
+
+/// The name of the similarity measure in outputs and in the window.
+pub const METRIC: &str = "cosine of mean-centered vectors";
+
+/// A vector that describes an image: finite numbers, rounded to 16 bits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedding(Vec<f16>);
+
+impl Embedding {
+    /// `None` if there is no value, or one is not finite or larger than 65,504.
+    pub fn new(values: &[f32]) -> Option<Self> {
+        Self::from_half(values.iter().map(|&value| f16::from_f32(value)).collect())
+    }
+
+    fn from_half(values: Vec<f16>) -> Option<Self> {
+        (!values.is_empty() && values.iter().all(|value| value.is_finite())).then_some(Self(values))
+    }
+
+    /// The inverse of [`Self::to_bytes`]; `None` for damaged bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (values, rest) = bytes.as_chunks::<2>();
+        let values = values.iter().map(|&value| f16::from_le_bytes(value)).collect();
+        rest.is_empty().then(|| Self::from_half(values)).flatten()
+    }
+
+    /// 16-bit floats, little-endian.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    pub fn dims(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// The embeddings of many images, by one encoder.
+#[derive(Debug, Clone, Default)]
+pub struct Embeddings {
+    dims: usize,
+    /// Row after row.
+    values: Vec<f16>,
+    center: OnceLock<Center>,
+}
+
+/// The mean of all rows, and the length of each row seen from there.
+#[derive(Debug, Clone)]
+struct Center {
+    mean: Vec<f32>,
+    norms: Vec<f32>,
+}
+
+impl Embeddings {
+    /// Adds a row. The first one determines the number of dimensions; another number is rejected.
+    #[must_use]
+    pub fn push(&mut self, embedding: &Embedding) -> bool {
+        if self.values.is_empty() {
+            self.dims = embedding.dims();
+        }
+        let fits = self.dims == embedding.dims();
+        if fits {
+            self.values.extend_from_slice(&embedding.0);
+            self.center.take();
+        }
+        fits
+    }
+
+    pub fn len(&self) -> usize {
+        self.values.len() / self.dims.max(1)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    pub fn dims(&self) -> usize {
+        self.dims
+    }
+
+    pub fn row(&self, row: usize) -> Option<Embedding> {
+        let start = row.checked_mul(self.dims)?;
+        self.values.get(start..start + self.dims).map(|values| Embedding(values.to_vec()))
+    }
+
+    fn center(&self) -> &Center {
+        self.center.get_or_init(|| {
+            let mut sums = vec![0.0_f64; self.dims];
+            let rows = self.values.chunks_exact(self.dims.max(1));
+            for row in rows.clone() {
+                for (sum, value) in sums.iter_mut().zip(row) {
+                    *sum += f64::from(value.to_f32());
+                }
+            }
+            let mean: Vec<f32> = sums.into_iter().map(|sum| (sum / self.len() as f64) as f32).collect();
+            let norms = rows.map(|row| centered_dot(row, &mean, &centered(row, &mean)).sqrt()).collect();
+            Center { mean, norms }
+        })
+    }
+}
