@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Outcome;
 use super::export::{choose_run, open_project};
-use super::out_file::{Replaceable, check_out, is_stdout, partial_beside};
+use super::out_file::{Replaceable, check_out, is_stdout, partial_next_to};
 use super::place::{self, S3Args, parse_location};
 use super::predict::list_images;
 use super::terminal::{interruptible, raw_stdout, with_progress};
@@ -121,7 +121,7 @@ fn write_text(out: &Path, text: &str) -> anyhow::Result<()> {
     if is_stdout(out) {
         return raw_stdout().write_all(text.as_bytes()).context("Could not write to stdout");
     }
-    let mut file = partial_beside(out)?;
+    let mut file = partial_next_to(out)?;
     let written = file.write_all(text.as_bytes());
     written.and_then(|()| Ok(file.persist(out)?)).with_context(|| format!("Could not write {}", out.display()))?;
     Ok(())

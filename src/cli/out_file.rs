@@ -98,7 +98,7 @@ pub(crate) fn check_is_no_image(out: &Path, samples: &[Sample]) -> anyhow::Resul
 ///
 /// # Errors
 /// It cannot be created there; the reason names the folder.
-pub(crate) fn partial_beside(out: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
+pub(crate) fn partial_next_to(out: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
     check_folder(out)?;
     let folder = folder_of(out);
     partial_file(&folder, ".spotcheck-".as_ref()).map_err(|reason| {
@@ -217,7 +217,7 @@ mod tests {
         let missing = folder.path().join("missing");
         for refused in [
             check_out(&missing.join("o.jsonl"), Replaceable::JsonLines, &[]).unwrap_err(),
-            partial_beside(&missing.join("o.jsonl")).unwrap_err(),
+            partial_next_to(&missing.join("o.jsonl")).unwrap_err(),
         ] {
             let said = refused.to_string();
             assert!(said.contains("does not exist"), "{said}");

@@ -265,7 +265,7 @@ fn python_plugin() -> Option<Result<InstalledPackage, RuntimeError>> {
 }
 
 fn system_libraries() -> Vec<PathBuf> {
-    let beside_the_program = std::env::current_exe().ok();
+    let next_to_program = std::env::current_exe().ok();
     let (variable, folders): (&str, &[&str]) = match std::env::consts::OS {
         "windows" => ("PATH", &[r"C:\Program Files\onnxruntime\lib"]),
         "macos" => ("DYLD_LIBRARY_PATH", &["/opt/homebrew/lib", "/usr/local/lib"]),
@@ -282,7 +282,7 @@ fn system_libraries() -> Vec<PathBuf> {
         ),
     };
     let searched = std::env::var_os(variable).unwrap_or_default();
-    beside_the_program
+    next_to_program
         .iter()
         .filter_map(|program| program.parent().map(Path::to_owned))
         .chain(std::env::split_paths(&searched).filter(|folder| folder.is_absolute()))

@@ -88,7 +88,7 @@ pub(super) fn root_from_file(file: &Path, root: &str) -> Option<String> {
 }
 
 /// The inverse of [`root_from_file`], with `.` and `..` resolved.
-pub(super) fn root_beside_file(file: &Path, from_file: &str) -> Option<String> {
+pub(super) fn root_next_to_file(file: &Path, from_file: &str) -> Option<String> {
     let mut root: PathBuf = file.parent()?.to_owned();
     for part in Path::new(from_file).components() {
         match part {
@@ -167,7 +167,7 @@ mod tests {
             let from_file = root_from_file(Path::new(file), root);
             assert_eq!(from_file.as_deref(), expected, "{file} {root}");
             if let Some(from_file) = from_file {
-                let again = root_beside_file(Path::new(file), &from_file);
+                let again = root_next_to_file(Path::new(file), &from_file);
                 assert_eq!(again.as_deref(), Some(root));
             }
         }

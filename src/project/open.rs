@@ -236,7 +236,7 @@ fn open_to_read(path: &Path, reason: ReadOnlyReason) -> Result<Opened, StoreErro
     if let Err(error) = path.metadata() {
         return Err(io(error));
     }
-    let shares = can_write_beside(path);
+    let shares = can_write_next_to(path);
     let mut copy = None;
     if !shares {
         copy = Some(copy_files(path)?);
@@ -281,7 +281,7 @@ fn open_to_read(path: &Path, reason: ReadOnlyReason) -> Result<Opened, StoreErro
 /// The file name of a copy in its own folder.
 const COPY: &str = "copy.spotcheck";
 
-fn can_write_beside(path: &Path) -> bool {
+fn can_write_next_to(path: &Path) -> bool {
     path.parent().is_some_and(|folder| tempfile::tempfile_in(folder).is_ok())
 }
 

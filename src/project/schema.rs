@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-use super::names::{root_beside_file, root_from_file};
+use super::names::{root_from_file, root_next_to_file};
 
 /// `PRAGMA application_id` of a project: “spot” in ASCII.
 pub(super) const APPLICATION_ID: i64 = 0x7370_6f74;
@@ -237,9 +237,9 @@ pub(super) fn set_root(connection: &Connection, file: &Path, root: Option<&str>)
 /// The image folder: relative to the file if both moved together, otherwise unchanged.
 pub(super) fn read_root(connection: &Connection, file: &Path) -> rusqlite::Result<Option<String>> {
     let from_file = fact(connection, "root_from_file")?;
-    let beside =
-        from_file.and_then(|from_file| root_beside_file(file, &from_file)).filter(|root| Path::new(root).is_dir());
-    match beside {
+    let moved =
+        from_file.and_then(|from_file| root_next_to_file(file, &from_file)).filter(|root| Path::new(root).is_dir());
+    match moved {
         Some(root) => Ok(Some(root)),
         None => fact(connection, "root"),
     }

@@ -402,7 +402,7 @@ fn second_opener_reads_and_knows_the_writer() {
     assert_eq!(notes_of(&second.project).len(), 1);
     drop(second);
     drop(first);
-    assert_eq!(bench.names(), ["photos.spotcheck"], "nothing is left beside it");
+    assert_eq!(bench.names(), ["photos.spotcheck"], "nothing is left next to it");
     bench.with(|_| ());
 }
 

@@ -1,8 +1,11 @@
 //! All boxes of one class over all samples, by score: the quickest way to spot wrong ones.
 
 use super::arrange::OtherRun;
-use super::outcomes::{OutcomeKind, ShownBox, ShownSuspect};
-use super::{ArrangeRequest, FilmBox, SAMPLES_PER_CHECK, Suspect, SuspectOrder};
+use super::facts::VisibleBoxes;
+use super::outcomes::{OutcomeKind, ShownBox, ShownOutcomes, ShownSuspect};
+use super::query::BoxTerm;
+use super::sort::float_rank;
+use super::{ArrangeRequest, FilmBox, SAMPLES_PER_CHECK, Summary, Suspect, SuspectOrder};
 use crate::domain::{BoundingBox, ModelTask, SampleId};
 
 /// A box of a detector, an image of a classifier by its top class, or a missed object.
@@ -31,10 +34,11 @@ pub enum FilmOrder {
 impl FilmOrder {
     /// Missed objects, which have no score, come last.
     fn sort(self, frames: &mut [FilmFrame]) {
-        frames.sort_by(|left, right| match (left.score, right.score) {
-            (Some(left), Some(right)) if self == Self::HighestFirst => right.total_cmp(&left),
-            (Some(left), Some(right)) => left.total_cmp(&right),
-            (left, right) => left.is_none().cmp(&right.is_none()),
+        // Frames are large: a cached key moves each only once.
+        frames.sort_by_cached_key(|frame| match (self, frame.score.and_then(float_rank)) {
+            (Self::HighestFirst, Some(rank)) => u64::from(u32::MAX) - rank,
+            (Self::LowestFirst, Some(rank)) => rank,
+            (_, None) => u64::MAX,
         });
     }
 }
@@ -62,7 +66,6 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
     let filter = images.filter();
     let about_truth = filter.about_truth();
     let is_about_suspects = !about_truth.is_empty() && about_truth.iter().all(|term| term.is_about_suspects());
-    let is_class = |class: Option<u32>| request.class.is_none_or(|wanted| class == Some(wanted));
     let mut frames = Vec::new();
     for (number, (id, summary)) in predictions.iter().enumerate() {
         if number.is_multiple_of(SAMPLES_PER_CHECK) && cancelled() {
@@ -75,60 +78,12 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
         if !filter.passes(&candidate) {
             continue;
         }
-        let outcome = |index: usize| candidate.outcomes.and_then(|shown| shown.outcomes.boxes.get(index)?.kind);
-        let frame =
-            |shows, score, outcome, bounds| FilmFrame { sample: id, shows, score, outcome, bounds, suspect: None };
-        if about_truth.is_empty() {
-            let meant = match predictions.task() {
-                ModelTask::Classification => 1,
-                ModelTask::Detection => summary.classes.len(),
-            };
-            let visible = gate.visible(id);
-            let boxes = summary.classes.iter().zip(summary.scores).take(meant);
-            for (index, (&found, &score)) in boxes.enumerate() {
-                let is_shown = predictions.task() == ModelTask::Classification || visible.contains(index, found, score);
-                if request.class == Some(found) && is_shown {
-                    frames.push(frame(FilmBox::Predicted(index as u32), Some(score), outcome(index), None));
-                }
-            }
-            continue;
-        }
-        let Some(shown) = candidate.outcomes else {
-            continue;
-        };
-        if is_about_suspects {
-            let mut suspects: Vec<ShownSuspect> = about_truth.iter().flat_map(|term| term.suspects_of(shown)).collect();
-            suspects.sort_by_key(|found| found.shows);
-            suspects.dedup_by_key(|found| found.shows);
-            for ShownSuspect { suspect, shows, score } in suspects {
-                let object = suspect.object.and_then(|object| shown.outcomes.objects.get(object as usize));
-                let found = suspect.found.and_then(|found| summary.classes.get(found as usize)).copied();
-                let labeled = object.and_then(|object| shown.classes.get(object.class as usize)?.of_model);
-                if !is_class(found) && !is_class(labeled) {
-                    continue;
-                }
-                let (outcome, bounds) = match shows {
-                    FilmBox::Predicted(index) => (outcome(index as usize), None),
-                    FilmBox::FalseNegative(_) => (None, object.map(|object| object.bounds)),
-                };
-                frames.push(FilmFrame { suspect: Some(suspect), ..frame(shows, score, outcome, bounds) });
-            }
-            continue;
-        }
-        let mut boxes: Vec<ShownBox> = about_truth.iter().flat_map(|term| term.boxes_of(shown)).collect();
-        boxes.sort_by_key(|found| found.index);
-        boxes.dedup_by_key(|found| found.index);
-        for found in boxes.into_iter().filter(|found| is_class(Some(found.class))) {
-            frames.push(frame(FilmBox::Predicted(found.index as u32), Some(found.score), Some(found.kind), None));
-        }
-        let mut objects: Vec<_> = about_truth.iter().flat_map(|term| term.objects_of(shown)).collect();
-        objects.sort_by_key(|missed| missed.index);
-        objects.dedup_by_key(|missed| missed.index);
-        for missed in objects {
-            let class = shown.classes.get(missed.object.class as usize).and_then(|class| class.of_model);
-            if is_class(class) {
-                frames.push(frame(FilmBox::FalseNegative(missed.index as u32), None, None, Some(missed.object.bounds)));
-            }
+        let image = FilmImage { sample: id, summary, shown: candidate.outcomes, class: request.class };
+        match candidate.outcomes {
+            _ if about_truth.is_empty() => frames.extend(image.predicted(predictions.task(), gate.visible(id))),
+            Some(shown) if is_about_suspects => frames.extend(image.suspects(shown, &about_truth)),
+            Some(shown) => frames.extend(image.outcomes(shown, &about_truth)),
+            None => {}
         }
     }
     if is_about_suspects {
@@ -141,6 +96,77 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
         request.order.sort(&mut frames);
     }
     Some(frames)
+}
+
+/// An image whose boxes may be shown.
+struct FilmImage<'a> {
+    sample: SampleId,
+    summary: Summary<'a>,
+    shown: Option<ShownOutcomes<'a>>,
+    /// A class of the model; `None` for all.
+    class: Option<u32>,
+}
+
+impl<'a> FilmImage<'a> {
+    fn frame(&self, shows: FilmBox, score: Option<f32>) -> FilmFrame {
+        let objects = self.shown.map_or(&[][..], |shown| shown.outcomes.objects);
+        let boxes = self.shown.map_or(&[][..], |shown| shown.outcomes.boxes);
+        let (outcome, bounds) = match shows {
+            FilmBox::Predicted(index) => (boxes.get(index as usize).and_then(|outcome| outcome.kind), None),
+            FilmBox::FalseNegative(index) => (None, objects.get(index as usize).map(|object| object.bounds)),
+        };
+        FilmFrame { sample: self.sample, shows, score, outcome, bounds, suspect: None }
+    }
+
+    fn is_class(&self, class: Option<u32>) -> bool {
+        self.class.is_none_or(|wanted| class == Some(wanted))
+    }
+
+    /// The visible boxes of the class, or the image of a classifier.
+    fn predicted(self, task: ModelTask, visible: VisibleBoxes<'a>) -> impl Iterator<Item = FilmFrame> {
+        let meant = match task {
+            ModelTask::Classification => 1,
+            ModelTask::Detection => self.summary.classes.len(),
+        };
+        let boxes = self.summary.classes.iter().zip(self.summary.scores).take(meant).enumerate();
+        boxes.filter_map(move |(index, (&class, &score))| {
+            let is_shown = task == ModelTask::Classification || visible.contains(index, class, score);
+            (self.class == Some(class) && is_shown).then(|| self.frame(FilmBox::Predicted(index as u32), Some(score)))
+        })
+    }
+
+    /// The suspicious labels that match a term.
+    fn suspects(self, shown: ShownOutcomes<'a>, terms: &[&'a BoxTerm]) -> impl Iterator<Item = FilmFrame> {
+        let mut suspects: Vec<ShownSuspect> = terms.iter().flat_map(|term| term.suspects_of(shown)).collect();
+        suspects.sort_by_key(|found| found.shows);
+        suspects.dedup_by_key(|found| found.shows);
+        suspects.into_iter().filter_map(move |ShownSuspect { suspect, shows, score }| {
+            let object = suspect.object.and_then(|object| shown.outcomes.objects.get(object as usize));
+            let found = suspect.found.and_then(|found| self.summary.classes.get(found as usize)).copied();
+            let labeled = object.and_then(|object| shown.classes.get(object.class as usize)?.of_model);
+            let is_class = self.is_class(found) || self.is_class(labeled);
+            is_class.then(|| FilmFrame { suspect: Some(suspect), ..self.frame(shows, score) })
+        })
+    }
+
+    /// The boxes that match a term, then the missed objects.
+    fn outcomes(self, shown: ShownOutcomes<'a>, terms: &[&'a BoxTerm]) -> impl Iterator<Item = FilmFrame> {
+        let mut boxes: Vec<ShownBox> = terms.iter().flat_map(|term| term.boxes_of(shown)).collect();
+        boxes.sort_by_key(|found| found.index);
+        boxes.dedup_by_key(|found| found.index);
+        let mut objects: Vec<_> = terms.iter().flat_map(|term| term.objects_of(shown)).collect();
+        objects.sort_by_key(|missed| missed.index);
+        objects.dedup_by_key(|missed| missed.index);
+        let boxes = boxes
+            .into_iter()
+            .map(|found| (FilmBox::Predicted(found.index as u32), Some(found.score), Some(found.class)));
+        let objects = objects.into_iter().map(move |missed| {
+            let class = shown.classes.get(missed.object.class as usize).and_then(|class| class.of_model);
+            (FilmBox::FalseNegative(missed.index as u32), None, class)
+        });
+        let all = boxes.chain(objects);
+        all.filter_map(move |(shows, score, class)| self.is_class(class).then(|| self.frame(shows, score)))
+    }
 }
 
 #[cfg(test)]

@@ -133,16 +133,16 @@ impl SortBy {
             Self::Date => Some(from_signed(sample.modified_ns?)),
             Self::Taken => Some(from_clock(candidate.capture()?.taken?)),
             Self::Size => Some(sample.size_bytes),
-            Self::TopScore => from_float(facts?.best?),
-            Self::Uncertainty => from_float(-facts?.margin?),
+            Self::TopScore => float_rank(facts?.best?),
+            Self::Uncertainty => float_rank(-facts?.margin?),
             Self::Boxes => Some(u64::from(facts?.boxes)),
             Self::Verdict => Some(candidate.verdict? as u64),
-            Self::Disagreement => from_float(candidate.disagreement?),
-            Self::Similarity => from_float(candidate.similarity?),
+            Self::Disagreement => float_rank(candidate.disagreement?),
+            Self::Similarity => float_rank(candidate.similarity?),
             Self::Errors => {
                 candidate.outcome_facts().map(|facts| u64::from(facts.wrong) + u64::from(facts.false_negatives))
             }
-            Self::ConfidentError => from_float(candidate.outcome_facts()?.worst?),
+            Self::ConfidentError => float_rank(candidate.outcome_facts()?.worst?),
             Self::ErrorChange => Some(from_signed(-candidate.gain()?)),
             Self::Missed => candidate.outcome_facts().map(|facts| facts.false_negatives.into()),
         }
@@ -170,7 +170,7 @@ fn from_signed(value: i64) -> u64 {
 }
 
 /// A key in numeric order; `None` for NaN.
-fn from_float(value: f32) -> Option<u64> {
+pub(super) fn float_rank(value: f32) -> Option<u64> {
     // Merges both zeros.
     let bits = (value + 0.0).to_bits();
     let ordered = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
@@ -184,9 +184,9 @@ mod tests {
     #[test]
     fn ranks_follow_their_numbers() {
         let floats = [-1.5, -0.25, 0.0, 0.125, 0.5, 1.0, f32::INFINITY];
-        assert!(floats.is_sorted_by_key(|value| from_float(*value)));
-        assert_eq!(from_float(-0.0), from_float(0.0));
-        assert_eq!(from_float(f32::NAN), None);
+        assert!(floats.is_sorted_by_key(|value| float_rank(*value)));
+        assert_eq!(float_rank(-0.0), float_rank(0.0));
+        assert_eq!(float_rank(f32::NAN), None);
         let signed = [i64::MIN, -5, 0, 7, i64::MAX];
         assert!(signed.is_sorted_by_key(|value| from_signed(*value)));
     }

@@ -57,7 +57,7 @@ impl Look<'_> {
             for place in places {
                 // If `path` is inside an `images` folder, its labels are outside `path`.
                 let found_at = match &data.path {
-                    Some(path) if is_named && labels_beside(place).is_none() && labels_beside(path).is_some() => {
+                    Some(path) if is_named && labels_next_to(place).is_none() && labels_next_to(path).is_some() => {
                         self.files_at(self.files, &below(path, place))?
                     }
                     _ => self.files_at(root, place)?,
@@ -95,7 +95,7 @@ impl Look<'_> {
             {
                 return self.images_of_list(root, place, file).map(Some);
             }
-            let labels = labels_beside(place).map(|labels| self.listed(root, &labels)).transpose()?.flatten();
+            let labels = labels_next_to(place).map(|labels| self.listed(root, &labels)).transpose()?.flatten();
             if images.is_some() || labels.is_some() {
                 let listed: Vec<FileEntry> = labels.into_iter().chain(images).flatten().collect();
                 return self.yolo(&listed).map(Some);
@@ -171,7 +171,7 @@ fn normal(path: &str) -> String {
 }
 
 /// `labels/val` for `images/val`; `None` if no folder is named `images`.
-fn labels_beside(images: &str) -> Option<String> {
+fn labels_next_to(images: &str) -> Option<String> {
     let mut parts: Vec<&str> = images.split('/').collect();
     *parts.iter_mut().rev().find(|part| **part == "images")? = "labels";
     Some(parts.join("/"))
@@ -181,6 +181,6 @@ fn labels_beside(images: &str) -> Option<String> {
 fn label_of(image: &str) -> String {
     let (folder, name) = image.rsplit_once('/').unwrap_or(("", image));
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    let folder = labels_beside(folder).unwrap_or_else(|| folder.to_owned());
+    let folder = labels_next_to(folder).unwrap_or_else(|| folder.to_owned());
     if folder.is_empty() { format!("{stem}.txt") } else { format!("{folder}/{stem}.txt") }
 }

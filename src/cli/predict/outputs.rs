@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
-use crate::cli::out_file::{is_stdout, partial_beside};
+use crate::cli::out_file::{is_stdout, partial_next_to};
 use crate::cli::terminal::{raw_stdout, stdout};
 use crate::domain::{ModelCard, Prediction, Problem, Sample, ViewSettings, visible};
 use crate::image::decode::DecodeLimits;
@@ -125,7 +125,7 @@ impl Lines {
             let writer = BufWriter::new(std::fs::OpenOptions::new().write(true).open(&path)?);
             return Ok(Self::Stream { writer, path });
         }
-        let writer = BufWriter::new(partial_beside(&path)?);
+        let writer = BufWriter::new(partial_next_to(&path)?);
         Ok(Self::File { writer, path })
     }
 

@@ -97,7 +97,7 @@ fn check_curve(folder: &Path, curve: &Curve, expected: &[Value]) {
         assert!(one.zip(other).is_none_or(|(one, other)| apart(one, other) < ROUNDED), "{}", folder.display());
     }
     // A steep line may be far above a point if it passes close to it horizontally.
-    let beside = |point: &[f64; 4], from: &[f64; 4], to: &[f64; 4]| {
+    let distance_to = |point: &[f64; 4], from: &[f64; 4], to: &[f64; 4]| {
         let on_line = |step: u32| {
             let share = f64::from(step) / 200.0;
             std::array::from_fn(|axis| from[axis] + share * (to[axis] - from[axis]))
@@ -106,7 +106,7 @@ fn check_curve(folder: &Path, curve: &Curve, expected: &[Value]) {
     };
     for point in &whole {
         let ends = points.iter().zip(points.iter().skip(1).chain(points.last()));
-        let nearest = ends.map(|(from, to)| beside(point, from, to)).fold(f64::INFINITY, f64::min);
+        let nearest = ends.map(|(from, to)| distance_to(point, from, to)).fold(f64::INFINITY, f64::min);
         assert!(nearest < SAME_TO_A_PIXEL, "{}: {point:?} is {nearest} from the curve", folder.display());
     }
 }

@@ -188,7 +188,7 @@ pub fn run_sides(
         let image = matching.left_out.size(truth, index, known).ok().and_then(|size| truth.image(index, size));
         if let Some(image) = image {
             matching.counted.predictions_of_other_classes += partner.of_other_classes;
-            matching.add(Some(partner.size), partner.beside(image));
+            matching.add(Some(partner.size), partner.add_to(image));
         }
     }
     let list = if run.labels.is_empty() { ClassList::Predicted } else { ClassList::Complete };
@@ -561,7 +561,7 @@ struct Stored {
 
 impl Stored {
     /// Adds the prediction to the ground truth of its image.
-    fn beside(&mut self, mut image: ImageSides) -> ImageSides {
+    fn add_to(&mut self, mut image: ImageSides) -> ImageSides {
         image.name = std::mem::take(&mut self.name);
         image.objects.detections = std::mem::take(&mut self.detections);
         image.classes = std::mem::take(&mut self.classes);

@@ -275,8 +275,8 @@ background = true
         assert_eq!(names.get(3), Some("tin"));
         assert_eq!(library.find_mapping(path.to_str().unwrap()).unwrap().0, found);
         // Saved again, with the labels next to it.
-        let beside = library.mapping_folder().join("shelf-detector.txt");
-        library.save_mapping(&found, Some(&beside)).unwrap();
+        let text_file = library.mapping_folder().join("shelf-detector.txt");
+        library.save_mapping(&found, Some(&text_file)).unwrap();
         let (_, names) = library.find_mapping("shelf-detector").unwrap();
         assert_eq!(names.get(3), Some("tin"));
         fs::write(library.mapping_folder().join("broken.toml"), "id = 3").unwrap();

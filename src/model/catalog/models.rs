@@ -338,7 +338,7 @@ impl Library {
     fn find_file(&self, path: &Path) -> Result<Model, LibraryError> {
         let no_file = |source| LibraryError::NoFile { path: path.to_owned(), source };
         let bytes = path.metadata().map_err(no_file)?.len();
-        if let Some(model) = model_beside(path)? {
+        if let Some(model) = model_next_to(path)? {
             return Ok(model);
         }
         // A file with the content of a known model is that model, whatever its name: a copy, or the file that was
@@ -450,7 +450,7 @@ fn is_built_in(id: &str) -> bool {
 }
 
 /// The model of a file with a card next to it; `None` if there is no card.
-fn model_beside(path: &Path) -> Result<Option<Model>, LibraryError> {
+fn model_next_to(path: &Path) -> Result<Option<Model>, LibraryError> {
     for (card_path, must_name_it) in [(path.with_extension("toml"), false), (path.with_file_name(CARD_FILE), true)] {
         let text = match fs::read_to_string(&card_path) {
             Ok(text) => text,

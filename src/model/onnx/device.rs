@@ -247,9 +247,9 @@ fn cuda_adapter() -> Option<String> {
 
 /// `nvidia/*/lib` (Windows: `bin`) in the site-packages that contain the runtime, and in those of the user's Python.
 fn nvidia_folders(runtime: &Path) -> Vec<PathBuf> {
-    let beside_the_runtime = runtime.ancestors().skip(1).take(3).map(Path::to_owned);
+    let next_to_runtime = runtime.ancestors().skip(1).take(3).map(Path::to_owned);
     let inner = if cfg!(windows) { "bin" } else { "lib" };
-    beside_the_runtime
+    next_to_runtime
         .chain(site_packages())
         .filter_map(|packages| std::fs::read_dir(packages.join("nvidia")).ok())
         .flat_map(|packages| packages.flatten().map(|package| package.path().join(inner)))

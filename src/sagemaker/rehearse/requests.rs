@@ -389,7 +389,7 @@ impl RequestLimits {
             // No payload is large enough; smaller images can still be sent.
             PayloadSuggestion { max_payload_mb: MAX_PAYLOAD_IN_FLIGHT_MB, max_concurrent: 1 }
         });
-        let (max_payload_mb, max_concurrent) = suggestion.beside(given.0, given.1);
+        let (max_payload_mb, max_concurrent) = suggestion.complete(given.0, given.1);
         let found = Self {
             max_payload_mb: max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB),
             max_concurrent: max_concurrent.filter(|count| *count > 0),

@@ -211,7 +211,7 @@ pub struct State {
 
 /// Something that happened to a [`State`].
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a message is handled at once")]
+#[expect(clippy::large_enum_variant, reason = "a message is handled immediately")]
 pub enum Message {
     /// The user wants something.
     Command(Command),

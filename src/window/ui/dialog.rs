@@ -50,7 +50,7 @@ pub(crate) fn heading_ui(ui: &mut Ui, title: &str, about: &str) {
     ui.add_space(6.0);
 }
 
-/// Whether Escape or a click beside the dialog closes it. A list that is open above it gets the key first.
+/// Whether Escape or a click outside the dialog closes it. A list that is open above it gets the key first.
 pub(crate) fn is_closed<T>(ctx: &Context, modal: &ModalResponse<T>) -> bool {
     modal.should_close() && !Popup::is_any_open(ctx)
 }

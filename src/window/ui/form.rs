@@ -161,19 +161,19 @@ pub(crate) fn two_columns_ui<M>(
     height: f32,
     memory: &mut M,
     form: impl FnOnce(&mut Ui, &mut M),
-    beside: impl FnOnce(&mut Ui, &mut M),
+    result: impl FnOnce(&mut Ui, &mut M),
 ) {
     if ui.available_width() < TWO_COLUMNS {
         ScrollArea::vertical().id_salt("form").max_height(height).show(ui, |ui| {
             form(ui, memory);
             ui.separator();
-            beside(ui, memory);
+            result(ui, memory);
         });
         return;
     }
     ui.columns(2, |columns| {
         column_ui(&mut columns[0], "form", height, |ui| form(ui, memory));
-        column_ui(&mut columns[1], "beside", height, |ui| beside(ui, memory));
+        column_ui(&mut columns[1], "result", height, |ui| result(ui, memory));
     });
 }
 

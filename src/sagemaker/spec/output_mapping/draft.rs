@@ -216,16 +216,16 @@ impl BoxesDraft {
         };
         self.boxes = shown(boxes);
         self.box_space = if boxes.are_parts() { MappedBoxSpace::Normalized } else { MappedBoxSpace::Pixels };
-        let beside = |field: MappingField, words: &[&str]| {
+        let similar = |field: MappingField, words: &[&str]| {
             let mut suiting = places.iter().filter(|place| place.suits(field));
             suiting.find(|place| place.count() == boxes.count() && place.is_called(words))
         };
         if is_blank(&self.classes) {
-            let found = beside(MappingField::Classes, &CLASS_WORDS);
+            let found = similar(MappingField::Classes, &CLASS_WORDS);
             self.classes = found.map(shown).unwrap_or_default();
         }
         if is_blank(&self.scores) {
-            let found = beside(MappingField::Scores, &SCORE_WORDS);
+            let found = similar(MappingField::Scores, &SCORE_WORDS);
             self.scores = found.map(shown).unwrap_or_default();
         }
     }

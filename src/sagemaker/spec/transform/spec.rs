@@ -318,11 +318,11 @@ impl PayloadSuggestion {
 impl PayloadSuggestion {
     /// Fills in missing values so that SageMaker accepts the product.
     pub fn fill_in(self, spec: &mut TransformSpec) {
-        (spec.max_payload_mb, spec.max_concurrent) = self.beside(spec.max_payload_mb, spec.max_concurrent);
+        (spec.max_payload_mb, spec.max_concurrent) = self.complete(spec.max_payload_mb, spec.max_concurrent);
     }
 
     /// `MaxPayloadInMB` and `MaxConcurrentTransforms` as given, or as suggested if `None`.
-    pub fn beside(self, max_payload_mb: Option<u32>, max_concurrent: Option<u32>) -> (Option<u32>, Option<u32>) {
+    pub fn complete(self, max_payload_mb: Option<u32>, max_concurrent: Option<u32>) -> (Option<u32>, Option<u32>) {
         let room = |given: u32| (MAX_PAYLOAD_IN_FLIGHT_MB / given).max(1);
         match (max_payload_mb, max_concurrent) {
             (None, None) => (Some(self.max_payload_mb), Some(self.max_concurrent)),

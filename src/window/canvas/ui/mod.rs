@@ -10,7 +10,8 @@ pub(crate) mod presentation;
 use eframe::egui::containers::menu::{MenuButton, MenuConfig};
 use eframe::egui::{
     Align, Button, CentralPanel, Color32, FontId, Frame, Id, Key, Label, Layout, Margin, Painter, Panel,
-    PopupCloseBehavior, Rect, RichText, Role, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
+    PopupCloseBehavior, Pos2, Rect, Response, RichText, Role, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2,
+    WidgetInfo, pos2, vec2,
 };
 
 use crate::domain::{Look, SampleId, problem_of};
@@ -126,7 +127,7 @@ fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
 }
 
-/// As wide with a prediction as without one: nothing beside it moves.
+/// As wide with a prediction as without one: nothing next to it moves.
 fn predict_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if state.shown.prediction.is_none() {
         primary_action_button_ui(ui, state, Action::PredictShown, commands);
@@ -328,44 +329,9 @@ fn image_ui(
     }
 
     let editing = editing::Editing::new(ui, state, &placement, &response, commands);
-    let hides_boxes = ui.input(|input| input.key_down(Key::H))
-        && !browse::ui::grid::is_taken_remote(ui.ctx())
-        && state.overlay == Overlay::None;
-    let (hovered, object) = if hides_boxes {
-        (None, None)
-    } else {
-        let mut labels = Labels::on_canvas(&painter, side.clip);
-        let objects = boxes::drawn_objects(state);
-        let legend = boxes::legend(ui, state, &objects, side.half);
-        if let Some(legend) = &legend {
-            labels.reserve(legend.place);
-        }
-        boxes::reserve_small(&objects, &placement, &mut labels);
-        boxes::truth_ui(&painter, &objects, &placement, state.shown.selected_object);
-        let hovered = boxes::boxes_ui(&painter, state, &placement, pointer, editing.moved, &mut labels);
-        if !state.settings.outlines_only {
-            boxes::truth_labels_ui(&objects, &placement, &mut labels);
-        }
-        if state.right_side().is_none() {
-            boxes::compared_ui(ui, state, &placement, &mut labels);
-        }
-        labels.paint();
-        editing.ui(&painter, state, &placement);
-        if let Some(legend) = legend {
-            legend.ui(ui, side.half);
-        }
-        (hovered, boxes::false_negative_under(state, &objects, &placement, pointer, hovered))
-    };
-    if response.clicked() && state.shown.drawing.is_none() {
-        let new_object = object.filter(|index| state.shown.selected_object != Some(*index));
-        let new_box = hovered.filter(|index| object.is_none() && state.shown.selected_box != Some(*index));
-        commands.push(new_object.map_or(ReviewCommand::SelectBox(new_box), ReviewCommand::SelectObject));
-    }
-    // The menu is about the box under the pointer, or else about what is selected.
-    if response.secondary_clicked() {
-        commands.extend(object.map(|index| ReviewCommand::SelectObject(index).into()));
-        commands.extend(hovered.filter(|_| object.is_none()).map(|index| ReviewCommand::SelectBox(Some(index)).into()));
-    }
+    let drawing = BoxDrawing { painter: &painter, side, placement: &placement, pointer, editing };
+    let (hovered, object) = drawing.ui(ui, state);
+    select_ui(&response, state, hovered, object, commands);
     context_menu_ui(&response, state, IMAGE_MENU, commands);
     if let Some(view) = placement.navigated(ui, &response, state, !editing.is_dragging) {
         commands.push(ReviewCommand::SetCanvas(view));
@@ -374,6 +340,70 @@ fn image_ui(
         divider_ui(ui, state, [canvas, undivided], DIVIDER_REACH, commands);
     }
     warning_ui(ui, state, canvas);
+}
+
+/// What the boxes of the image are drawn with.
+struct BoxDrawing<'d> {
+    painter: &'d Painter,
+    side: Side,
+    placement: &'d Placement,
+    /// `None` if it is not over the image's side.
+    pointer: Option<Pos2>,
+    editing: editing::Editing,
+}
+
+impl BoxDrawing<'_> {
+    /// Draws all boxes and labels. Returns the prediction's box and the missed object under the pointer.
+    fn ui(&self, ui: &mut Ui, state: &State) -> (Option<usize>, Option<usize>) {
+        let Self { painter, side, placement, pointer, editing } = *self;
+        let hides_boxes = ui.input(|input| input.key_down(Key::H))
+            && !browse::ui::grid::is_taken_remote(ui.ctx())
+            && state.overlay == Overlay::None;
+        if hides_boxes {
+            return (None, None);
+        }
+        let mut labels = Labels::on_canvas(painter, side.clip);
+        let objects = boxes::drawn_objects(state);
+        let legend = boxes::legend(ui, state, &objects, side.half);
+        if let Some(legend) = &legend {
+            labels.reserve(legend.place);
+        }
+        boxes::reserve_small(&objects, placement, &mut labels);
+        boxes::truth_ui(painter, &objects, placement, state.shown.selected_object);
+        let hovered = boxes::boxes_ui(painter, state, placement, pointer, editing.moved, &mut labels);
+        if !state.settings.outlines_only {
+            boxes::truth_labels_ui(&objects, placement, &mut labels);
+        }
+        if state.right_side().is_none() {
+            boxes::compared_ui(ui, state, placement, &mut labels);
+        }
+        labels.paint();
+        editing.ui(painter, state, placement);
+        if let Some(legend) = legend {
+            legend.ui(ui, side.half);
+        }
+        (hovered, boxes::false_negative_under(state, &objects, placement, pointer, hovered))
+    }
+}
+
+/// Selects what a click hits: the missed object, or else the box. The context menu is about the box under the pointer,
+/// or else about what is selected.
+fn select_ui(
+    response: &Response,
+    state: &State,
+    hovered: Option<usize>,
+    object: Option<usize>,
+    commands: &mut Commands,
+) {
+    if response.clicked() && state.shown.drawing.is_none() {
+        let new_object = object.filter(|index| state.shown.selected_object != Some(*index));
+        let new_box = hovered.filter(|index| object.is_none() && state.shown.selected_box != Some(*index));
+        commands.push(new_object.map_or(ReviewCommand::SelectBox(new_box), ReviewCommand::SelectObject));
+    }
+    if response.secondary_clicked() {
+        commands.extend(object.map(|index| ReviewCommand::SelectObject(index).into()));
+        commands.extend(hovered.filter(|_| object.is_none()).map(|index| ReviewCommand::SelectBox(Some(index)).into()));
+    }
 }
 
 /// The description of the image for screen readers.

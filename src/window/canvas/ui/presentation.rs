@@ -175,7 +175,7 @@ struct Content<'s> {
 }
 
 impl<'s> Content<'s> {
-    /// The run on screen. `right` is beside it.
+    /// The run on screen. `right` is next to it.
     fn left(state: &'s State, right: Option<RightSide>) -> Self {
         // An audience must not see boxes of another image.
         let prediction = state.shown.prediction.as_deref().filter(|_| !state.shown_is_outdated());

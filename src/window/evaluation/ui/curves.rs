@@ -42,9 +42,9 @@ impl Chart {
             painter.hline(plot.x_range(), at.y, grid);
             let text = if tick == 0.0 || tick == 1.0 { format!("{tick:.0}") } else { format!("{tick:.2}") };
             painter.text(pos2(at.x, plot.bottom() + 3.0), Align2::CENTER_TOP, &text, font.clone(), color);
-            let beside = pos2(plot.left() - 4.0, at.y);
+            let position = pos2(plot.left() - 4.0, at.y);
             if tick > 0.0 {
-                painter.text(beside, Align2::RIGHT_CENTER, &text, font.clone(), color);
+                painter.text(position, Align2::RIGHT_CENTER, &text, font.clone(), color);
             }
         }
         let below = pos2(plot.center().x, plot.bottom() + 17.0);

@@ -405,9 +405,9 @@ fn names_ui(ui: &Ui, shown: &Shown<'_>, arranged: &Arranged, all: Rect, side: f3
         let last = (((offset + room) / side).ceil().max(0.0) as usize).min(count);
         ((offset / side).floor().max(0.0) as usize).min(last)..last
     };
-    let beside = all.with_max_x(corner.x).with_min_y(corner.y);
-    let painter = ui.painter().with_clip_rect(beside.intersect(ui.clip_rect()));
-    for line in visible(drawn.offset.y, beside.height(), arranged.rows) {
+    let visible_part = all.with_max_x(corner.x).with_min_y(corner.y);
+    let painter = ui.painter().with_clip_rect(visible_part.intersect(ui.clip_rect()));
+    for line in visible(drawn.offset.y, visible_part.height(), arranged.rows) {
         let name = arranged.lines[line].map_or("background", |class| shown.name(class));
         let y = corner.y + (line as f32 + 0.5) * side - drawn.offset.y;
         let galley = truncated(ui, name, font.clone(), color(line, 0), NAMES.x - 10.0);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use eframe::egui::{Button, Context, Label, RichText, Ui, vec2};
 
 use crate::domain::NamePattern;
-use crate::window::outputs::ui::reading::{BUTTON_WIDTH, LABEL_SETS, labels_ui, width_beside_button};
+use crate::window::outputs::ui::reading::{BUTTON_WIDTH, LABEL_SETS, labels_ui, width_next_to_button};
 use crate::window::state::{
     Action, AnnotationsPick, BrowseCommand, Command, Commands, EvaluationCommand, OpeningOutputs, OutputsCommand,
     OutputsFailure, Overlay, PredictionsFrom, State, TruthAt, TruthNames, TruthReading,
@@ -296,7 +296,7 @@ fn class_map_ui(ui: &mut Ui, open_as: OpenAs, class_map: &mut String, commands: 
         Field::new("Class corrections file")
             .help(&explanation)
             .hint("none, or a CSV file with one “from,to” per line")
-            .width(width_beside_button(ui))
+            .width(width_next_to_button(ui))
             .text_ui(ui, class_map);
         if ui.add(Button::new("Choose…").min_size(vec2(BUTTON_WIDTH, 0.0))).clicked() {
             commands.push(BrowseCommand::PickAnnotations(AnnotationsPick::ClassMap));

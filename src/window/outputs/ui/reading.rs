@@ -154,7 +154,7 @@ pub(crate) fn labels_ui(ui: &mut Ui, labels: &mut String) {
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(labels)
             .hint_text("from the predictions or the model")
-            .desired_width(width_beside_button(ui));
+            .desired_width(width_next_to_button(ui));
         let field = ui.add(field);
         field
             .on_hover_text(
@@ -233,7 +233,7 @@ fn load_ui(ui: &mut Ui, memory: &mut ReadingMemory, commands: &mut Commands) {
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(&mut memory.file)
             .hint_text("or load one: path to a .toml file")
-            .desired_width(width_beside_button(ui) - LOAD_WIDTH - ui.spacing().item_spacing.x);
+            .desired_width(width_next_to_button(ui) - LOAD_WIDTH - ui.spacing().item_spacing.x);
         let field = ui.add(field);
         let is_entered = enter_pressed(&field);
         field.accessible_name("Mapping file");
@@ -271,7 +271,7 @@ fn doomed_ui(ui: &mut Ui, saved: &SavedMapping, doomed: &mut Option<PathBuf>, co
 }
 
 /// The width of a field with a button of [`BUTTON_WIDTH`] on its right.
-pub(crate) fn width_beside_button(ui: &Ui) -> f32 {
+pub(crate) fn width_next_to_button(ui: &Ui) -> f32 {
     ui.available_width() - BUTTON_WIDTH - ui.spacing().item_spacing.x
 }
 

@@ -229,11 +229,11 @@ fn evidence_ui(ui: &mut Ui, basis: &str, because: &str, is_assumed: bool) {
     ui.add(because.wrap()).on_hover_text(whole);
 }
 
-/// A heading as high as a row; `beside` draws what is next to it.
-pub(crate) fn heading_ui(ui: &mut Ui, text: &str, beside: impl FnOnce(&mut Ui)) {
+/// A heading as high as a row; `extra` draws what is next to it.
+pub(crate) fn heading_ui(ui: &mut Ui, text: &str, extra: impl FnOnce(&mut Ui)) {
     ui.horizontal(|ui| {
         ui.label(strong(text));
-        beside(ui);
+        extra(ui);
     });
 }
 
@@ -296,8 +296,8 @@ fn port_ui(ui: &mut Ui, field: &Field<'_>, value: &mut Option<String>, ports: &[
 
 /// Which outputs, and the first of their columns. `none` is the text for what a model may not have.
 fn columns_ui(ui: &mut Ui, field: &Field<'_>, value: &mut Option<Columns>, ports: &[ImportPort], none: Option<&str>) {
-    let beside = if value.is_some() { COLUMN_WIDTH + ui.spacing().item_spacing.x } else { 0.0 };
-    let width = CONTROL_WIDTH - beside;
+    let reset_width = if value.is_some() { COLUMN_WIDTH + ui.spacing().item_spacing.x } else { 0.0 };
+    let width = CONTROL_WIDTH - reset_width;
     let text = match value {
         Some(columns) => outputs_text(ui, &columns.outputs, width),
         None => none.unwrap_or("Choose one").to_owned(),

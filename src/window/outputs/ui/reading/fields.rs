@@ -3,7 +3,7 @@
 use eframe::egui::{Button, ComboBox, Grid, RichText, ScrollArea, TextEdit, Ui};
 use strum::VariantArray;
 
-use super::{fault_ui, menu_ui, width_beside_button};
+use super::{fault_ui, menu_ui, width_next_to_button};
 use crate::domain::ModelTask;
 use crate::sagemaker::spec::output_mapping::{
     BoxesDraft, ClassesDraft, JsonPlace, MappedBoxFormat, MappedBoxSpace, MappingDraft, MappingFault, MappingField,
@@ -134,7 +134,7 @@ impl Form<'_> {
     fn place_ui(self, ui: &mut Ui, text: &mut String, field: MappingField, (name, hint): (&str, &str)) {
         ui.label(RichText::new(name).small().weak());
         ui.horizontal(|ui| {
-            let edit = TextEdit::singleline(text).hint_text(hint).desired_width(width_beside_button(ui));
+            let edit = TextEdit::singleline(text).hint_text(hint).desired_width(width_next_to_button(ui));
             ui.add(edit)
                 .on_hover_text("A JSON Pointer such as /predictions/0/scores; * matches every element of a list")
                 .accessible_name(name);
