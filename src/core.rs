@@ -17,6 +17,7 @@ pub mod image {
     pub use spotcheck_compute::image::decode;
 
     pub mod capture;
+    pub mod fingerprint;
     pub mod size;
     pub mod source;
 }

@@ -3,7 +3,9 @@
 //! files.
 
 mod dot;
+mod groups;
 mod pca;
+mod perceptual;
 mod search;
 
 use std::sync::OnceLock;
@@ -11,7 +13,9 @@ use std::sync::OnceLock;
 use half::f16;
 
 use self::dot::{centered, centered_dot};
+pub use self::groups::{Duplicate, DuplicateGroup, DuplicateKind, Grouping, Match, Reference, Sides};
 pub use self::pca::Pca;
+pub use self::perceptual::{DEFAULT_DISTANCE, HASHED_SIDE, HashIndex, MAX_DISTANCE, PerceptualHash};
 pub use self::search::Neighbor;
 
 /// The name of the similarity measure in outputs and in the window.

@@ -117,7 +117,7 @@ pub(crate) fn run(args: &AlikeArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::AllWell)
 }
 
-fn write_text(out: &Path, text: &str) -> anyhow::Result<()> {
+pub(crate) fn write_text(out: &Path, text: &str) -> anyhow::Result<()> {
     if is_stdout(out) {
         return raw_stdout().write_all(text.as_bytes()).context("Could not write to stdout");
     }

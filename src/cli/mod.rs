@@ -17,6 +17,7 @@ macro_rules! eprintln {
 mod about;
 mod alike;
 mod compare;
+mod duplicates;
 mod endpoint;
 mod evaluate;
 mod export;
@@ -70,6 +71,8 @@ enum Command {
     Predict(Box<predict::PredictArgs>),
     /// Find the images that are most similar to one
     Alike(Box<alike::AlikeArgs>),
+    /// Find copies and near copies of images, in a folder or between two
+    Duplicates(Box<duplicates::DuplicatesArgs>),
     /// Export a project's predictions and verdicts
     Export(Box<export::ExportArgs>),
     /// Measure predictions against ground truth
@@ -109,6 +112,8 @@ enum Command {
 enum Outcome {
     AllWell,
     SomeImagesFailed,
+    /// `duplicates` found some.
+    FoundDuplicates,
     /// A metric is below the user's bound.
     BelowBound,
 }
@@ -125,6 +130,7 @@ pub fn run() -> ExitCode {
     let outcome = match cli.command {
         Some(Command::Predict(args)) => predict::run(&args),
         Some(Command::Alike(args)) => alike::run(&args),
+        Some(Command::Duplicates(args)) => duplicates::run(&args),
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Evaluate(args)) => evaluate::run(&args),
         Some(Command::Import(args)) => import::run(&args),
@@ -149,7 +155,7 @@ pub fn run() -> ExitCode {
     }
     match outcome {
         Ok(Outcome::AllWell) => ExitCode::SUCCESS,
-        Ok(Outcome::SomeImagesFailed) => ExitCode::from(3),
+        Ok(Outcome::SomeImagesFailed | Outcome::FoundDuplicates) => ExitCode::from(3),
         Ok(Outcome::BelowBound) => ExitCode::from(4),
         Err(error) if is_output_closed(&error) => ExitCode::from(READER_GONE),
         Err(error) => {

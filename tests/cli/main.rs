@@ -4,6 +4,7 @@
 
 mod about;
 mod alike;
+mod duplicates;
 mod evaluate;
 mod export;
 mod import;

@@ -7,6 +7,7 @@
 
 mod details;
 mod format;
+mod gray;
 mod jpeg;
 mod limits;
 mod orientation;
@@ -22,6 +23,7 @@ use crate::domain::RgbImage;
 
 pub use details::{ImageDetails, capture, details};
 pub use format::Format;
+pub use gray::gray_square;
 pub use limits::{DecodeLimits, Lending, MemoryBudget, Reservation};
 pub use orientation::Orientation;
 pub use pyramid::ImagePyramid;

@@ -1,0 +1,222 @@
+//! `spotcheck duplicates`: groups of images that are the same, look the same, or are alike.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+
+use super::Outcome;
+use super::alike::write_text;
+use super::out_file::{Replaceable, check_out};
+use super::place::{self, S3Args, is_in_s3, parse_location};
+use super::predict::list_images;
+use super::terminal::{interruptible, print_problems, step_of, summary, with_progress};
+use crate::alike::{DEFAULT_DISTANCE, DuplicateGroup, DuplicateKind, Grouping, HashIndex, MAX_DISTANCE, Sides};
+use crate::domain::{Sample, counted, grouped};
+use crate::image::decode::DecodeLimits;
+use crate::image::fingerprint::Fingerprints;
+use crate::image::source::{Source, for_task};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+#[derive(Debug, Args)]
+pub(crate) struct DuplicatesArgs {
+    /// Folder, image, list of `spotcheck sample`, TFRecord file, or `s3://bucket/folder/`
+    source: PathBuf,
+    /// Images to compare with those of SOURCE; only groups with images of both are written
+    other: Option<PathBuf>,
+    /// How many of the 64 bits of the perceptual hashes of near duplicates may differ, or `off`
+    #[arg(long, value_name = "BITS|off", default_value_t = Near(Some(DEFAULT_DISTANCE)), value_parser = parse_near)]
+    near: Near,
+    /// Write JSON Lines to this file, or to stdout with `-`
+    #[arg(long, value_name = "FILE.jsonl|-", default_value = "-")]
+    out: PathBuf,
+    /// Maximum image size in megapixels
+    #[arg(long, default_value_t = DecodeLimits::default().max_megapixels)]
+    max_megapixels: u64,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+/// The largest distance of near duplicates; `None` if they are not searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Near(Option<u32>);
+
+impl std::fmt::Display for Near {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(bits) => bits.fmt(formatter),
+            None => formatter.write_str("off"),
+        }
+    }
+}
+
+fn parse_near(text: &str) -> Result<Near, String> {
+    if text == "off" {
+        return Ok(Near(None));
+    }
+    let bits = text.parse().ok().filter(|bits| *bits <= MAX_DISTANCE);
+    bits.map(|bits| Near(Some(bits))).ok_or_else(|| format!("expected 0 to {MAX_DISTANCE} bits, or “off”"))
+}
+
+/// A line of the output.
+#[derive(Serialize)]
+struct Line<'l> {
+    kind: DuplicateKind,
+    /// Of the image that is least similar to the first.
+    similarity: f32,
+    images: Vec<LineImage<'l>>,
+    metric: &'static str,
+    /// The lowest similarity in a group.
+    threshold: f32,
+    encoder: Option<&'l str>,
+    layer: Option<&'l str>,
+}
+
+#[derive(Serialize)]
+struct LineImage<'l> {
+    uri: &'l str,
+    /// Whether the image is in SOURCE or OTHER; left out with one source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    side: Option<&'static str>,
+    /// To the first image.
+    similarity: f32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    mirrored: bool,
+}
+
+pub(crate) fn run(args: &DuplicatesArgs) -> anyhow::Result<Outcome> {
+    let inputs = [("the images", Some(&*args.source)), ("the other images", args.other.as_deref())];
+    check_out(&args.out, Replaceable::Empty, &inputs)?;
+    let control = interruptible(ProgressUnit::Images)?;
+    let images = Images::list(args, &control)?;
+    let fingerprints = images.read(args, &control)?;
+    print_problems("not compared: ", &fingerprints.problems);
+    if fingerprints.plain > 0 {
+        eprintln!("note: nearly of one color, so only their bytes are compared: {}", grouped(fingerprints.plain));
+    }
+    let mut grouping = Grouping::new(images.samples.len(), images.sides);
+    grouping.add_equal(&fingerprints.digests);
+    if let Near(Some(distance)) = args.near {
+        let proceed = || !control.is_cancelled();
+        let is_complete =
+            grouping.add_matching(DuplicateKind::Near, &fingerprints.hashes, HashIndex::new(distance), proceed);
+        is_complete.then_some(()).context("canceled")?;
+    }
+    let groups = grouping.finish();
+    let mut text = String::new();
+    for group in &groups {
+        text.push_str(&serde_json::to_string(&line(args, &images, group))?);
+        text.push('\n');
+    }
+    write_text(&args.out, &text)?;
+    print_summary(&images, &groups);
+    Ok(match (groups.is_empty(), fingerprints.problems.is_empty()) {
+        (true, true) => Outcome::AllWell,
+        (true, false) => Outcome::SomeImagesFailed,
+        (false, _) => Outcome::FoundDuplicates,
+    })
+}
+
+/// The images of one or two sources.
+struct Images {
+    sources: Vec<Arc<dyn Source>>,
+    /// Those of the first source come first.
+    samples: Vec<Sample>,
+    sides: Sides,
+}
+
+impl Images {
+    fn list(args: &DuplicatesArgs, control: &TaskControl) -> anyhow::Result<Self> {
+        let paths = [Some(&args.source), args.other.as_ref()];
+        let in_s3 = paths.into_iter().flatten().any(|path| is_in_s3(path));
+        let list = |path: &Path| {
+            let location = parse_location(path, args.s3.for_path(path, in_s3))?;
+            let opened = place::open(&location, control)?;
+            let page = list_images(&opened.source, None, Some(&args.out), "there is nothing to compare", control)?;
+            anyhow::Ok((opened.source, page.samples))
+        };
+        let (source, mut samples) = list(&args.source)?;
+        let Some(other) = &args.other else {
+            return Ok(Self { sources: vec![source], samples, sides: Sides::One });
+        };
+        let (other, mut others) = list(other)?;
+        if source.server() == other.server() {
+            let known: std::collections::HashSet<_> = samples.iter().map(|sample| sample.uri.clone()).collect();
+            let listed = others.len();
+            others.retain(|sample| !known.contains(&sample.uri));
+            if others.len() < listed {
+                eprintln!(
+                    "note: these images are in both sources, and not compared: {}",
+                    grouped(listed - others.len())
+                );
+            }
+        }
+        let sides = Sides::Two(samples.len());
+        samples.extend(others);
+        Ok(Self { sources: vec![source, other], samples, sides })
+    }
+
+    fn read(&self, args: &DuplicatesArgs, interrupt: &TaskControl) -> anyhow::Result<Fingerprints> {
+        let limits = DecodeLimits { max_megapixels: args.max_megapixels, ..DecodeLimits::default() };
+        let (control, _cancel) = step_of(interrupt, ProgressUnit::Images);
+        control.set_total(Some(self.samples.len() as u64));
+        let second = if let Sides::Two(second) = self.sides { second } else { self.samples.len() };
+        let (first, others) = self.samples.split_at(second);
+        let read = || {
+            let mut all = Fingerprints::default();
+            for (source, samples) in self.sources.iter().zip([first, others]) {
+                all.extend(Fingerprints::read(&*for_task(source, &control), samples, &limits, &control)?);
+            }
+            anyhow::Ok(all)
+        };
+        let fingerprints = with_progress("Reading", &control, read)?;
+        eprintln!("{}", summary(&control.progress()));
+        Ok(fingerprints)
+    }
+
+    fn side(&self, image: usize) -> Option<&'static str> {
+        let is_first = self.sides.is_first(image);
+        (self.sides != Sides::One).then_some(if is_first { "source" } else { "other" })
+    }
+}
+
+fn line<'l>(args: &DuplicatesArgs, images: &'l Images, group: &DuplicateGroup) -> Line<'l> {
+    let image = |image: usize, similarity, mirrored| LineImage {
+        uri: images.samples[image].uri.as_str(),
+        side: images.side(image),
+        similarity,
+        mirrored,
+    };
+    let others = group.others.iter().map(|other| image(other.image, other.similarity, other.is_mirrored));
+    let (metric, threshold) = match group.kind {
+        DuplicateKind::Exact => ("equal bytes (SHA-256)", 1.0),
+        _ => (HashIndex::METRIC, HashIndex::similarity(args.near.0.unwrap_or_default())),
+    };
+    Line {
+        kind: group.kind,
+        similarity: group.similarity(),
+        images: std::iter::once(image(group.first, 1.0, false)).chain(others).collect(),
+        metric,
+        threshold,
+        encoder: None,
+        layer: None,
+    }
+}
+
+fn print_summary(images: &Images, groups: &[DuplicateGroup]) {
+    if groups.is_empty() {
+        eprintln!("no duplicates among {}", counted(images.samples.len(), "image", "images"));
+        return;
+    }
+    for kind in [DuplicateKind::Exact, DuplicateKind::Near, DuplicateKind::Alike] {
+        let of_kind = groups.iter().filter(|group| group.kind == kind);
+        let (count, duplicates) = of_kind.fold((0, 0), |(count, all), group| (count + 1, all + group.others.len()));
+        if count > 0 {
+            let kind: &str = kind.into();
+            let duplicates = counted(duplicates, "duplicate", "duplicates");
+            eprintln!("{kind}: {}, with {duplicates} of their first images", counted(count, "group", "groups"));
+        }
+    }
+}
