@@ -4,6 +4,7 @@
 
 mod dot;
 mod groups;
+mod neighbors;
 mod pca;
 mod perceptual;
 mod search;
@@ -14,6 +15,7 @@ use half::f16;
 
 use self::dot::{centered, centered_dot};
 pub use self::groups::{Duplicate, DuplicateGroup, DuplicateKind, Grouping, Match, Reference, Sides};
+pub use self::neighbors::{NEIGHBORS, NeighborGraph};
 pub use self::pca::Pca;
 pub use self::perceptual::{DEFAULT_DISTANCE, HASHED_SIDE, HashIndex, MAX_DISTANCE, PerceptualHash};
 pub use self::search::Neighbor;

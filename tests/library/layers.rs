@@ -212,6 +212,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("notify", &["image::source"]),
     ("ort", &["model::onnx", "model::runtime"]),
     ("half", &["alike", "model::onnx"]),
+    ("matrixmultiply", &["alike"]),
     ("zip", &["model::runtime"]),
     ("toml", &["model::catalog", "sagemaker"]),
     ("flate2", &["sagemaker"]),
