@@ -4,10 +4,13 @@
 
 mod dot;
 mod groups;
+mod kmeans;
 mod neighbors;
 mod pca;
 mod perceptual;
+mod scatter;
 mod search;
+mod umap;
 
 use std::sync::OnceLock;
 
@@ -15,10 +18,13 @@ use half::f16;
 
 use self::dot::{centered, centered_dot};
 pub use self::groups::{Duplicate, DuplicateGroup, DuplicateKind, Grouping, Match, Reference, Sides};
+pub use self::kmeans::regions;
 pub use self::neighbors::{NEIGHBORS, NeighborGraph};
 pub use self::pca::Pca;
 pub use self::perceptual::{DEFAULT_DISTANCE, HASHED_SIDE, HashIndex, MAX_DISTANCE, PerceptualHash};
+pub use self::scatter::{Dot, DotLayer, MapView, draw, inside};
 pub use self::search::Neighbor;
+pub use self::umap::{Point, Umap};
 
 /// The name of the similarity measure in outputs and in the window.
 pub const METRIC: &str = "cosine of mean-centered vectors";
