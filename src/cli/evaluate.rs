@@ -5,10 +5,12 @@ mod sides;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::Value;
+use strum::VariantArray as _;
 
 use super::Outcome;
 use super::place::S3Args;
@@ -19,7 +21,8 @@ use crate::annotations::matching::MatchSummary;
 use crate::dirs::AppDirs;
 use crate::domain::ModelTask;
 use crate::evaluation::pipeline::{Extras, measure_all};
-use crate::evaluation::{Counted, DRAWS, Evaluated, Metrics};
+use crate::evaluation::{Counted, DRAWS, Evaluated, HIDDEN_MISTAKES, Metrics, Suspicious};
+use crate::review::SuspectOrder;
 use crate::tasks::ProgressUnit;
 use outputs::Outputs;
 pub(crate) use outputs::advice;
@@ -74,6 +77,10 @@ pub(crate) struct EvaluateArgs {
     /// Write labels that may be wrong to this CSV file, ranked by the AP that a fix would gain
     #[arg(long, value_name = "FILE.csv")]
     suspicious_labels: Option<PathBuf>,
+    /// Order of the suspicious labels: gain, score, mistakenness (FiftyOne), label-quality, image-quality (detectors),
+    /// normalized-margin or confident-learning (classifiers; all cleanlab) [default: gain]
+    #[arg(long, value_name = "ORDER", requires = "suspicious_labels", value_parser = parse_suspect_order)]
+    suspicious_order: Option<SuspectOrder>,
     /// Replace existing files, or the folder of earlier plots
     #[arg(long)]
     force: bool,
@@ -92,20 +99,22 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
     let (sides, listed) = with_progress("Reading", &control, || sides::read(args, &dirs, &control))?;
-    check(&args.fail_below, sides.task)?;
+    let task = sides.task;
+    check(&args.fail_below, task)?;
+    let order = args.suspicious_order.unwrap_or_default();
+    check_order(order, task)?;
     for note in &sides.notes {
         eprintln!("{note}");
     }
     for doubt in &sides.matching.doubts {
         eprintln!("warning: {doubt}{}", outputs::advice(doubt));
     }
-    let evaluated = with_progress("Evaluating", &control, || {
+    let mut evaluated = with_progress("Evaluating", &control, || {
         let extras = Extras { draws: args.draws, suspicious: args.suspicious_labels.is_some(), ..Extras::default() };
         measure_all(sides, extras, &control)
     })?;
-    let sign = evaluated.suspicious.as_ref().and_then(|suspicious| suspicious.training_sign.as_ref());
-    if let Some(sign) = sign {
-        eprintln!("warning: {sign}.");
+    if let Some(suspicious) = evaluated.suspicious.as_mut().map(Arc::make_mut) {
+        sort_suspicious(suspicious, order);
     }
     let text = outputs::summary(&evaluated);
     outputs.write(&evaluated, listed.as_ref(), &control)?;
@@ -122,6 +131,37 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::BelowBound);
     }
     Ok(if evaluated.is_complete() { Outcome::AllWell } else { Outcome::SomeImagesFailed })
+}
+
+fn parse_suspect_order(text: &str) -> Result<SuspectOrder, String> {
+    text.parse().map_err(|_| {
+        let known: Vec<&str> = SuspectOrder::VARIANTS.iter().map(|order| order.into_str()).collect();
+        format!("unknown order; known ones: {}", known.join(", "))
+    })
+}
+
+/// # Errors
+/// The order has no numbers for this task.
+fn check_order(order: SuspectOrder, task: ModelTask) -> anyhow::Result<()> {
+    if !SuspectOrder::of_task(task).any(|known| known == order) {
+        let known: Vec<&str> = SuspectOrder::of_task(task).map(|order| order.into_str()).collect();
+        bail!("--suspicious-order {}: not for {}; use one of {}", order.into_str(), task.into_str(), known.join(", "));
+    }
+    Ok(())
+}
+
+/// Orders the labels, and prints how far they can be trusted.
+fn sort_suspicious(suspicious: &mut Suspicious, order: SuspectOrder) {
+    if order != SuspectOrder::Gain {
+        suspicious.sort(order);
+    }
+    match &suspicious.training_sign {
+        Some(sign) => eprintln!("warning: {sign}."),
+        None => eprintln!("note: {HIDDEN_MISTAKES}."),
+    }
+    if let Some(note) = suspicious.incomplete_note() {
+        eprintln!("note: {note}.");
+    }
 }
 
 /// A metric by its name in the JSON file, and its bound.

@@ -20,6 +20,7 @@ mod agreement;
 mod classification;
 mod coco;
 mod confident_errors;
+mod confident_learning;
 mod curve;
 mod detection;
 mod detection_draws;
@@ -27,6 +28,7 @@ mod fix_gain;
 mod ground_truth;
 mod intervals;
 mod matching;
+mod object_lab;
 mod objects;
 mod suspicious;
 
@@ -41,6 +43,7 @@ pub use classification::{
     CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, OTHER_CLASS, ReliabilityBin,
 };
 pub use confident_errors::{ConfidentError, ConfidentErrors, ErrorSide};
+pub use confident_learning::ConfidentThresholds;
 pub use curve::{BestThreshold, Curve, CurvePoint, ScoredOutcomes};
 pub use detection::{
     ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, EvaluatedClass, FoundOutcomes,
@@ -55,7 +58,7 @@ pub use matching::{BoxMatches, ClassMap, MATCHING_IOU, ScoredBox, match_boxes};
 pub use objects::{
     BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ErrorCost, ImageObjects, Outcome, TrueObject, outcomes,
 };
-pub use suspicious::{LabelCorrections, Suspicious, SuspiciousLabel, SuspiciousLabels, training_sign};
+pub use suspicious::{HIDDEN_MISTAKES, LabelCorrections, Suspicious, SuspiciousLabel, SuspiciousLabels, training_sign};
 
 /// The numbers of an evaluation and its inputs.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -13,34 +13,36 @@
 //! suspicious if the top class differs from it, and the gain is in top-1. `hotcoco` lists the first two kinds as
 //! label errors, without a gain, and needs all boxes in memory.
 //!
-//! Two other measures order the same list. Mistakenness is defined as in `FiftyOne` (`fiftyone-brain` 0.27,
-//! `mistakenness.py`). Label quality is defined as in cleanlab's `ObjectLab` (cleanlab 2.9, `object_detection/rank.py`;
-//! Tkachenko, Thyagarajan and Mueller, 2023) and, for classifiers, as cleanlab's self-confidence.
+//! Other measures order the same list. Mistakenness is defined as in `FiftyOne` (`fiftyone-brain` 0.27,
+//! `mistakenness.py`): it has a number for a wrong class and a wrong position, and only flags missing and spurious labels.
+//! Detectors also have the label and image quality of `ObjectLab` (see `object_lab`), classifiers the self-confidence, the
+//! normalized margin and the label issues of cleanlab (see `confident_learning`).
 
 use strum::VariantArray as _;
 
 use super::Metrics;
 use super::classification::OTHER_CLASS;
 use super::confident_errors::ErrorSide;
+use super::confident_learning::ConfidentThresholds;
 use super::detection::FoundOutcomes;
 use super::detection_draws::{DetectionDraws, Matched, matched};
 use super::fix_gain::{ClassChange, FixGains};
 use super::ground_truth::ImageSides;
 use super::intervals::each_draw;
+use super::object_lab::{image_quality, label_quality};
 use super::objects::{BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ImageObjects, TrueObject, iou};
-use crate::domain::{BoxRole, ExactBox, SampleId};
-use crate::review::{OutcomeKind, SuspectKind};
+use crate::domain::{BoxRole, ExactBox, SampleId, counted};
+use crate::review::{OutcomeKind, Suspect, SuspectKind, SuspectOrder};
 
 /// Labels of people rarely agree with each other to this AP, so a model should not either.
 const UNUSUAL_AP: f64 = 0.9;
 /// A correct box with a lower IoU suggests that the label is misplaced.
 const MISPLACED_IOU: f64 = 0.75;
+/// What every list of suspicious labels says, unless [`training_sign`] has a reason to: a whole sentence.
+pub const HIDDEN_MISTAKES: &str =
+    "A model hides the mistakes in labels that it was trained on. Use a model that has not seen these images";
 /// At most this many labels of each kind are ranked, the most confident ones: each costs a measurement.
 const MOST_PER_KIND: usize = 5000;
-/// `ObjectLab` considers wrong classes and missing labels from this score.
-const HIGH_SCORE: f64 = 0.95;
-/// `ObjectLab` considers misplaced labels above this score.
-const LOW_SCORE: f64 = 0.5;
 
 /// The suspicious labels of an evaluation, highest gain first.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -50,6 +52,8 @@ pub struct Suspicious {
     pub left_out: u64,
     /// Why the model may have been trained on these images, which hides mistakes: a whole sentence.
     pub training_sign: Option<String>,
+    /// Images of a classifier whose predictions leave out classes, which [`ConfidentThresholds`] then estimates.
+    pub incomplete: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +80,52 @@ pub struct SuspiciousLabel {
     pub mistakenness: Option<f64>,
     /// `0.0..=1.0`, most suspicious first; `None` if it is not defined for this kind.
     pub quality: Option<f64>,
+    /// cleanlab's normalized margin, `0.0..=1.0`, most suspicious first; `None` for a detector.
+    pub margin: Option<f64>,
+    /// Whether confident learning finds a label issue; `None` for a detector.
+    pub is_issue: Option<bool>,
+    /// `ObjectLab`'s quality of all labels of the image, `0.0..=1.0`, most suspicious first; `None` for a classifier.
+    pub image_quality: Option<f64>,
+}
+
+impl SuspiciousLabel {
+    /// The same with 32-bit numbers.
+    pub fn suspect(&self) -> Suspect {
+        let short = |number: Option<f64>| number.map(|number| number as f32);
+        Suspect {
+            kind: self.kind,
+            found: self.found,
+            object: self.object,
+            gain: self.gain as f32,
+            mistakenness: short(self.mistakenness),
+            quality: short(self.quality),
+            margin: short(self.margin),
+            is_issue: self.is_issue,
+            image_quality: short(self.image_quality),
+        }
+    }
+}
+
+impl Suspicious {
+    /// How confident learning treats incomplete predictions, if there are any: a whole sentence.
+    pub fn incomplete_note(&self) -> Option<String> {
+        (self.incomplete > 0).then(|| {
+            format!(
+                "The predictions of {} contain only the best classes; confident learning divides the rest of the \
+                 probability equally among the others",
+                counted(self.incomplete as usize, "image", "images")
+            )
+        })
+    }
+
+    /// Puts the labels in this order, most suspicious first; equal ones stay as they are.
+    pub fn sort(&mut self, order: SuspectOrder) {
+        let rank = |label: &SuspiciousLabel| order.rank(&label.suspect(), label.score.map(|score| score as f32));
+        self.labels.sort_by(|one, other| match (rank(one), rank(other)) {
+            (Some(one), Some(other)) => other.total_cmp(&one),
+            (one, other) => one.is_none().cmp(&other.is_none()),
+        });
+    }
 }
 
 /// The differences between corrected labels and those in the ground truth.
@@ -127,8 +177,10 @@ impl SuspiciousLabels {
         let number = self.images;
         self.images += 1;
         let objects = &image.objects;
-        for suspicion in suspicions(objects, found, thresholds) {
-            let label = suspicious_label(image, found, suspicion);
+        let suspicions = suspicions(objects, found, thresholds);
+        let image_quality = if suspicions.is_empty() { None } else { Some(image_quality(objects)) };
+        for suspicion in suspicions {
+            let label = SuspiciousLabel { image_quality, ..suspicious_label(image, found, suspicion) };
             let changes = changes(objects, suspicion, thresholds.len(), ious);
             self.measured += usize::from(label.kind != SuspectKind::Spurious);
             self.candidates.push(Candidate { label, image: number, changes });
@@ -139,13 +191,12 @@ impl SuspiciousLabels {
     }
 
     /// Considers the class of an image of class `truth`.
-    pub fn add_class(&mut self, image: &ImageSides, truth: u32) {
+    pub fn add_class(&mut self, image: &ImageSides, truth: u32, thresholds: &ConfidentThresholds) {
         self.images += u32::from(!image.classes.is_empty());
         let Some(&(class, score)) = image.classes.first().filter(|(class, _)| ![truth, OTHER_CLASS].contains(class))
         else {
             return;
         };
-        let of_label = image.classes.iter().find(|(class, _)| *class == truth).map_or(0.0, |(_, score)| *score);
         let whole = |class| Some(ErrorSide { class, bounds: None });
         let label = SuspiciousLabel {
             image: image.name.clone(),
@@ -159,7 +210,10 @@ impl SuspiciousLabels {
             iou: None,
             gain: 0.0,
             mistakenness: Some(f64::midpoint(score, 1.0)),
-            quality: Some(of_label),
+            quality: Some(thresholds.self_confidence(truth, &image.classes)),
+            margin: Some(thresholds.normalized_margin(truth, &image.classes)),
+            is_issue: Some(thresholds.is_issue(truth, &image.classes)),
+            image_quality: None,
         };
         self.candidates.push(Candidate { label, image: 0, changes: Vec::new() });
     }
@@ -201,12 +255,10 @@ impl SuspiciousLabels {
     }
 
     /// The labels of a classifier: each fix makes one more image correct.
-    pub fn finish_classes(self) -> Suspicious {
+    pub fn finish_classes(self, thresholds: &ConfidentThresholds) -> Suspicious {
         let gain = 1.0 / f64::from(self.images.max(1));
-        in_order(
-            self.candidates.into_iter().map(|candidate| SuspiciousLabel { gain, ..candidate.label }),
-            self.left_out,
-        )
+        let labels = self.candidates.into_iter().map(|candidate| SuspiciousLabel { gain, ..candidate.label });
+        Suspicious { incomplete: thresholds.incomplete(), ..in_order(labels, self.left_out) }
     }
 }
 
@@ -217,7 +269,7 @@ fn in_order(labels: impl Iterator<Item = SuspiciousLabel>, left_out: u64) -> Sus
         let gain = other.gain.total_cmp(&one.gain);
         gain.then_with(|| score(other).total_cmp(&score(one))).then_with(|| one.image.cmp(&other.image))
     });
-    Suspicious { labels, left_out, training_sign: None }
+    Suspicious { labels, left_out, ..Suspicious::default() }
 }
 
 /// Why the model may have been trained on the images of this ground truth: a whole sentence.
@@ -324,7 +376,10 @@ fn suspicious_label(image: &ImageSides, found: &FoundOutcomes, suspicion: Suspic
         iou: overlap,
         gain: 0.0,
         mistakenness,
-        quality: label_quality(objects, suspicion),
+        quality: label_quality(objects, kind, detection, truth),
+        margin: None,
+        is_issue: None,
+        image_quality: None,
     }
 }
 
@@ -336,40 +391,6 @@ fn fixed(object: Option<TrueObject>, predicted: Option<DetectedObject>, kind: Su
         Some(object) => TrueObject { bounds, area: bounds.area(), ..object },
         None => TrueObject { bounds, class, area: bounds.area(), role: BoxRole::Object },
     })
-}
-
-/// `ObjectLab`'s score of a label: swapped, badly located or overlooked. Where `ObjectLab` uses the lowest similarity in
-/// the dataset, which is almost 0, this uses 0. `None` if it does not consider the label, or for another reason.
-fn label_quality(image: &ImageObjects, suspicion: Suspicion) -> Option<f64> {
-    let detections = || image.detections.iter();
-    let object = suspicion.truth.map(|truth| image.truths[truth]);
-    match (suspicion.kind, object) {
-        (SuspectKind::Class, Some(object)) => {
-            let others = detections().filter(|found| found.class != object.class && found.score > HIGH_SCORE);
-            let most = others.map(|found| similarity(object.bounds, found.bounds)).max_by(f64::total_cmp);
-            Some(most.map_or(1.0, |most| 1.0 - most))
-        }
-        (SuspectKind::Misplaced, Some(object)) => {
-            let same = detections().filter(|found| found.class == object.class && found.score > LOW_SCORE);
-            let same = same.filter(|found| iou(found.bounds, object.bounds, false) > 0.0);
-            Some(same.map(|found| similarity(object.bounds, found.bounds)).max_by(f64::total_cmp).unwrap_or(1.0))
-        }
-        (SuspectKind::Missing, _) => {
-            let found = image.detections[suspicion.detection?];
-            let is_alone = image.truths.iter().all(|truth| iou(found.bounds, truth.bounds, false) <= 0.0);
-            let same = image.truths.iter().filter(|truth| truth.class == found.class);
-            let most = same.map(|truth| similarity(truth.bounds, found.bounds)).max_by(f64::total_cmp);
-            (found.score >= HIGH_SCORE && is_alone).then(|| most.unwrap_or_default())
-        }
-        _ => None,
-    }
-}
-
-/// `ObjectLab`'s similarity of two boxes. Their distance is that between their centers, in pixels.
-fn similarity(one: ExactBox, other: ExactBox) -> f64 {
-    let center = |bounds: ExactBox| [bounds.left + bounds.width / 2.0, bounds.top + bounds.height / 2.0];
-    let ([x, y], [other_x, other_y]) = (center(one), center(other));
-    0.9 * iou(one, other, false) + 0.1 * (-0.1 * (x - other_x).hypot(y - other_y)).exp()
 }
 
 /// What the fix changes in each class.
@@ -404,6 +425,7 @@ mod tests {
     #[test]
     fn wrong_top_class_is_suspicious() {
         let mut suspicious = SuspiciousLabels::default();
+        let thresholds = ConfidentThresholds::default();
         let images = [
             ("right", 0, vec![(0, 0.9), (1, 0.1)]),
             ("wrong", 0, vec![(1, 0.7), (0, 0.2)]),
@@ -412,9 +434,9 @@ mod tests {
         ];
         for (name, truth, classes) in images {
             let image = ImageSides { name: name.to_owned(), classes, ..ImageSides::default() };
-            suspicious.add_class(&image, truth);
+            suspicious.add_class(&image, truth, &thresholds);
         }
-        let found = suspicious.finish_classes();
+        let found = suspicious.finish_classes(&thresholds);
         let numbers: Vec<_> =
             found.labels.iter().map(|label| (label.gain, label.mistakenness, label.quality)).collect();
         assert_eq!(numbers, [(0.25, Some(0.9), Some(0.0)), (0.25, Some(0.85), Some(0.2))]);

@@ -1237,3 +1237,71 @@ fn unknown_split_lists_the_available_ones() {
     assert_eq!(code, Some(1));
     assert!(messages.contains("--split train") && messages.contains("--split val"), "{messages}");
 }
+
+/// A folder of images of which those in `night` show cats that are predicted as dogs, with a project and labels.
+struct Nights {
+    folder: tempfile::TempDir,
+}
+
+impl Nights {
+    const IMAGES: usize = 40;
+
+    fn is_dog(at: usize) -> bool {
+        at % 4 == 3
+    }
+
+    fn name(at: usize) -> String {
+        format!("{}/{at}.png", if at < 10 { "night" } else { "day" })
+    }
+
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut truth = String::from("image,label\n");
+        for at in 0..Self::IMAGES {
+            writeln!(truth, "{},{}", Self::name(at), if Self::is_dog(at) { "dog" } else { "cat" }).unwrap();
+        }
+        std::fs::write(folder.path().join("truth.csv"), truth).unwrap();
+        for (file, is_wrong) in
+            [("predictions.csv", (|at| at < 8 || at == 20) as fn(usize) -> bool), ("old.csv", |at| at == 20)]
+        {
+            let mut predictions = String::from("image,label,score\n");
+            for at in 0..Self::IMAGES {
+                let classes = if Self::is_dog(at) || is_wrong(at) { ["dog", "cat"] } else { ["cat", "dog"] };
+                for (class, score) in classes.iter().zip([0.75, 0.25]) {
+                    writeln!(predictions, "{},{class},{score}", Self::name(at)).unwrap();
+                }
+            }
+            std::fs::write(folder.path().join(file), predictions).unwrap();
+        }
+        Self { folder }
+    }
+
+    fn evaluate(&self, arguments: &[&str]) -> std::process::Output {
+        let mut evaluate = spotcheck(&["evaluate", "--draws", "0", "--truth", "truth.csv"]);
+        evaluate.args(["--predictions", "predictions.csv"]).args(arguments);
+        evaluate.current_dir(self.folder.path()).output().unwrap()
+    }
+}
+
+#[test]
+fn suspicious_labels_are_written_in_the_named_order() {
+    let nights = Nights::new();
+    let output = nights.evaluate(&["--suspicious-labels", "a.csv", "--suspicious-order", "confident-learning"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = std::fs::read_to_string(nights.folder.path().join("a.csv")).unwrap();
+    let mut rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = rows.next().unwrap();
+    let cells = |name: &str| -> Vec<&str> {
+        let column = names.iter().position(|one| *one == name).unwrap();
+        text.lines().skip(1).map(|line| line.split(',').nth(column).unwrap()).collect()
+    };
+    assert_eq!(rows.count(), 7);
+    assert_eq!(cells("label_quality"), ["0.25"; 7]);
+    assert_eq!(cells("normalized_margin"), ["0.25"; 7]);
+    assert_eq!(cells("label_issue"), ["true"; 7]);
+    assert_eq!(cells("image_quality"), [""; 7]);
+    let refused = nights.evaluate(&["--suspicious-labels", "b.csv", "--suspicious-order", "image-quality"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(stderr(&refused).contains("normalized-margin"), "{}", stderr(&refused));
+    assert!(!nights.folder.path().join("b.csv").exists());
+}

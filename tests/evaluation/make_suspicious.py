@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Finds the suspicious labels of each detection fixture, and writes them to its `suspicious.json`.
 
-The gain is the AP of pycocotools with only this label fixed, minus the AP before. The label quality is computed by
-cleanlab (ObjectLab), the mistakenness by the formula of FiftyOne's `mistakenness.py`. Needs numpy, pycocotools and
+The gain is the AP of pycocotools with only this label fixed, minus the AP before. The label and image quality are
+computed by cleanlab (ObjectLab), the mistakenness by the formula of FiftyOne's `mistakenness.py`. Needs numpy, pycocotools and
 cleanlab: `python3 -m venv v && v/bin/pip install numpy==2.4.6 pycocotools==2.0.11 cleanlab==2.9.0`, then
 `v/bin/python make_suspicious.py`.
 """
@@ -177,6 +177,27 @@ def quality(kind, labels, results, index, at):
     return None
 
 
+def image_quality(labels, results):
+    """ObjectLab's score of the image, with 0 as the lowest similarity."""
+    def edges(box):
+        x, y, width, height = box
+        return [x, y, x + width, y + height]
+
+    classes = sorted({one["category_id"] for one in labels + results})
+    label = {
+        "bboxes": np.array([edges(one["bbox"]) for one in labels]).reshape(-1, 4),
+        "labels": np.array([classes.index(one["category_id"]) for one in labels], dtype=int),
+    }
+    found = [
+        np.array([edges(one["bbox"]) + [one["score"]] for one in results if one["category_id"] == name]).reshape(-1, 5)
+        for name in classes
+    ]
+    rank._get_min_possible_similarity = lambda *_: 0.0
+    return float(
+        rank._get_subtype_label_quality_scores(labels=[label], predictions=[found], overlapping_label_check=True)[0]
+    )
+
+
 def write(folder):
     truth, results = (json.loads((folder / f"{name}.json").read_text()) for name in ("truth", "results"))
     with contextlib.redirect_stdout(io.StringIO()):
@@ -202,6 +223,7 @@ def write(folder):
                         "gain": measure.ap(fixed(truth["annotations"], kind, label, found)) - before,
                         "mistakenness": mistakenness(kind, found["score"] if found else None, overlap),
                         "quality": quality(kind, labels, detections, index, at),
+                        "image_quality": image_quality(labels, detections),
                     }
                 )
     (folder / "suspicious.json").write_text(json.dumps(rows, separators=(",", ":")) + "\n")

@@ -264,6 +264,7 @@ fn suspicious_labels_match_pycocotools_and_cleanlab() {
             check(&format!("gain of {row}"), &folder, Some(label.gain), &row["gain"]);
             check(&format!("mistakenness of {row}"), &folder, label.mistakenness, &row["mistakenness"]);
             check(&format!("quality of {row}"), &folder, label.quality, &row["quality"]);
+            check(&format!("image quality of {row}"), &folder, label.image_quality, &row["image_quality"]);
         }
     }
 }

@@ -12,13 +12,13 @@ use crate::annotations::matching::CorrectionsError;
 use crate::annotations::{AnnotationsError, ClassNamesError};
 use crate::domain::{BoundingBox, BoxRole, ModelTask, SampleId, counted, grouped};
 use crate::evaluation::{
-    ClassificationEvaluation, ClassificationIntervals, ConfidentErrors, DetectionDraws, DetectionEvaluation,
-    DetectionIntervals, DrawnNumber, Evaluated, FoundOutcomes, ImageSides, Metrics, NoTruth, Outcome, Sides,
-    Suspicious, SuspiciousLabels, TrueObject, each_draw, repeated, training_sign,
+    ClassificationEvaluation, ClassificationIntervals, ConfidentErrors, ConfidentThresholds, DetectionDraws,
+    DetectionEvaluation, DetectionIntervals, DrawnNumber, Evaluated, FoundOutcomes, ImageSides, Metrics, NoTruth,
+    Outcome, Sides, Suspicious, SuspiciousLabels, TrueObject, each_draw, repeated, training_sign,
 };
 use crate::image::source::SourceError;
 use crate::project::StoreError;
-use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes, Predictions, Suspect};
+use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes, Predictions};
 use crate::tasks::{Cancelled, ProgressUnit, TaskControl};
 
 pub use corrected::correct;
@@ -247,17 +247,7 @@ fn add_suspects(outcomes: Option<&mut Outcomes>, suspicious: &Suspicious) {
     let Some(outcomes) = outcomes else { return };
     for label in &suspicious.labels {
         let Some(sample) = label.sample else { continue };
-        outcomes.add_suspect(
-            sample,
-            Suspect {
-                kind: label.kind,
-                found: label.found,
-                object: label.object,
-                gain: label.gain as f32,
-                mistakenness: label.mistakenness.map(|number| number as f32),
-                quality: label.quality.map(|number| number as f32),
-            },
-        );
+        outcomes.add_suspect(sample, label.suspect());
     }
 }
 
@@ -346,8 +336,11 @@ fn classification(
     errors: &mut ConfidentErrors,
     control: &TaskControl,
 ) -> Result<(Metrics, Option<DrawnFrom>, Option<Suspicious>), EvaluateError> {
+    let labeled = || sides.images.iter().filter_map(|image| Some((image.truth_class?, image.classes.as_slice())));
+    let thresholds =
+        extras.suspicious.then(|| ConfidentThresholds::new(labeled(), sides.classes.len(), sides.matched.places.len()));
     let mut evaluation = ClassificationEvaluation::new(sides.classes);
-    let mut suspicious = extras.suspicious.then(SuspiciousLabels::default);
+    let mut suspicious = SuspiciousLabels::default();
     let mut hits = Vec::new();
     for image in sides.images {
         control.checkpoint()?;
@@ -355,8 +348,8 @@ fn classification(
         let Some(truth) = image.truth_class else { continue };
         evaluation.add(truth, &image.classes);
         errors.add_class(&image, truth);
-        if let Some(suspicious) = &mut suspicious {
-            suspicious.add_class(&image, truth);
+        if let Some(thresholds) = &thresholds {
+            suspicious.add_class(&image, truth, thresholds);
         }
         let is_within = |most: usize| image.classes.iter().take(most).any(|(class, _)| *class == truth);
         hits.push([is_within(1), is_within(5)]);
@@ -366,7 +359,7 @@ fn classification(
     }
     let metrics = Metrics::Classification { metrics: Box::new(evaluation.finish()), intervals: None };
     let draws = (extras.draws > 0).then_some(DrawnFrom::Classification(hits));
-    Ok((metrics, draws, suspicious.map(SuspiciousLabels::finish_classes)))
+    Ok((metrics, draws, thresholds.map(|thresholds| suspicious.finish_classes(&thresholds))))
 }
 
 /// Only the top class has an outcome.

@@ -5,7 +5,7 @@ use super::csv_table::{Table, escape_formula};
 use super::target::ExportTarget;
 use crate::evaluation::{ErrorSide, Evaluated, Metrics, SuspiciousLabel};
 
-const COLUMNS: [&str; 17] = [
+const COLUMNS: [&str; 20] = [
     "image",
     "kind",
     "class",
@@ -23,9 +23,12 @@ const COLUMNS: [&str; 17] = [
     "gain",
     "mistakenness",
     "label_quality",
+    "image_quality",
+    "normalized_margin",
+    "label_issue",
 ];
 
-/// Writes a header and one row per label, highest gain first. `class` to `y2` are the label, `right_class` to `right_y2`
+/// Writes a header and one row per label, in their order. `class` to `y2` are the label, `right_class` to `right_y2`
 /// the label after the fix; a missing, removed or unmeasured one is empty. Boxes are in pixels.
 pub(super) fn write_suspicious(evaluated: &Evaluated, target: &ExportTarget) -> Result<(), ExportError> {
     let classes: Vec<&str> = match &evaluated.metrics {
@@ -67,5 +70,8 @@ fn cells(label: &SuspiciousLabel, classes: &[&str]) -> [String; COLUMNS.len()] {
         label.gain.to_string(),
         number(label.mistakenness),
         number(label.quality),
+        number(label.image_quality),
+        number(label.margin),
+        label.is_issue.map(|is_issue| is_issue.to_string()).unwrap_or_default(),
     ]
 }

@@ -4,11 +4,10 @@ use eframe::egui::{
     Color32, CornerRadius, Id, Panel, Rect, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, WidgetInfo,
     pos2, vec2,
 };
-use strum::VariantArray;
 
 use crate::domain::{ModelTask, SampleId};
 use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind, SuspectOrder};
-use crate::window::state::{Action, Commands, Filmstrip, ReviewCommand, State};
+use crate::window::state::{Action, Commands, Filmstrip, ReviewCommand, Run, State};
 use crate::window::ui::field::Field;
 use crate::window::ui::menu_bar::BOX_MENU;
 use crate::window::ui::textures::{Crop, Textures};
@@ -45,7 +44,7 @@ fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Comm
         }
         class_ui(ui, state, strip, commands);
         if state.arranging.is_about_suspects() {
-            suspect_order_ui(ui, strip, commands);
+            suspect_order_ui(ui, state, strip, commands);
         } else {
             turn_ui(ui, strip, commands);
         }
@@ -70,13 +69,14 @@ fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Commands) {
     }
 }
 
-fn suspect_order_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Commands) {
+fn suspect_order_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Commands) {
+    let task = state.run().map_or(ModelTask::Detection, Run::task);
     let field = Field::new("Order of suspicious labels").help(strip.suspects.meaning());
     field.list_ui(ui, strip.suspects.text(), |ui| {
-        for order in SuspectOrder::VARIANTS {
-            let choice = ui.selectable_label(strip.suspects == *order, order.text());
+        for order in SuspectOrder::of_task(task) {
+            let choice = ui.selectable_label(strip.suspects == order, order.text());
             if choice.on_hover_text(order.meaning()).clicked() {
-                commands.push(ReviewCommand::SetSuspectOrder(*order));
+                commands.push(ReviewCommand::SetSuspectOrder(order));
             }
         }
     });
@@ -287,14 +287,15 @@ fn text_height(state: &State) -> f32 {
     lines * LINE_HEIGHT + TEXT_MARGIN
 }
 
-/// The outcome and the score, with ground truth also the class and the error; of a suspicious label the gain or the
-/// score, and the fix.
+/// The outcome and the score, with ground truth also the class and the error; of a suspicious label the number that
+/// orders it, and the fix.
 fn caption(state: &State, frame: &FilmFrame) -> [String; 2] {
     let score = frame.score.map(|score| format!("{:.1}%", score * 100.0));
     if let Some(suspect) = &frame.suspect {
         // There is room for one number.
-        let is_by_score = state.filmstrip.as_ref().is_some_and(|strip| strip.suspects == SuspectOrder::Score);
-        let first = score.filter(|_| is_by_score).unwrap_or_else(|| state.gain_text(suspect.gain.into()));
+        let order = state.filmstrip.as_ref().map_or(SuspectOrder::Gain, |strip| strip.suspects);
+        let number = order.number_text(suspect, frame.score);
+        let first = number.unwrap_or_else(|| state.gain_text(suspect.gain.into()));
         return [first, state.fix_text(frame.sample, suspect)];
     }
     let mark = match frame.shows {

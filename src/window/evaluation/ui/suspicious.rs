@@ -4,7 +4,7 @@ use eframe::egui::{Label, Ui};
 use strum::VariantArray;
 
 use crate::domain::counted;
-use crate::evaluation::{LabelCorrections, Metrics};
+use crate::evaluation::{HIDDEN_MISTAKES, LabelCorrections, Metrics};
 use crate::review::{OutcomeWord, SuspectKind};
 use crate::window::evaluation::ui::{Shown, count_button_ui, decimals};
 use crate::window::state::{
@@ -19,8 +19,9 @@ pub(super) fn suspicious_ui(ui: &mut Ui, shown: &Shown<'_>, commands: &mut Comma
     let counted_of = |kind: SuspectKind| shown.counts.suspects(kind);
     let is_detection = shown.is_detection();
     section_ui(ui, "Suspicious labels", true, |ui| {
-        if let Some(sign) = &suspicious.training_sign {
-            message_ui(ui, Tone::Warning, sign);
+        match &suspicious.training_sign {
+            Some(sign) => message_ui(ui, Tone::Warning, sign),
+            None => drop(note_ui(ui, HIDDEN_MISTAKES)),
         }
         ui.horizontal_wrapped(|ui| {
             let all = SuspectKind::VARIANTS.iter().map(|kind| counted_of(*kind)).sum();
@@ -33,6 +34,9 @@ pub(super) fn suspicious_ui(ui: &mut Ui, shown: &Shown<'_>, commands: &mut Comma
         });
         let what = if is_detection { "AP" } else { "top-1" };
         note_ui(ui, format!("Ranked by the {what} that a fix would gain. Press X on a label to accept its fix."));
+        if let Some(note) = suspicious.incomplete_note() {
+            note_ui(ui, note);
+        }
         if suspicious.left_out > 0 {
             let left_out = counted(suspicious.left_out as usize, "label", "labels");
             note_ui(ui, format!("Not listed, because many boxes with a higher score contradict a label: {left_out}."));
