@@ -33,6 +33,9 @@ fn main() {
     let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);
     println!("next searches: median {:.1} ms, best {:.1} ms, worst {:.1} ms", times[7], times[0], times[14]);
+    let start = Instant::now();
+    let clusters = all.clusters(60, || false).map_or(0, |clusters| clusters.examples.len());
+    println!("{clusters} clusters: {:.1} s", start.elapsed().as_secs_f64());
     let bytes = (ROWS * DIMS * 2) as u64;
     println!("{} MB of vectors, {:.1} GB/s", bytes / 1_000_000, bytes as f64 / times[7] / 1e6);
 }

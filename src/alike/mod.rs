@@ -2,6 +2,7 @@
 //! subtracted, as in `FiftyOne` (<https://docs.voxel51.com/brain.html>). Exact, without an index. Knows neither models nor
 //! files.
 
+mod clusters;
 mod dot;
 mod groups;
 mod kmeans;
@@ -16,6 +17,7 @@ use std::sync::OnceLock;
 
 use half::f16;
 
+pub use self::clusters::Clusters;
 use self::dot::{centered, centered_dot};
 pub use self::groups::{Duplicate, DuplicateGroup, DuplicateKind, Grouping, Match, Reference, Sides};
 pub use self::kmeans::regions;
