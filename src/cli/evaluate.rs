@@ -1,6 +1,7 @@
 //! `spotcheck evaluate`: measures predictions against ground truth.
 
 mod outputs;
+mod patterns;
 mod sides;
 
 use std::io::Write;
@@ -22,10 +23,12 @@ use crate::dirs::AppDirs;
 use crate::domain::ModelTask;
 use crate::evaluation::pipeline::{Extras, measure_all};
 use crate::evaluation::{Counted, DRAWS, Evaluated, HIDDEN_MISTAKES, Metrics, Suspicious};
+use crate::project::export::Existing;
 use crate::review::SuspectOrder;
 use crate::tasks::ProgressUnit;
 use outputs::Outputs;
 pub(crate) use outputs::advice;
+use sides::Opened;
 
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("ground_truth").args(["truth", "truth_names"]).required(true)))]
@@ -81,6 +84,13 @@ pub(crate) struct EvaluateArgs {
     /// normalized-margin or confident-learning (classifiers; all cleanlab) [default: gain]
     #[arg(long, value_name = "ORDER", requires = "suspicious_labels", value_parser = parse_suspect_order)]
     suspicious_order: Option<SuspectOrder>,
+    /// Write what goes wrong together to this JSON Lines file: groups of images (by class, folder, camera, time of day,
+    /// size and embedding) in which an error is more frequent than by chance, with its q-value
+    #[arg(long, value_name = "FILE.jsonl")]
+    error_patterns: Option<PathBuf>,
+    /// Search for patterns only in errors that this other run of the project does not make, by name or number
+    #[arg(long, value_name = "RUN", requires = "error_patterns", conflicts_with = "predictions")]
+    than: Option<String>,
     /// Replace existing files, or the folder of earlier plots
     #[arg(long)]
     force: bool,
@@ -98,11 +108,16 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let outputs = Outputs::from_args(args)?;
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
-    let (sides, listed) = with_progress("Reading", &control, || sides::read(args, &dirs, &control))?;
-    let task = sides.task;
+    let opened = with_progress("Reading", &control, || sides::read(args, &dirs, &control))?;
+    let task = opened.sides.task;
     check(&args.fail_below, task)?;
     let order = args.suspicious_order.unwrap_or_default();
     check_order(order, task)?;
+    if let Some(path) = &args.error_patterns {
+        let existing = Existing::from_force(args.force);
+        with_progress("Error patterns", &control, || patterns::write(path, existing, &opened, &control))?;
+    }
+    let Opened { sides, listed, .. } = opened;
     for note in &sides.notes {
         eprintln!("{note}");
     }

@@ -144,7 +144,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
     let run = choose_run(&project, args.run.as_deref(), "exporting")?;
     let view = view_of(&project, &run, args)?;
-    if query.needs_truth() {
+    if query.needs_truth() || query.needs_patterns() {
         bail!(
             "--filter: this search needs ground truth, which `export` does not read; search in the window and export \
              “Search results” there"
@@ -170,7 +170,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         control.checkpoint()?;
         if query.needs_captures() {
             control.set_step("EXIF data");
-            read_captures(&mut samples, &*for_task(&source, &control), &control)?;
+            read_captures(&mut samples, &*for_task(&source, &control), "--filter", &control)?;
         }
         let samples = matching_samples(samples, &project, &run, &view, &query, &judgments, &control)?;
         let context = ExportContext {
@@ -210,8 +210,13 @@ fn export_embeddings(args: &ExportArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::AllWell)
 }
 
-/// Reads the EXIF data that the search needs.
-fn read_captures(samples: &mut [Sample], source: &dyn Source, control: &TaskControl) -> anyhow::Result<()> {
+/// Reads the EXIF data that an option needs.
+pub(crate) fn read_captures(
+    samples: &mut [Sample],
+    source: &dyn Source,
+    option: &str,
+    control: &TaskControl,
+) -> anyhow::Result<()> {
     let mut reader = CaptureReader::default();
     let mut unread = Vec::new();
     for chunk in samples.chunks_mut(CaptureReader::CHUNK) {
@@ -227,7 +232,7 @@ fn read_captures(samples: &mut [Sample], source: &dyn Source, control: &TaskCont
     control.checkpoint()?;
     if let Some(first) = unread.first() {
         let images = counted(unread.len(), "image", "images");
-        eprintln!("note: --filter: the EXIF data of {images} could not be read: {first}");
+        eprintln!("note: {option}: the EXIF data of {images} could not be read: {first}");
     }
     Ok(())
 }

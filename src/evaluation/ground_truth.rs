@@ -174,6 +174,8 @@ pub struct Sides {
 pub struct ImageSides {
     /// The path relative to the source, with `/`.
     pub name: String,
+    /// That of the upright image in pixels, if known.
+    pub size: Option<[u32; 2]>,
     pub objects: ImageObjects,
     /// The ground-truth class of the whole image.
     pub truth_class: Option<u32>,

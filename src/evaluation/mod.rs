@@ -17,6 +17,7 @@
 //! classification. The cost of each kind of error is also computed here, because it follows from the outcomes.
 
 mod agreement;
+mod chance;
 mod classification;
 mod coco;
 mod confident_errors;
@@ -30,6 +31,8 @@ mod intervals;
 mod matching;
 mod object_lab;
 mod objects;
+mod pattern_search;
+mod patterns;
 mod suspicious;
 
 use std::sync::Arc;
@@ -57,6 +60,10 @@ pub use intervals::{DRAWS, DrawnNumber, Interval, each_draw, repeated};
 pub use matching::{BoxMatches, ClassMap, MATCHING_IOU, ScoredBox, match_boxes};
 pub use objects::{
     BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ErrorCost, ImageObjects, Outcome, TrueObject, outcomes,
+};
+pub use pattern_search::find_patterns;
+pub use patterns::{
+    Attribute, ErrorKind, ErrorPattern, ErrorPatterns, FoundPatterns, ImageGroup, Likeness, PatternLine, SHOWN_Q,
 };
 pub use suspicious::{HIDDEN_MISTAKES, LabelCorrections, Suspicious, SuspiciousLabel, SuspiciousLabels, training_sign};
 

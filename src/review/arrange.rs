@@ -39,6 +39,8 @@ pub struct ArrangeRequest {
     pub disagreement: Option<Arc<[f32]>>,
     /// The similarity of each sample to one of them; NaN if unknown. Can be shorter than the listing.
     pub similarity: Option<Arc<[f32]>>,
+    /// The images of each error pattern, in the order of the list.
+    pub patterns: Arc<[SampleSet]>,
     /// The class changes between the two compared runs; empty without a comparison.
     pub changes: Arc<ClassChanges>,
     /// The outcomes of boxes against the ground truth, if any is open.
@@ -210,6 +212,7 @@ impl ArrangeRequest {
             is_damaged: predictions.is_some_and(|predictions| !predictions.warnings(id).is_empty()),
             is_outdated: self.outdated.contains(id),
             is_sampled: self.sampled.contains(id),
+            patterns: &self.patterns,
             disagreement: self.disagreement.as_ref().and_then(|all| all.get(id.index()).copied()),
             similarity: self.similarity.as_ref().and_then(|all| all.get(id.index()).copied()),
             counted: Counted::default(),

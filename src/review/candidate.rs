@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use super::facts::{Facts, Gate};
 use super::outcomes::{OutcomeFacts, ShownOutcomes};
 use super::{Mark, Summary, VerdictKind};
-use crate::domain::{Capture, ModelTask, Sample, SampleId};
+use crate::domain::{Capture, ModelTask, Sample, SampleId, SampleSet};
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate fact")]
 pub struct Candidate<'a> {
@@ -22,6 +22,8 @@ pub struct Candidate<'a> {
     pub is_outdated: bool,
     /// Whether it is in the sample to judge, or one of its boxes.
     pub is_sampled: bool,
+    /// The images of each error pattern.
+    pub patterns: &'a [SampleSet],
     /// The outcomes of boxes against the ground truth; `None` if unknown.
     pub outcomes: Option<ShownOutcomes<'a>>,
     /// The same for the other of two runs.

@@ -129,6 +129,11 @@ impl Query {
         self.has_term(|term| term.key.word() == "sampled")
     }
 
+    /// Whether the query is about error patterns, so that it finds nothing before they are found.
+    pub fn needs_patterns(&self) -> bool {
+        self.has_term(|term| term.key.word() == "pattern")
+    }
+
     /// Whether the query is about outcomes, so that it finds nothing without ground truth.
     pub fn needs_truth(&self) -> bool {
         self.has_term(|term| matches!(&term.value, Value::Boxes(boxes) if boxes.needs_truth()))

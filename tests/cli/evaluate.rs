@@ -1284,6 +1284,67 @@ impl Nights {
 }
 
 #[test]
+fn cats_predicted_as_dogs_at_night_are_a_pattern() {
+    let nights = Nights::new();
+    let output = nights.evaluate(&["--error-patterns", "patterns.jsonl"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = std::fs::read_to_string(nights.folder.path().join("patterns.jsonl")).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let confused = lines.iter().find(|line| line["error"] == "confusion").unwrap_or_else(|| panic!("{text}"));
+    let expected = json!({"truth": "cat", "predicted": "dog", "attribute": "folder", "value": "night", "images": 8,
+        "images_with_error": 6, "iou": 0.5, "encoder": null, "compared_with": null});
+    for (field, value) in expected.as_object().unwrap() {
+        assert_eq!(confused[field], *value, "{field} of {confused}");
+    }
+    // scipy.stats.hypergeom.sf(5, 30, 7, 8): 30 cats, of which 7 are wrong and 8 at night.
+    let p = 0.0003065134099616858;
+    assert!((confused["p"].as_f64().unwrap() / p - 1.0).abs() < 1e-9, "{confused}");
+    assert!(confused["q"].as_f64().unwrap() >= p);
+    let names: Vec<&str> = confused["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    let wrong = (0..8).filter(|at| at % 4 != 3).map(Nights::name);
+    assert_eq!(names, wrong.collect::<Vec<_>>());
+    let again = nights.evaluate(&["--error-patterns", "patterns.jsonl"]);
+    assert_eq!(again.status.code(), Some(1), "an existing file is kept");
+    let other = nights.evaluate(&["--error-patterns", "other.jsonl", "--than", "run"]);
+    assert_eq!(other.status.code(), Some(2), "a file of predictions has no runs");
+}
+
+#[test]
+fn patterns_in_new_errors_are_compared_with_a_run() {
+    let nights = Nights::new();
+    let folder = nights.folder.path();
+    for at in 0..Nights::IMAGES {
+        let image = folder.join("images").join(Nights::name(at));
+        std::fs::create_dir_all(image.parent().unwrap()).unwrap();
+        image::RgbImage::new(20, 10).save(image).unwrap();
+    }
+    for file in ["old.csv", "predictions.csv"] {
+        let mut import = spotcheck(&["import", "images", "--project", "p.spotcheck", "--predictions", file]);
+        let output = import.current_dir(folder).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+    let evaluate = |arguments: &[&str]| {
+        let mut evaluate = spotcheck(&["evaluate", "images", "--project", "p.spotcheck", "--truth", "truth.csv"]);
+        evaluate.args(["--draws", "0", "--error-patterns", "new.jsonl", "--force"]).args(arguments);
+        evaluate.current_dir(folder).output().unwrap()
+    };
+    let output = evaluate(&["--run", "2", "--than", "1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = std::fs::read_to_string(folder.join("new.jsonl")).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().all(|line| line["value"] == "night" && line["compared_with"].is_string()), "{text}");
+    let confused = lines.iter().find(|line| line["error"] == "confusion").unwrap_or_else(|| panic!("{text}"));
+    assert_eq!((&confused["images_with_error"], &confused["images"]), (&json!(6), &json!(8)));
+    // All six new errors among 30 cats, of which eight are at night.
+    assert!((confused["p"].as_f64().unwrap() / (28.0 / 593_775.0) - 1.0).abs() < 1e-9, "{confused}");
+    assert_eq!(
+        evaluate(&["--run", "2", "--than", "2"]).status.code(),
+        Some(1),
+        "a run has no new errors against itself"
+    );
+}
+
+#[test]
 fn suspicious_labels_are_written_in_the_named_order() {
     let nights = Nights::new();
     let output = nights.evaluate(&["--suspicious-labels", "a.csv", "--suspicious-order", "confident-learning"]);

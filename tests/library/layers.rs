@@ -61,6 +61,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "evaluation::pipeline",
         &[
+            "alike",
             "domain",
             "tasks",
             "annotations::matching",

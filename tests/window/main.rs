@@ -20,6 +20,7 @@ mod keyboard;
 mod labels;
 mod layout;
 mod looking;
+mod patterns;
 mod predicting;
 mod predictions;
 mod presenting;

@@ -54,9 +54,8 @@ impl Outputs {
             ("the project", args.project.as_deref()),
         ];
         let mut seen: Vec<&Path> = Vec::new();
-        for out in
-            args.out.iter().chain(&args.plots).chain(&args.report).chain(&args.suspicious_labels).map(PathBuf::as_path)
-        {
+        let files = args.out.iter().chain(&args.plots).chain(&args.report).chain(&args.suspicious_labels);
+        for out in files.chain(&args.error_patterns).map(PathBuf::as_path) {
             if seen.contains(&out) {
                 bail!("two outputs have the same name: {}", out.display());
             }

@@ -28,17 +28,28 @@ const USUAL_MIN_SCORE: f64 = 0.5;
 /// A source, and its current images.
 pub(crate) type Listing = (Arc<dyn Source>, Vec<Sample>);
 
-/// The two sides, and the images if a source is given.
-pub(crate) fn read(
-    args: &EvaluateArgs,
-    dirs: &AppDirs,
-    control: &TaskControl,
-) -> anyhow::Result<(Sides, Option<Listing>)> {
+/// What is measured.
+pub(crate) struct Opened {
+    pub(crate) sides: Sides,
+    /// The images, if a source is given.
+    pub(crate) listed: Option<Listing>,
+    /// The run, unless the predictions are in a file.
+    pub(crate) run: Option<OpenedRun>,
+}
+
+pub(crate) struct OpenedRun {
+    pub(crate) project: Project,
+    pub(crate) run: RunInfo,
+    /// The run to compare with.
+    pub(crate) other: Option<(String, Sides)>,
+}
+
+pub(crate) fn read(args: &EvaluateArgs, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Opened> {
     let listed = args.source.as_deref().map(|source| listing(source, &args.s3, control)).transpose()?;
     let corrections = args.truth.corrections()?;
     let folders = args.truth.folders();
     let rules = MatchRules { corrections: &corrections, folders };
-    let (truth, mut notes, sides) = if let Some(predictions) = &args.predictions {
+    let (truth, mut notes, sides, run) = if let Some(predictions) = &args.predictions {
         check_is_no_project(predictions)?;
         control.begin(ProgressUnit::Bytes);
         control.set_step("predictions");
@@ -60,7 +71,7 @@ pub(crate) fn read(
         let min_score = args.min_score.unwrap_or(USUAL_MIN_SCORE);
         let side = FileSide { name: files.name(), found, min_score, sizes: sizes.as_deref() };
         let sides = annotation_sides(&truth, side, rules);
-        (truth, notes, sides)
+        (truth, notes, sides, None)
     } else {
         let path = args.project.as_ref().or(args.source.as_ref());
         let path: &PathBuf = path.context("Specify an image folder, --project or --predictions")?;
@@ -71,15 +82,27 @@ pub(crate) fn read(
             None => names_of_run(&project, &run, control),
         };
         let truth = args.truth.read(&args.s3, dirs, control, names, || run.labels.clone())?;
-        let view = view_of(&project, &run, args)?;
-        let listed = listed.as_ref().map(|(_, samples)| samples.iter().collect());
-        let sides = run_sides(&truth, &RunSide { project: &project, run: &run, view: &view, listed }, rules, control);
-        (truth, Vec::new(), sides)
+        let sides_of = |run: &RunInfo| -> anyhow::Result<Result<Sides, EvaluateError>> {
+            let view = view_of(&project, run, args)?;
+            let listed = listed.as_ref().map(|(_, samples)| samples.iter().collect());
+            Ok(run_sides(&truth, &RunSide { project: &project, run, view: &view, listed }, rules, control))
+        };
+        let sides = sides_of(&run)?;
+        let other = args.than.as_deref().map(|name| choose_run(&project, Some(name), "comparing")).transpose()?;
+        if other.as_ref().is_some_and(|other| other.id == run.id) {
+            bail!("--than {} is the evaluated run; choose another one", run.name);
+        }
+        let other = other.map(|other| {
+            let sides = sides_of(&other)?.map_err(|error| with_advice(error, args))?;
+            anyhow::Ok((other.name, sides))
+        });
+        let other = other.transpose()?;
+        (truth, Vec::new(), sides, Some(OpenedRun { project, run, other }))
     };
     let mut sides = sides.map_err(|error| with_advice(error, args))?;
     notes.splice(0..0, problem_notes(&truth.problems));
     sides.notes.extend(notes);
-    Ok((sides, listed))
+    Ok(Opened { sides, listed, run })
 }
 
 /// The class names in the order of their numbers, counted from 0 if they have none.

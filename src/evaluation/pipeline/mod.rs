@@ -3,6 +3,7 @@
 //! The CLI and the window call the same functions, so both get the same numbers.
 
 mod corrected;
+mod patterns;
 mod sides;
 mod truth;
 
@@ -22,6 +23,7 @@ use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes,
 use crate::tasks::{Cancelled, ProgressUnit, TaskControl};
 
 pub use corrected::correct;
+pub use patterns::{EmbeddedImages, KnownImages, error_patterns};
 pub use sides::{FileSide, ListedSamples, RunSide, annotation_sides, run_sides};
 pub use truth::{TruthFrom, TruthScores, open_truth, truth_of};
 

@@ -399,7 +399,7 @@ impl<'t> Matching<'t> {
         let [of_truth, of_predictions] = &mut self.checks;
         of_truth.add(&image.name, size, truths.iter().map(|truth| (truth.bounds, truth.class, 1.0)));
         of_predictions.add(&image.name, size, detections.iter().map(|found| (found.bounds, found.class, found.score)));
-        self.images.push(image);
+        self.images.push(ImageSides { size, ..image });
     }
 
     /// `compared`: the number of images with both sides.

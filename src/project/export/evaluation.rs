@@ -1,5 +1,7 @@
 //! Exports of an evaluation: all numbers, the table of classes, plots, a report.
 
+use std::io::Write as _;
+
 use serde::Serialize;
 
 use super::csv_table::{Table, escape_formula};
@@ -10,7 +12,7 @@ use super::suspicious::write_suspicious;
 use super::target::{ExportTarget, FOLDER_MARK, WholeFile, WholeFolder};
 use super::{EvaluatedImages, ExportError};
 use crate::domain::Problem;
-use crate::evaluation::{ClassMetrics, ClassifiedClass, Evaluated, EvaluatedClass, Metrics};
+use crate::evaluation::{ClassMetrics, ClassifiedClass, ErrorPatterns, Evaluated, EvaluatedClass, Metrics};
 use crate::tasks::TaskControl;
 
 /// What was written of an evaluation.
@@ -52,6 +54,20 @@ pub fn write_evaluation(
         }
     }
     Ok(written)
+}
+
+/// Writes one JSON object per line and pattern.
+///
+/// # Errors
+/// On an error, nothing is written under the name of the target.
+pub fn write_patterns(patterns: &ErrorPatterns, target: &ExportTarget) -> Result<(), ExportError> {
+    let mut file = WholeFile::create(target)?;
+    for line in patterns.lines() {
+        let mut line = serde_json::to_vec(&line).map_err(|error| ExportError::write(&target.path)(error.into()))?;
+        line.push(b'\n');
+        file.write_all(&line).map_err(ExportError::write(&target.path))?;
+    }
+    file.commit()
 }
 
 /// The content of the file that marks a folder of plots.

@@ -38,7 +38,7 @@ pub use annotated::{DrawnObjects, TruthMarks, annotate};
 pub use annotated_folder::{AnnotatedFolder, AnnotatedFolderError};
 pub use comparison::{ComparisonContext, ComparisonReport, compare_runs, export_comparison};
 pub use error::ExportError;
-pub use evaluation::{WrittenEvaluation, write_evaluation};
+pub use evaluation::{WrittenEvaluation, write_evaluation, write_patterns};
 pub use image_pool::{ImageFileError, write_image};
 pub use jsonl::jsonl_line;
 pub use report::EvaluatedImages;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::box_term::{BoxTerm, OutcomeWord};
 use super::capture_term::{Circle, Period};
 use super::{ClassChanges, Span};
-use crate::domain::{LabelSet, SampleId};
+use crate::domain::{LabelSet, SampleId, SampleSet};
 use crate::review::VerdictKind;
 use crate::review::candidate::Candidate;
 use crate::review::outcomes::OutcomeClass;
@@ -83,7 +83,7 @@ pub enum Value {
 
 /// In the order of the help. The first key applies to words without a key, the second to all conditions on boxes.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 30] = [
+pub(super) static KEYS: [Key; 31] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, ignoring case"),
         ("\"two words\"", "Both words, including the space, in the name"),
@@ -187,6 +187,12 @@ pub(super) static KEYS: [Key; 30] = [
         ("suspicious", "A ground-truth label that may be wrong, ranked in the filmstrip by the AP that a fix would gain"),
         ("suspicious:class", "A kind of suspicious label: class, missing, misplaced or spurious"),
     ], takes: Takes::OptionalSuspect, test: on_boxes },
+    Key { words: &["pattern"], example: "pattern:1", meaning: "with the error of an error pattern", help: &[
+        ("pattern:1", "With the error of this row of “Error patterns” in the Evaluation panel; pattern alone: of any row"),
+    ], takes: Takes::OptionalCount, test: |image, value| {
+        let number = |(set, number): (&SampleSet, u16)| set.contains(image.id).then(|| f32::from(number));
+        image.patterns.iter().zip(1..).any(|pattern| value.is_number(number(pattern)))
+    } },
     Key { words: &["truth"], example: "truth:cat", meaning: "with this class in the ground truth", help: &[
         ("truth:cat class:dog", "A dog box on a ground-truth cat"),
     ], takes: Takes::TruthClass, test: on_boxes },

@@ -4,19 +4,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches, MatchRules};
-use crate::domain::{NamePattern, Sample, SampleSet, SharedList};
+use crate::domain::{NamePattern, Sample, SampleId, SampleSet, SharedList, counted};
 use crate::evaluation::pipeline::{
-    EvaluateError, Extras, RunSide, TruthFrom, TruthScores, correct, measure_all, measure_boxes, open_truth, run_sides,
-    truth_of,
+    EmbeddedImages, EvaluateError, Extras, KnownImages, RunSide, TruthFrom, TruthScores, correct, error_patterns,
+    measure_all, measure_boxes, open_truth, run_sides, truth_of,
 };
-use crate::evaluation::{DRAWS, Evaluated, GroundTruth, NoTruth, Sides};
+use crate::evaluation::{DRAWS, ErrorPattern, Evaluated, GroundTruth, NoTruth, Sides};
+use crate::project::export::stored_vectors;
 use crate::tasks::TaskControl;
 use crate::window::effects::{Effects, Shared};
 use crate::window::outputs::effects::import::{corrections_in, files_at};
 use crate::window::outputs::effects::labels_of;
 use crate::window::state::{
     CorrectedLabels, EvaluateRequest, EvaluatedFound, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure,
-    NO_IMAGE, OpenedTruth, Ticket, TruthAt, TruthImages, TruthNames, TruthRequest, TruthSource,
+    NO_IMAGE, OpenedTruth, ShownPatterns, Ticket, TruthAt, TruthImages, TruthNames, TruthRequest, TruthSource,
 };
 
 /// The limit of images named in a message.
@@ -28,6 +29,15 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: EvaluationEffect) {
         EvaluationEffect::OpenTruth { request, ticket } => open(shared, request, ticket),
         EvaluationEffect::Evaluate { request, ticket } => evaluate(shared, request, ticket),
         EvaluationEffect::MeasureCorrected { request, ticket } => measure_corrected(shared, request, ticket),
+        EvaluationEffect::FindPatterns { request, other, ticket } => {
+            let run = request.run.id;
+            shared.run_task(
+                "find error patterns",
+                ticket,
+                move |shared, ticket| patterns(shared, &request, other.as_ref(), &ticket.control),
+                move |task, result| EvaluationEvent::PatternsFound { task, run, result },
+            );
+        }
         EvaluationEffect::EvaluateFound { request, search, images, ticket } => {
             let run = request.run.id;
             shared.run_task(
@@ -163,6 +173,47 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
     }
     run.evaluated = Arc::new(evaluated);
     Ok(run)
+}
+
+fn patterns(
+    shared: &Shared,
+    request: &EvaluateRequest,
+    other: Option<&EvaluateRequest>,
+    control: &TaskControl,
+) -> Result<ShownPatterns, Failure> {
+    let sides = sides_of(shared, request, control)?;
+    let than =
+        other.map(|other| Ok::<_, Failure>((&*other.run.name, sides_of(shared, other, control)?))).transpose()?;
+    let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
+    let vectors = stored_vectors(&project, &request.run).map_err(|error| error.to_string())?;
+    let vectors = vectors.map(|(encoder, vectors)| (encoder, vectors.of_samples(request.samples.iter())));
+    let vectors = vectors.filter(|(_, vectors)| !vectors.uris.is_empty());
+    let root = project.root();
+    let embeddings = vectors.as_ref().map(|(encoder, vectors)| EmbeddedImages {
+        encoder: encoder.clone(),
+        names: vectors.uris.iter().map(|uri| uri.name_below(root.as_deref())).collect(),
+        rows: &vectors.rows,
+    });
+    let capture_of = |sample: SampleId| request.samples.get(sample.index())?.capture.clone();
+    let known = KnownImages { capture_of: Some(&capture_of), embeddings };
+    let than = than.as_ref().map(|(name, sides)| (*name, sides));
+    let patterns = error_patterns(&sides, than, known, control).map_err(|error| failure(&error))?;
+    let images = |pattern: &ErrorPattern| {
+        pattern.with_error.iter().filter_map(|image| patterns.images[*image as usize].1).collect()
+    };
+    let sets = patterns.found.patterns.iter().map(images).collect();
+    let mut notes = Vec::new();
+    if patterns.unread_captures > 0 {
+        notes.push(format!(
+            "The EXIF data of {} is not read, so these have no camera and time of day. Search for “taken” to read it, \
+             and find the patterns again",
+            counted(patterns.unread_captures, "image", "images")
+        ));
+    }
+    if patterns.likeness.is_none() {
+        notes.push("The run has no embeddings, so similar images are not grouped".to_owned());
+    }
+    Ok(ShownPatterns { patterns: Arc::new(patterns), sets, notes })
 }
 
 fn evaluated_found(

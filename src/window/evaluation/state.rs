@@ -11,7 +11,9 @@ use crate::domain::{
     BoundingBox, DrawnBox, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, SampleId, SampleSet, SharedList,
     ViewSettings,
 };
-use crate::evaluation::{DrawnNumber, Evaluated, GroundTruth, LabelCorrections, MatchedClasses, Metrics};
+use crate::evaluation::{
+    DrawnNumber, ErrorPatterns, Evaluated, GroundTruth, LabelCorrections, MatchedClasses, Metrics,
+};
 use crate::review::{
     FilmBox, ImageOutcomes, NamedOutcome, OtherRun, OutcomeCounts, Outcomes, Predictions, Suspect, SuspectKind,
     VerdictKind,
@@ -63,6 +65,12 @@ pub enum EvaluationEffect {
         request: EvaluateRequest,
         ticket: Ticket,
     },
+    /// Search the errors for patterns; with `other`, those that this run does not make.
+    FindPatterns {
+        request: EvaluateRequest,
+        other: Option<EvaluateRequest>,
+        ticket: Ticket,
+    },
     /// Evaluate the run on these images alone.
     EvaluateFound {
         request: EvaluateRequest,
@@ -90,6 +98,11 @@ pub enum EvaluationEvent {
         task: TaskId,
         run: RunId,
         result: Result<CorrectedLabels, Failure>,
+    },
+    PatternsFound {
+        task: TaskId,
+        run: RunId,
+        result: Result<ShownPatterns, Failure>,
     },
     FoundEvaluated {
         task: TaskId,
@@ -206,6 +219,16 @@ pub struct EvaluatedFound {
     pub metrics: Metrics,
 }
 
+/// Patterns in the errors of a run, as they are shown.
+#[derive(Debug, Clone)]
+pub struct ShownPatterns {
+    pub patterns: Arc<ErrorPatterns>,
+    /// The images of each pattern with its error.
+    pub sets: Arc<[SampleSet]>,
+    /// What the search did not cover: whole sentences.
+    pub notes: Vec<String>,
+}
+
 /// The open ground truth, and the runs evaluated against it.
 #[derive(Debug)]
 pub struct Evaluating {
@@ -219,6 +242,8 @@ pub struct Evaluating {
     pub is_shown: bool,
     /// The number of times its action opened the panel, which then takes the focus.
     pub openings: u32,
+    /// The number of searches for error patterns; each shows its tab.
+    pub pattern_searches: u32,
     /// Whether to read the ground truth once all images are listed.
     pub(crate) is_due: bool,
     /// The previously open ground truth, until this one has been read: it stays if this one cannot be read.
@@ -239,6 +264,7 @@ pub struct RunEvaluation {
     pub last: Option<EvaluatedRun>,
     /// The metrics of the last search that they were requested for.
     pub found: Loadable<EvaluatedFound>,
+    pub patterns: Loadable<ShownPatterns>,
     /// The inputs of the last or pending request.
     pub(crate) basis: Option<EvaluationBasis>,
     pub corrected: Corrected,
@@ -313,6 +339,7 @@ impl Evaluating {
             truth: Loadable::NotLoaded,
             is_shown: false,
             openings: 0,
+            pattern_searches: 0,
             is_due: true,
             previous: None,
             verdicts: 0,
@@ -364,6 +391,11 @@ impl State {
     /// The last metrics of the run on screen.
     pub fn evaluated(&self) -> Option<&EvaluatedRun> {
         self.evaluation()?.last.as_ref()
+    }
+
+    /// The patterns in the errors of the run on screen.
+    pub fn error_patterns(&self) -> Option<&ShownPatterns> {
+        self.evaluation()?.patterns.ready()
     }
 
     /// The run that the one on screen is compared with, and its last metrics against the same ground truth.

@@ -70,6 +70,12 @@ pub(crate) fn on_event(state: &mut State, event: EvaluationEvent) {
         EvaluationEvent::Measured { task, run, evaluated } => measured(state, task, run, *evaluated),
         EvaluationEvent::Evaluated { task, run, result } => ended(state, task, run, result),
         EvaluationEvent::Corrected { task, run, result } => corrected(state, task, run, result),
+        EvaluationEvent::PatternsFound { task, run, result } => {
+            tasks::update::settle(state, task, result, |state| {
+                Some(&mut state.evaluating.as_mut()?.runs.get_mut(&run)?.patterns)
+            });
+            state.evaluation_number += 1;
+        }
         EvaluationEvent::FoundEvaluated { task, run, result } => {
             tasks::update::settle(state, task, result, |state| {
                 Some(&mut state.evaluating.as_mut()?.runs.get_mut(&run)?.found)
@@ -130,7 +136,8 @@ fn stop(state: &mut State) {
     let Some(evaluating) = &state.evaluating else {
         return;
     };
-    let tasks_of = |run: &RunEvaluation| [run.status.task(), run.corrected.status.task(), run.found.task()];
+    let tasks_of =
+        |run: &RunEvaluation| [run.status.task(), run.corrected.status.task(), run.found.task(), run.patterns.task()];
     let runs = evaluating.runs.values().flat_map(tasks_of).flatten();
     let tasks: Vec<TaskId> = evaluating.truth.task().into_iter().chain(runs).collect();
     for task in tasks {
@@ -416,6 +423,7 @@ fn evaluate(state: &mut State, run: RunId) {
         let of_run = evaluating.runs.entry(run).or_default();
         of_run.status = Loadable::Loading(ticket.id);
         of_run.found = Loadable::NotLoaded;
+        of_run.patterns = Loadable::NotLoaded;
         of_run.basis = Some(basis);
         of_run.classes = Arc::new(classes);
         of_run.unused = unused;
@@ -441,6 +449,27 @@ fn evaluate_found(state: &mut State) {
     tasks::update::cancel(state, earlier);
     let search = state.arranging.text().trim().to_owned();
     state.effects.push(EvaluationEffect::EvaluateFound { request, search, images, ticket });
+}
+
+/// Searches the errors of the run on screen for patterns; with `other`, those that this run does not make. The minimum
+/// scores are those on screen.
+pub(crate) fn find_patterns(state: &mut State, other: Option<RunId>) {
+    let Some(run) = state.run_id() else { return };
+    let Some(request) = request(state, run) else { return };
+    let other = other.map(|other| self::request(state, other));
+    if matches!(other, Some(None)) {
+        return;
+    }
+    let title = format!("Find error patterns of {}", request.run.name);
+    let ticket = tasks::update::begin(state, TaskKind::Evaluate, ProgressUnit::Images, title);
+    let earlier = state.evaluating.as_mut().and_then(|evaluating| {
+        evaluating.is_shown = true;
+        evaluating.pattern_searches += 1;
+        let patterns = &mut evaluating.runs.entry(run).or_default().patterns;
+        std::mem::replace(patterns, Loadable::Loading(ticket.id)).task()
+    });
+    tasks::update::cancel(state, earlier);
+    state.effects.push(EvaluationEffect::FindPatterns { request, other: other.flatten(), ticket });
 }
 
 /// Everything needed to evaluate a run; `None` without ground truth or predictions.

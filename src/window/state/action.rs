@@ -61,6 +61,16 @@ pub enum Action {
     )]
     Evaluation,
     #[strum(
+        message = "Find error patterns",
+        detailed_message = "Finds groups of images in which an error is more frequent than by chance"
+    )]
+    FindErrorPatterns,
+    #[strum(
+        message = "Find patterns in new errors",
+        detailed_message = "Finds groups of images in which the run on screen makes an error that the compared run does not"
+    )]
+    FindNewErrorPatterns,
+    #[strum(
         message = "Compare runs",
         detailed_message = "Compares the run on screen with another run of these images, box by box"
     )]
@@ -722,6 +732,10 @@ impl Action {
             Self::CorrectTruth => {
                 need(state.labels_to_correct().is_some(), "Open ground truth from a file or folder first")?;
                 state.project.check_writable()
+            }
+            Self::FindErrorPatterns => need(state.evaluated().is_some(), "Open ground truth first"),
+            Self::FindNewErrorPatterns => {
+                need(state.other_evaluated().is_some(), "Open ground truth and compare two runs first")
             }
             Self::CloseTruth | Self::Evaluation => need(state.evaluating.is_some(), "Open ground truth first"),
             _ => self.check_predicting(state),

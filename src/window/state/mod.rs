@@ -28,8 +28,8 @@ pub use crate::window::endpoints::state::{
 };
 pub use crate::window::evaluation::state::{
     CorrectedLabels, EvaluateRequest, EvaluatedFound, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect,
-    EvaluationEvent, NO_IMAGE, OpenedTruth, RunEvaluation, ShownObject, TruthAt, TruthImages, TruthNames, TruthReading,
-    TruthRequest, TruthSource,
+    EvaluationEvent, NO_IMAGE, OpenedTruth, RunEvaluation, ShownObject, ShownPatterns, TruthAt, TruthImages,
+    TruthNames, TruthReading, TruthRequest, TruthSource,
 };
 pub use crate::window::explain::state::{ExplainRequest, Explanation, Question};
 pub(crate) use crate::window::export::state::CountBasis;

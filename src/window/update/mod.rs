@@ -188,6 +188,8 @@ fn on_truth_action(state: &mut State, action: Action) {
                 outputs::update::open_predictions(state, labels);
             }
         }
+        Action::FindErrorPatterns => evaluation::update::find_patterns(state, None),
+        Action::FindNewErrorPatterns => evaluation::update::find_patterns(state, state.compared_run()),
         Action::CloseTruth => evaluation::update::on_command(state, EvaluationCommand::CloseTruth),
         _ => on_remote_action(state, action),
     }

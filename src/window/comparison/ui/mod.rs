@@ -337,6 +337,7 @@ fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Commands
                 commands.push(SearchCommand::SetSort(Sort { by: SortBy::ErrorChange, direction }));
             }
         }
+        action_button_ui(ui, state, Action::FindNewErrorPatterns, commands);
     });
 }
 

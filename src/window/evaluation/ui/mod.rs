@@ -6,6 +6,7 @@ mod matching;
 mod matrix;
 pub(crate) mod open_annotations;
 mod overview;
+mod patterns;
 pub(crate) mod suspicious;
 mod table;
 
@@ -26,6 +27,8 @@ pub(crate) struct EvaluationMemory {
     part: Part,
     /// The openings of the panel after which a tab had the focus.
     openings: u32,
+    /// The searches for error patterns after which their tab was shown.
+    pattern_searches: u32,
     table: table::TableMemory,
     matrix: matrix::MatrixMemory,
     matching: matching::MatchingMemory,
@@ -39,6 +42,8 @@ enum Part {
     Classes,
     #[strum(serialize = "Confusion matrix")]
     Confusion,
+    #[strum(serialize = "Error patterns")]
+    Patterns,
     #[strum(serialize = "Class matching")]
     Matching,
 }
@@ -142,12 +147,16 @@ pub(crate) fn evaluation_ui(ui: &mut Ui, state: &State, memory: &mut EvaluationM
             ui.weak("Counting boxes…");
             return;
         }
+        if std::mem::replace(&mut memory.pattern_searches, evaluating.pattern_searches) < evaluating.pattern_searches {
+            memory.part = Part::Patterns;
+        }
         if shown.is_none() {
             memory.part = Part::Matching;
         }
         match (memory.part, &shown) {
             (Part::Overview, Some(shown)) => overview::overview_ui(ui, shown, commands),
             (Part::Classes, Some(shown)) => table::classes_ui(ui, shown, &mut memory.table, commands),
+            (Part::Patterns, Some(shown)) => patterns::patterns_ui(ui, shown, evaluation, commands),
             (Part::Confusion, Some(shown)) => matrix::matrix_ui(ui, shown, &mut memory.matrix, commands),
             _ => matching::matching_ui(ui, state, evaluation, &mut memory.matching, commands),
         }

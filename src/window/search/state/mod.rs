@@ -388,6 +388,12 @@ impl State {
                 _ => format!("The EXIF data of {count} is not read yet; they are missing here"),
             });
         }
+        if query.needs_patterns() && self.error_patterns().is_none() {
+            warnings.push(
+                "This search needs error patterns; find them with “Find error patterns” in the Evaluate menu"
+                    .to_owned(),
+            );
+        }
         if query.needs_sample() && matches!(self.spot_checks.sample, Loadable::NotLoaded) {
             warnings.push("This run has no sample; draw one with “Spot-check a sample…” in the Judge menu".to_owned());
         }
@@ -461,6 +467,7 @@ impl State {
             marks: self.judgments.marks().clone(),
             disagreement: self.comparing.as_ref().and_then(|comparing| comparing.column().cloned()),
             similarity: self.alike().map(|alike| Arc::clone(&alike.similarity)),
+            patterns: self.error_patterns().map(|found| Arc::clone(&found.sets)).unwrap_or_default(),
             changes: self.comparing.as_ref().map(state::Comparing::changes).unwrap_or_default(),
             outcomes: self.evaluated().map(|run| Arc::clone(&run.outcomes)),
             other: self.other_run(),
