@@ -9,6 +9,7 @@ mod candidate;
 mod facts;
 mod filmstrip;
 mod folders;
+mod grouping;
 mod image_draw;
 mod kappa;
 mod marks;
@@ -33,6 +34,7 @@ pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, OtherRun,
 pub use facts::{count_boxes, verdict_of_image};
 pub use filmstrip::{FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use folders::{Folder, FolderCounts, Folders};
+pub use grouping::{Group, GroupBy, GroupKind, Groups, MAX_GROUPS, group_images};
 pub use image_draw::{DrawBy, DrawnImages, ImageDraw};
 pub use kappa::cohens_kappa;
 pub use marks::{Mark, Marks, VerdictKind};

@@ -1,0 +1,282 @@
+//! Images in a few groups, for the colors of a map: by class, verdict, error, score or folder.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use strum::{IntoStaticStr, VariantArray};
+
+use super::candidate::Candidate;
+use super::{ArrangeRequest, OutcomeKind, SAMPLES_PER_CHECK, VerdictKind};
+use crate::domain::{ModelTask, Sample, SampleId};
+
+/// The most groups without an order of their own; the images of all others are one group.
+pub const MAX_GROUPS: usize = 7;
+
+/// The bins of a score.
+const BINS: u32 = 10;
+
+/// What distinguishes the groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoStaticStr, VariantArray)]
+#[strum(const_into_str)]
+pub enum GroupBy {
+    /// Of the box with the highest score, or the top class.
+    #[default]
+    Class,
+    Verdict,
+    /// Of the false positive with the highest score.
+    Error,
+    /// The highest of the image.
+    Score,
+    /// Below the folder that contains all images.
+    Folder,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    pub name: String,
+    pub kind: GroupKind,
+    pub count: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum GroupKind {
+    /// Numbered by size, largest first.
+    Named(usize),
+    Verdict(VerdictKind),
+    /// The middle of a range of scores.
+    Score(f32),
+    /// Images of other groups, or of none.
+    Rest,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Groups {
+    pub groups: Vec<Group>,
+    /// The position of the group of each image.
+    pub group_of: Arc<[u8]>,
+}
+
+/// Groups images, whatever the query; `None` if `cancelled`, which is polled, returned true.
+pub fn group_images(
+    request: &ArrangeRequest,
+    images: &[SampleId],
+    by: GroupBy,
+    cancelled: &dyn Fn() -> bool,
+) -> Option<Groups> {
+    let gate = request.gate();
+    let sample_of = |id: SampleId| request.samples.get(id.index());
+    let mut folders = FolderNames::new(images.iter().filter_map(|id| sample_of(*id)));
+    let mut keys = Vec::with_capacity(images.len());
+    let mut counts: HashMap<Option<u32>, usize> = HashMap::new();
+    for (index, &id) in images.iter().enumerate() {
+        if index.is_multiple_of(SAMPLES_PER_CHECK) && cancelled() {
+            return None;
+        }
+        let key = sample_of(id).and_then(|sample| {
+            let candidate = request.candidate(id, sample, gate.as_ref(), None);
+            match by {
+                GroupBy::Class => top_class(&candidate),
+                GroupBy::Verdict => candidate.verdict.map(|kind| kind as u32),
+                GroupBy::Error => error(&candidate),
+                GroupBy::Score => candidate.facts().and_then(|facts| facts.best).map(bin),
+                GroupBy::Folder => Some(folders.number(&sample.name)),
+            }
+        });
+        *counts.entry(key).or_default() += 1;
+        keys.push(key);
+    }
+    let name = |key: u32| match by {
+        GroupBy::Class => request.labels.name(key),
+        GroupBy::Verdict => VERDICTS[key as usize].participle().to_owned(),
+        GroupBy::Error => error_name(key).to_owned(),
+        GroupBy::Score => format!("{}–{}%", key * 100 / BINS, (key + 1) * 100 / BINS),
+        GroupBy::Folder => folders.names[key as usize].to_owned(),
+    };
+    let has_boxes = gate.as_ref().is_some_and(|gate| gate.task() == ModelTask::Detection);
+    let (groups, position_of) = groups(by, &counts, &name, has_boxes);
+    let group_of = keys.iter().map(|key| position_of.get(key).map_or(groups.len() - 1, |&position| position) as u8);
+    Some(Groups { group_of: group_of.collect(), groups })
+}
+
+const VERDICTS: &[VerdictKind] = VerdictKind::VARIANTS;
+
+/// The groups in the order of a legend, and the position of each key that has a group of its own. The others are in the
+/// last group.
+fn groups(
+    by: GroupBy,
+    counts: &HashMap<Option<u32>, usize>,
+    name: &dyn Fn(u32) -> String,
+    has_boxes: bool,
+) -> (Vec<Group>, HashMap<Option<u32>, usize>) {
+    let mut keys: Vec<(u32, usize)> = counts.iter().filter_map(|(key, count)| Some(((*key)?, *count))).collect();
+    match by {
+        GroupBy::Score => keys.sort_unstable_by_key(|(key, _)| std::cmp::Reverse(*key)),
+        GroupBy::Verdict => keys.sort_unstable(),
+        _ => keys.sort_unstable_by_key(|(key, count)| (std::cmp::Reverse(*count), *key)),
+    }
+    let is_ordered = matches!(by, GroupBy::Score | GroupBy::Verdict);
+    let kept = if is_ordered { keys.len() } else { keys.len().min(MAX_GROUPS) };
+    let kind = |number: usize, key: u32| match by {
+        GroupBy::Verdict => GroupKind::Verdict(VERDICTS[key as usize]),
+        GroupBy::Score => GroupKind::Score((key as f32 + 0.5) / BINS as f32),
+        _ => GroupKind::Named(number),
+    };
+    let own = keys[..kept].iter().enumerate();
+    let mut groups: Vec<Group> =
+        own.map(|(number, &(key, count))| Group { name: name(key), kind: kind(number, key), count }).collect();
+    let mut position_of: HashMap<Option<u32>, usize> =
+        keys[..kept].iter().enumerate().map(|(position, (key, _))| (Some(*key), position)).collect();
+    let mut add_rest = |name: &str, count: usize| {
+        if count > 0 {
+            groups.push(Group { name: name.to_owned(), kind: GroupKind::Rest, count });
+        }
+        count > 0
+    };
+    let none = counts.get(&None).copied().unwrap_or(0);
+    let without = match by {
+        GroupBy::Class if has_boxes => "no box",
+        GroupBy::Class => "no class",
+        GroupBy::Verdict => "unjudged",
+        GroupBy::Error => "not evaluated",
+        GroupBy::Score => "no score",
+        GroupBy::Folder => "no folder",
+    };
+    if add_rest(without, none) {
+        position_of.insert(None, kept);
+    }
+    add_rest("other", keys[kept..].iter().map(|(_, count)| count).sum());
+    (groups, position_of)
+}
+
+fn top_class(candidate: &Candidate<'_>) -> Option<u32> {
+    let (gate, summary) = (candidate.gate?, candidate.summary?);
+    if gate.task() == ModelTask::Classification {
+        return gate.top_class(summary).map(|(class, _)| class);
+    }
+    let visible = gate.visible(candidate.id);
+    let best = visible.boxes(summary).max_by(|&left, &right| summary.scores[left].total_cmp(&summary.scores[right]));
+    best.map(|index| summary.classes[index])
+}
+
+/// Follows the kinds of false positives.
+const MISSED: u32 = OutcomeKind::VARIANTS.len() as u32;
+
+fn error(candidate: &Candidate<'_>) -> Option<u32> {
+    let outcomes = candidate.outcomes?;
+    let wrong = outcomes.boxes().filter(|found| found.kind.is_wrong());
+    let worst = wrong.max_by(|left, right| left.score.total_cmp(&right.score));
+    let missed = || if outcomes.missed().next().is_some() { MISSED } else { OutcomeKind::Correct as u32 };
+    Some(worst.map_or_else(missed, |found| found.kind as u32))
+}
+
+fn error_name(key: u32) -> &'static str {
+    let kind = OutcomeKind::VARIANTS.get(key as usize);
+    kind.map_or("only false negatives", |kind| kind.why().unwrap_or("no error"))
+}
+
+fn bin(score: f32) -> u32 {
+    ((score * BINS as f32) as u32).min(BINS - 1)
+}
+
+/// The folders of images, one level below the folder that contains them all.
+struct FolderNames<'s> {
+    /// The length of what all paths start with.
+    common: usize,
+    names: Vec<&'s str>,
+    numbers: HashMap<&'s str, u32>,
+}
+
+impl<'s> FolderNames<'s> {
+    fn new(samples: impl Iterator<Item = &'s Sample>) -> Self {
+        let mut folders = samples.map(|sample| folder_of(&sample.name));
+        let mut common = folders.next().unwrap_or_default();
+        for folder in folders {
+            while !folder.starts_with(common) {
+                common = folder_of(common.trim_end_matches('/'));
+            }
+        }
+        Self { common: common.len(), names: Vec::new(), numbers: HashMap::new() }
+    }
+
+    fn number(&mut self, name: &'s str) -> u32 {
+        let below = folder_of(name).get(self.common..).unwrap_or_default();
+        let folder = below.split_once('/').map_or("this folder", |(folder, _)| folder);
+        *self.numbers.entry(folder).or_insert_with(|| {
+            self.names.push(folder);
+            self.names.len() as u32 - 1
+        })
+    }
+}
+
+/// With a slash at the end; empty for an image in the opened folder.
+fn folder_of(name: &str) -> &str {
+    name.rfind('/').map_or("", |end| &name[..=end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{LabelSet, SampleUri, SharedList, ViewSettings};
+    use crate::review::{Mark, Marks, Predictions};
+
+    /// Detections of cats (0), dogs (1) and many other classes; the last image has no box.
+    fn request() -> ArrangeRequest {
+        let mut predictions = Predictions::new(ModelTask::Detection);
+        let mut samples = SharedList::default();
+        for index in 0..20_u32 {
+            let name = format!("all/{}/{index}.jpg", if index < 12 { "left/deep" } else { "right" });
+            let uri = SampleUri::new(format!("/photos/{name}"));
+            samples.push(Sample { uri, name, size_bytes: 1, modified_ns: None, etag: None, capture: None });
+            let class = if index < 6 { 0 } else { index - 5 };
+            if index < 19 {
+                predictions.record_summary(SampleId(index), 9, 9, &[99, class, 1], &[0.3, 0.9, 0.6]);
+            } else {
+                predictions.record_summary(SampleId(index), 9, 9, &[1], &[0.05]);
+            }
+        }
+        let labels = LabelSet::parse("cat\ndog").unwrap();
+        let view = ViewSettings { min_score: 0.5, ..ViewSettings::default() };
+        ArrangeRequest { samples, predictions: Some(predictions), labels, view, ..ArrangeRequest::default() }
+    }
+
+    fn grouped(request: &ArrangeRequest, by: GroupBy) -> Groups {
+        let images: Vec<SampleId> = (0..request.samples.len()).map(SampleId::from_index).collect();
+        group_images(request, &images, by, &|| false).unwrap()
+    }
+
+    fn names(groups: &Groups) -> Vec<(&str, usize)> {
+        groups.groups.iter().map(|group| (group.name.as_str(), group.count)).collect()
+    }
+
+    #[test]
+    fn largest_classes_have_groups_of_their_own() {
+        let groups = grouped(&request(), GroupBy::Class);
+        let named = names(&groups);
+        assert_eq!(named[..2], [("cat", 6), ("dog", 1)]);
+        assert_eq!(named[MAX_GROUPS..], [("no box", 1), ("other", 7)]);
+        assert_eq!(groups.group_of[0], 0);
+        assert_eq!(groups.group_of[18], MAX_GROUPS as u8 + 1);
+        assert_eq!(groups.group_of[19], MAX_GROUPS as u8);
+        assert_eq!(groups.groups.iter().map(|group| group.count).sum::<usize>(), 20);
+    }
+
+    #[test]
+    fn scores_verdicts_and_folders_are_groups() {
+        let mut request = request();
+        let scores = grouped(&request, GroupBy::Score);
+        assert_eq!(names(&scores), [("90–100%", 19), ("0–10%", 1)]);
+        assert_eq!(scores.groups[0].kind, GroupKind::Score(0.95));
+        let folders = grouped(&request, GroupBy::Folder);
+        assert_eq!(names(&folders), [("left", 12), ("right", 8)]);
+        let mut marks = Marks::default();
+        marks.set(SampleId(3), Mark { verdict: Some(VerdictKind::Reject), ..Mark::default() });
+        request.marks = marks;
+        let verdicts = grouped(&request, GroupBy::Verdict);
+        assert_eq!(names(&verdicts), [("rejected", 1), ("unjudged", 19)]);
+        let errors = grouped(&request, GroupBy::Error);
+        assert_eq!(names(&errors), [("not evaluated", 20)]);
+        let nothing = grouped(&ArrangeRequest::default(), GroupBy::Class);
+        assert!(nothing.groups.is_empty() && nothing.group_of.is_empty());
+        assert_eq!(group_images(&request, &[SampleId(1)], GroupBy::Score, &|| true), None);
+    }
+}
