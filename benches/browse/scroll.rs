@@ -4,8 +4,10 @@
 //!
 //! usage: cargo bench --bench scroll -- FOLDER|s3://BUCKET/PREFIX/ [FRAMES]
 //!        cargo bench --bench scroll -- verdicts
+//!        cargo bench --bench scroll -- map
 //!
-//! `verdicts` measures how long a project of 100,000 images with ten verdicts each takes to open.
+//! `verdicts` measures how long a project of 100,000 images with ten verdicts each takes to open. `map` makes the map of
+//! 100,000 embeddings, and measures frames while it takes shape, while it is zoomed, and while nothing moves.
 
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
@@ -15,16 +17,17 @@ use std::time::{Duration, Instant};
 use cpu_time::ThreadTime;
 use eframe::App as _;
 use eframe::egui;
+use spotcheck::alike::Embedding;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{
-    BoundingBox, Change, Detection, DeviceChoice, FileStamp, InferenceLocation, KeepRule, Prediction,
-    PredictionContent, RunId, RunInfo, RunKey, SampleId, SamplePrediction, SampleUri, Verdict, VerdictTarget,
+    BoundingBox, Change, Detection, DeviceChoice, Encoder, FileStamp, InferenceLocation, KeepRule, Prediction,
+    PredictionContent, RunId, RunInfo, RunKey, Sample, SampleId, SamplePrediction, SampleUri, Verdict, VerdictTarget,
 };
 use spotcheck::model::catalog::Library;
-use spotcheck::project::{OpenMode, OpenRequest, Project};
+use spotcheck::project::{EmbeddingWriter, OpenMode, OpenRequest, Project};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 use spotcheck::window::app::{App, WindowOptions};
-use spotcheck::window::state::{BrowseCommand, InferenceCommand, Listing};
+use spotcheck::window::state::{Action, BrowseCommand, InferenceCommand, Listing, MapStage};
 
 const SIZE: egui::Vec2 = egui::vec2(1360.0, 860.0);
 const FRAME: Duration = Duration::from_millis(16);
@@ -143,6 +146,16 @@ impl Bench {
     }
 }
 
+fn wheel(delta: egui::Vec2) -> egui::Event {
+    egui::Event::MouseWheel {
+        unit: egui::MouseWheelUnit::Point,
+        delta,
+        phase: egui::TouchPhase::Move,
+        source: egui::MouseWheelSource::Unknown,
+        modifiers: egui::Modifiers::NONE,
+    }
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1).filter(|text| !text.starts_with("--"));
     let Some(folder) = arguments.next().map(PathBuf::from) else {
@@ -151,6 +164,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     if folder.as_os_str() == "verdicts" {
         return open_with_verdicts();
+    }
+    if folder.as_os_str() == "map" {
+        return show_map();
     }
     let frames: usize = arguments.next().map_or(Ok(2000), |text| text.parse())?;
     let home = tempfile::tempdir()?;
@@ -170,16 +186,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let step = rows * 150.0 / frames as f32;
     for _ in 0..frames {
         let begun = Instant::now();
-        costs.push(bench.frame(vec![
-            egui::Event::PointerMoved(pointer),
-            egui::Event::MouseWheel {
-                unit: egui::MouseWheelUnit::Point,
-                delta: egui::vec2(0.0, -step),
-                phase: egui::TouchPhase::Move,
-                source: egui::MouseWheelSource::Unknown,
-                modifiers: egui::Modifiers::NONE,
-            },
-        ]));
+        costs.push(bench.frame(vec![egui::Event::PointerMoved(pointer), wheel(egui::vec2(0.0, -step))]));
         std::thread::sleep(FRAME.saturating_sub(begun.elapsed()));
     }
     let end =
@@ -197,7 +204,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Opens a project of [`JUDGED_IMAGES`] with [`VERDICTS`] each.
 fn open_with_verdicts() -> Result<(), Box<dyn std::error::Error>> {
     let home = tempfile::tempdir()?;
-    let project = write_project(home.path())?;
+    let project = write_project(home.path(), Extras::Verdicts)?;
     println!("project of {} MB", project.metadata()?.len() / 1_000_000);
     for _ in 0..3 {
         let mut bench = Bench::new(home.path());
@@ -216,7 +223,45 @@ fn open_with_verdicts() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn write_project(home: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
+/// Makes the map of [`JUDGED_IMAGES`], and zooms it.
+fn show_map() -> Result<(), Box<dyn std::error::Error>> {
+    const FRAMES: usize = 300;
+    let home = tempfile::tempdir()?;
+    let project = write_project(home.path(), Extras::Embeddings)?;
+    let mut bench = Bench::new(home.path());
+    bench.app.command(BrowseCommand::Open(project));
+    bench.wait(|app| app.state().run().is_some_and(|run| run.predictions.predicted() == JUDGED_IMAGES));
+    let begun = Instant::now();
+    bench.app.command(Action::Map);
+    let first = bench.wait(|app| app.state().map_layout().is_some());
+    println!("principal components after {:.1} s", begun.elapsed().as_secs_f64());
+    let growing = bench.wait(|app| app.state().map_layout().is_some_and(|layout| layout.stage == MapStage::Finished));
+    println!("map after {:.1} s", begun.elapsed().as_secs_f64());
+    bench.wait(|app| app.state().map_groups().is_some());
+    println!("frames while the map is made");
+    print_costs(&[first, growing].concat());
+    let middle = egui::pos2(620.0, 480.0);
+    let zoomed = (0..FRAMES).map(|number| {
+        let delta = egui::vec2(0.0, if number % 60 < 30 { 6.0 } else { -6.0 });
+        bench.frame(vec![egui::Event::PointerMoved(middle), wheel(delta)])
+    });
+    let zoomed: Vec<Cost> = zoomed.collect();
+    println!("{FRAMES} frames of zooming");
+    print_costs(&zoomed);
+    let still: Vec<Cost> = (0..FRAMES).map(|_| bench.frame(Vec::new())).collect();
+    println!("{FRAMES} frames without a change");
+    print_costs(&still[FRAMES / 2..]);
+    Ok(())
+}
+
+/// What a project has apart from predictions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extras {
+    Verdicts,
+    Embeddings,
+}
+
+fn write_project(home: &Path, extras: Extras) -> Result<PathBuf, Box<dyn std::error::Error>> {
     let folder = home.join("photos");
     std::fs::create_dir(&folder)?;
     let image = |number: usize| folder.join(format!("{number:06}.jpg"));
@@ -239,6 +284,14 @@ fn write_project(home: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
         keep: KeepRule::default(),
         made: InferenceLocation::Here,
     };
+    let encoder = Encoder {
+        model_id: key.model_id.clone(),
+        weights_sha256: key.weights_sha256.clone(),
+        tensor: "features".to_owned(),
+        layer: String::new(),
+        dims: DIMS,
+        input: model.card.input.clone(),
+    };
     let labels = [(1, "cat".to_owned())].into_iter().collect();
     write(Change::AddRun(Box::new(RunInfo {
         id: run,
@@ -258,7 +311,7 @@ fn write_project(home: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
     for first in (0..JUDGED_IMAGES).step_by(1000) {
         let predictions = (first..first + 1000).map(|number| SamplePrediction {
             sample: uri(number),
-            stamp: FileStamp::default(),
+            stamp: stamp(&image(number)),
             result: Ok(Prediction {
                 width: 200,
                 height: 100,
@@ -267,6 +320,11 @@ fn write_project(home: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
             }),
         });
         write(Change::Predictions { run, predictions: predictions.collect() })?;
+    }
+    if extras == Extras::Embeddings {
+        project.flush()?;
+        write_embeddings(&project, &encoder, &folder)?;
+        return Ok(path);
     }
     for number in 0..JUDGED_IMAGES {
         for index in 0..VERDICTS {
@@ -277,6 +335,36 @@ fn write_project(home: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
     }
     project.flush()?;
     Ok(path)
+}
+
+/// The numbers of an embedding.
+const DIMS: usize = 64;
+
+/// Embeddings near one of 40, like images of the same kind.
+fn write_embeddings(project: &Project, encoder: &Encoder, folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let mut state = 1_u32;
+    let mut number = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f32::from((state >> 16) as u16) / 65_536.0
+    };
+    let centers: Vec<f32> = (0..40 * DIMS).map(|_| number()).collect();
+    let writer = EmbeddingWriter::open(project, encoder)?.ok_or("the project has no file")?;
+    for image in 0..JUDGED_IMAGES {
+        let path = folder.join(format!("{image:06}.jpg"));
+        let FileStamp { size_bytes, modified_ns, etag } = stamp(&path);
+        let uri = SampleUri::new(path.to_string_lossy());
+        let sample = Sample { name: String::new(), uri, size_bytes, modified_ns, etag, capture: None };
+        let center = &centers[image % 40 * DIMS..][..DIMS];
+        let values: Vec<f32> = center.iter().map(|center| center + 0.6 * number()).collect();
+        writer.save(&sample, &Embedding::new(&values).ok_or("not finite")?)?;
+    }
+    Ok(())
+}
+
+fn stamp(path: &Path) -> FileStamp {
+    let modified = path.metadata().and_then(|metadata| metadata.modified()).ok();
+    let since = modified.and_then(|modified| modified.duration_since(std::time::UNIX_EPOCH).ok());
+    FileStamp { size_bytes: 0, modified_ns: since.map(|since| since.as_nanos() as i64), etag: None }
 }
 
 fn print_costs(costs: &[Cost]) {

@@ -5,7 +5,6 @@
 mod clusters;
 mod dot;
 mod groups;
-mod kmeans;
 mod neighbors;
 mod pca;
 mod perceptual;
@@ -20,7 +19,6 @@ use half::f16;
 pub use self::clusters::Clusters;
 use self::dot::{centered, centered_dot};
 pub use self::groups::{Duplicate, DuplicateGroup, DuplicateKind, Grouping, Match, Reference, Sides};
-pub use self::kmeans::regions;
 pub use self::neighbors::{NEIGHBORS, NeighborGraph};
 pub use self::pca::Pca;
 pub use self::perceptual::{DEFAULT_DISTANCE, HASHED_SIDE, HashIndex, MAX_DISTANCE, PerceptualHash};

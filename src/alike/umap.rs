@@ -1,4 +1,4 @@
-//! A map of embeddings: UMAP (McInnes, Healy and Melville 2018, <https://arxiv.org/abs/1802.03426>) in two dimensions,
+//! A map of embeddings: UMAP (`McInnes`, Healy and Melville 2018, <https://arxiv.org/abs/1802.03426>) in two dimensions,
 //! from a graph of nearest neighbors. The constants are those of umap-learn (<https://umap-learn.readthedocs.io>). Other
 //! than there, all points of an epoch move together, so the map is the same on any number of cores.
 

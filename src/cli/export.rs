@@ -150,10 +150,10 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
              “Search results” there"
         );
     }
-    if query.needs_comparison() || query.needs_similarity() {
+    if query.needs_comparison() || query.needs_similarity() || query.needs_picked() {
         bail!(
-            "--filter: this search needs a comparison of two runs or a query image, which `export` does not have; search \
-             in the window and export “Search results” there"
+            "--filter: this search needs a comparison of two runs, a query image or a selection on the map, which `export` \
+             does not have; search in the window and export “Search results” there"
         );
     }
     for warning in query.warnings(run.card.task, &run.labels, &[]) {

@@ -29,6 +29,8 @@ pub struct ArrangeRequest {
     pub outdated: SampleSet,
     /// Samples in the random sample to judge.
     pub sampled: SampleSet,
+    /// Samples selected on the map.
+    pub picked: SampleSet,
     pub labels: LabelSet,
     pub view: ViewSettings,
     /// Boxes suppressed by better ones, as far as known.
@@ -213,6 +215,7 @@ impl ArrangeRequest {
             is_outdated: self.outdated.contains(id),
             is_sampled: self.sampled.contains(id),
             patterns: &self.patterns,
+            is_picked: self.picked.contains(id),
             disagreement: self.disagreement.as_ref().and_then(|all| all.get(id.index()).copied()),
             similarity: self.similarity.as_ref().and_then(|all| all.get(id.index()).copied()),
             counted: Counted::default(),

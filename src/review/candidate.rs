@@ -24,6 +24,8 @@ pub struct Candidate<'a> {
     pub is_sampled: bool,
     /// The images of each error pattern.
     pub patterns: &'a [SampleSet],
+    /// Whether it was selected on the map.
+    pub is_picked: bool,
     /// The outcomes of boxes against the ground truth; `None` if unknown.
     pub outcomes: Option<ShownOutcomes<'a>>,
     /// The same for the other of two runs.

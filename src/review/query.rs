@@ -124,6 +124,11 @@ impl Query {
         self.has_term(|term| ["taken", "camera", "near"].contains(&term.key.word()))
     }
 
+    /// Whether the query is about a selection on the map.
+    pub fn needs_picked(&self) -> bool {
+        self.has_term(|term| term.key.word() == "picked")
+    }
+
     /// Whether the query is about the sample to judge.
     pub fn needs_sample(&self) -> bool {
         self.has_term(|term| term.key.word() == "sampled")

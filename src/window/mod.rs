@@ -91,6 +91,14 @@ pub(crate) mod judge {
     pub(crate) mod update;
 }
 
+/// The images placed by their embeddings.
+pub(crate) mod map {
+    pub(crate) mod effects;
+    pub(crate) mod state;
+    pub(crate) mod ui;
+    pub(crate) mod update;
+}
+
 /// The models to choose from.
 pub(crate) mod models {
     /// The dialog that adds or edits a model.

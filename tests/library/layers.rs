@@ -102,6 +102,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "window::state",
         &[
+            "alike",
             "domain",
             "tasks",
             "sagemaker::spec",
@@ -130,6 +131,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "window::ui",
         &[
+            "alike",
             "domain",
             "tasks",
             "sagemaker::spec",

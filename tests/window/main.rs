@@ -20,6 +20,7 @@ mod keyboard;
 mod labels;
 mod layout;
 mod looking;
+mod map;
 mod patterns;
 mod predicting;
 mod predictions;

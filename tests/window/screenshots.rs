@@ -10,11 +10,11 @@ use egui::{Key, Theme};
 use egui_kittest::{Harness, HarnessBuilder};
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Credentials, S3Access};
-use spotcheck::review::SampleBy;
+use spotcheck::review::{GroupBy, SampleBy};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
-    Action, BrowseCommand, Command, Display, ModelsCommand, ReviewCommand, S3Command, SampleDesign, SearchCommand,
-    ViewChange,
+    Action, BrowseCommand, Command, Display, MapCommand, MapStage, ModelsCommand, ReviewCommand, S3Command,
+    SampleDesign, SearchCommand, ViewChange,
 };
 
 use crate::adding_models::wait_until_tried;
@@ -519,4 +519,53 @@ fn fill_in(window: &mut Harness<'static, App>) {
     wait_for(window, "Start the job");
     remote::type_into(window, "Execution role", ROLE);
     wait_for(window, "No problems found");
+}
+
+/// Parts of the sample images, one folder for each of them, all predicted, and their finished map.
+fn map_of_parts(theme: Theme) -> (Harness<'static, App>, tempfile::TempDir) {
+    const PARTS: u32 = 24;
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["coffee.png", "chelsea.png", "rocket.jpg", "astronaut.png", "hubble_deep_field.jpg"] {
+        let image = image::open(samples().join(name)).unwrap().to_rgb8();
+        let parts = folder.path().join(name.split('.').next().unwrap());
+        std::fs::create_dir(&parts).unwrap();
+        for part in 0..PARTS {
+            // Spread evenly over positions and sizes.
+            let share = |step: u32| f64::from(part * step % PARTS) / f64::from(PARTS);
+            let side = |whole: u32| (f64::from(whole) * (0.45 + 0.4 * share(7))) as u32;
+            let [width, height] = [side(image.width()), side(image.height())];
+            let x = (f64::from(image.width() - width) * share(5)) as u32;
+            let y = (f64::from(image.height() - height) * share(11)) as u32;
+            let view = image::imageops::crop_imm(&image, x, y, width, height).to_image();
+            view.save(parts.join(format!("{part:02}.png"))).unwrap();
+        }
+    }
+    let mut window = open_with(Some(folder.path()), CLASSIFIER, |builder| drawn(builder, theme));
+    wait_for(&mut window, "120 images");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "120 predicted");
+    wait_until_idle(&mut window);
+    window.state_mut().command(Action::Map);
+    wait_until(&mut window, "the map", |window| {
+        let state = window.state().state();
+        let is_finished = state.map_layout().is_some_and(|layout| layout.stage == MapStage::Finished);
+        is_finished && state.map_groups().is_some()
+    });
+    wait_until_idle(&mut window);
+    (window, folder)
+}
+
+#[test]
+fn map_dark() {
+    let (mut window, _folder) = map_of_parts(Theme::Dark);
+    save(&mut window, "map-dark");
+}
+
+#[test]
+fn map_light() {
+    let (mut window, _folder) = map_of_parts(Theme::Light);
+    window.state_mut().command(MapCommand::GroupBy(GroupBy::Folder));
+    wait_for(&mut window, "% rocket");
+    click(&mut window, "Select cluster 2");
+    save(&mut window, "map-light");
 }

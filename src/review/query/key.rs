@@ -83,7 +83,7 @@ pub enum Value {
 
 /// In the order of the help. The first key applies to words without a key, the second to all conditions on boxes.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 31] = [
+pub(super) static KEYS: [Key; 32] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, ignoring case"),
         ("\"two words\"", "Both words, including the space, in the name"),
@@ -149,6 +149,9 @@ pub(super) static KEYS: [Key; 31] = [
     Key { words: &["sampled"], example: "sampled", meaning: "in the sample to judge", help: &[
         ("sampled", "In the random sample of the run; see “Spot-check a sample…” in the Judge menu"),
     ], takes: Takes::Nothing, test: |image, _| image.is_sampled },
+    Key { words: &["picked"], example: "picked", meaning: "selected on the map", help: &[
+        ("picked", "Among the images that were selected last on the map"),
+    ], takes: Takes::Nothing, test: |image, _| image.is_picked },
     Key { words: &["taken"], example: "taken:2024-05", meaning: "with this EXIF date", help: &[
         ("taken:2024-05", "Taken in May 2024, by the date in its EXIF data; taken alone: any date"),
         ("taken>=2024-05-17", "Taken on or after this day; also 2024-05-17T14:30 and 2023..2024"),

@@ -27,11 +27,11 @@ use crate::review::FilmBox;
 use crate::tasks::{self, TaskControl, Waker};
 use crate::window::models::effects::ModelWork;
 use crate::window::state::{
-    ArrangeEffect, BoxCountRequest, BrowseEvent, Effect, Event, Failure, FilePick, RequestId, SourceId, TaskId,
-    TaskSignal, Ticket,
+    ArrangeEffect, BoxCountRequest, BrowseEvent, Effect, Event, Failure, FilePick, GroupRequest, RequestId, SourceId,
+    TaskId, TaskSignal, Ticket,
 };
 use crate::window::{
-    browse, canvas, endpoints, evaluation, export, filmstrip, jobs, judge, models, outputs, predict, project,
+    browse, canvas, endpoints, evaluation, export, filmstrip, jobs, judge, map, models, outputs, predict, project,
     remote_inference, s3, search, upload,
 };
 
@@ -45,6 +45,7 @@ pub struct Effects {
     pub(crate) thumbnails: browse::effects::thumbnails::ThumbnailMaker,
     pub(crate) display: canvas::effects::DisplayMaker,
     pub(crate) filmstrips: filmstrip::effects::Filmstrips,
+    pub(crate) map_groups: latest::LatestSender<(RequestId, Box<GroupRequest>)>,
     pub(crate) box_counts: latest::LatestSender<(RequestId, Box<BoxCountRequest>)>,
     pub(crate) predictions: latest::LatestSender<project::effects::Request>,
     pub(crate) engine: predict::effects::EngineWorker,
@@ -164,6 +165,7 @@ impl Effects {
             thumbnails: browse::effects::thumbnails::ThumbnailMaker::new(&shared),
             display: canvas::effects::DisplayMaker::new(&shared),
             filmstrips: filmstrip::effects::Filmstrips::new(&shared),
+            map_groups: map::effects::group_worker(&shared),
             box_counts: export::effects::box_counter(&shared),
             predictions: project::effects::prediction_reader(&shared),
             engine: predict::effects::EngineWorker::new(&shared),
@@ -226,6 +228,7 @@ impl Effects {
                 self.arrange.put(effect);
             }
             Effect::Evaluation(effect) => evaluation::effects::carry_out(self, effect),
+            Effect::Map(effect) => map::effects::carry_out(self, effect),
         }
     }
 }

@@ -71,6 +71,12 @@ pub enum Action {
     )]
     FindNewErrorPatterns,
     #[strum(
+        message = "Map",
+        detailed_message = "Shows all images as points, similar ones next to each other, in place of the image",
+        props(keys = "Ctrl+Shift+8")
+    )]
+    Map,
+    #[strum(
         message = "Compare runs",
         detailed_message = "Compares the run on screen with another run of these images, box by box"
     )]
@@ -723,6 +729,7 @@ impl Action {
             Self::CompareWithLocal => {
                 need(state.other_side().is_some(), "Predict these images here and open outputs of a job first")
             }
+            Self::Map => need(state.map.is_shown || state.run().is_some(), "Predict images first"),
             Self::TruthOfVerdicts => need(state.run().is_some(), "Predict and judge images first"),
             Self::TruthOfImages => {
                 let has_location = state.location().is_some();
@@ -863,6 +870,7 @@ impl Action {
             Self::ThumbnailsOnly => Some(settings.thumbnails_only),
             Self::Filmstrip => Some(state.filmstrip.is_some()),
             Self::CompareRuns => Some(state.comparing.is_some()),
+            Self::Map => Some(state.map.is_shown),
             Self::Evaluation => Some(state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown)),
             Self::ToggleImages => Some(settings.show_images_panel),
             Self::ToggleFolders => Some(settings.show_folders),

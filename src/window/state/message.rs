@@ -12,10 +12,10 @@ use crate::tasks::TaskControl;
 use crate::window::state::{
     ArrangeEffect, BrowseCommand, BrowseEffect, BrowseEvent, EndpointsCommand, EndpointsEffect, EndpointsEvent,
     EvaluationCommand, EvaluationEffect, EvaluationEvent, ExportCommand, ExportEffect, ExportEvent, InferenceCommand,
-    InferenceEffect, InferenceEvent, JobsCommand, JobsEffect, JobsEvent, ModelsCommand, ModelsEffect, ModelsEvent,
-    OutputsCommand, OutputsEffect, OutputsEvent, ProjectCommand, ProjectEffect, ProjectEvent, ReviewCommand,
-    ReviewEffect, ReviewEvent, S3Command, S3Effect, S3Event, SearchCommand, SearchEvent, UploadCommand, UploadEffect,
-    UploadEvent,
+    InferenceEffect, InferenceEvent, JobsCommand, JobsEffect, JobsEvent, MapCommand, MapEffect, MapEvent,
+    ModelsCommand, ModelsEffect, ModelsEvent, OutputsCommand, OutputsEffect, OutputsEvent, ProjectCommand,
+    ProjectEffect, ProjectEvent, ReviewCommand, ReviewEffect, ReviewEvent, S3Command, S3Effect, S3Event, SearchCommand,
+    SearchEvent, UploadCommand, UploadEffect, UploadEvent,
 };
 
 /// A command, sent by panels and at startup.
@@ -49,6 +49,7 @@ pub enum Command {
     Review(ReviewCommand),
     Search(SearchCommand),
     Evaluation(EvaluationCommand),
+    Map(MapCommand),
 }
 
 /// The commands of a frame, in order.
@@ -101,6 +102,7 @@ pub enum Event {
     Review(ReviewEvent),
     Search(SearchEvent),
     Evaluation(EvaluationEvent),
+    Map(MapEvent),
 }
 
 impl Event {
@@ -267,6 +269,7 @@ pub enum Effect {
     Review(ReviewEffect),
     Search(ArrangeEffect),
     Evaluation(EvaluationEffect),
+    Map(MapEffect),
 }
 
 /// A prediction to read from the project.
@@ -379,4 +382,5 @@ areas!(
     Review(ReviewCommand, ReviewEffect, ReviewEvent),
     Search(SearchCommand, ArrangeEffect, SearchEvent),
     Evaluation(EvaluationCommand, EvaluationEffect, EvaluationEvent),
+    Map(MapCommand, MapEffect, MapEvent),
 );

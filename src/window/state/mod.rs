@@ -47,6 +47,9 @@ pub use crate::window::jobs::state::{
 pub use crate::window::judge::state::judgments::{ImageJudgment, Judgments};
 pub use crate::window::judge::state::spot_check::{SampleDesign, SampleRequest, SampleWork, SpotChecks};
 pub use crate::window::judge::state::{ReportOfRun, ReviewCommand, ReviewEffect, ReviewEvent};
+pub use crate::window::map::state::{
+    Cluster, GroupRequest, LayRequest, Map, MapCommand, MapEffect, MapEvent, MapGroups, MapLayout, MapStage,
+};
 pub use crate::window::models::add::state::{
     Evidence, Import, ImportFinding, ImportForm, ImportId, ImportPort, ImportProblem, ImportStart, ImportStatus,
     ImportSubject, ImportTrial, LabelChoice, PresetRow, PresetTable, PresetsRequest, RecognizeRequest, SaveRequest,
@@ -144,6 +147,8 @@ pub struct State {
     pub comparing: Option<Comparing>,
     /// A number that changes with everything that a comparison depends on.
     pub(crate) comparison_number: u64,
+    /// The map of embeddings.
+    pub map: Map,
     /// The last search for similar images.
     pub(crate) alike: Option<Alike>,
     /// The last choice for the dialog that opens ground truth or predictions, and a number that distinguishes two

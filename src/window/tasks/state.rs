@@ -80,6 +80,8 @@ pub enum TaskKind {
     ReviewReport,
     /// Reading ground truth.
     ReadTruth,
+    /// Placing images by their embeddings.
+    Map,
     /// Evaluating a run against ground truth.
     Evaluate,
     /// Determining which parts of an image a prediction depends on.

@@ -70,6 +70,7 @@ pub(crate) fn cancel_work_on_samples(state: &mut State) {
                 | TaskKind::ReviewReport
                 | TaskKind::ReadTruth
                 | TaskKind::Evaluate
+                | TaskKind::Map
                 | TaskKind::ReadOutputs
         )
     });

@@ -9,12 +9,13 @@ use crate::window::ui::keys;
 use crate::window::ui::widgets::{action_button_ui, command_button_ui, strong};
 
 /// Keys and gestures without an action of their own.
-const GESTURES: [(&str, &str); 11] = [
+const GESTURES: [(&str, &str); 12] = [
     ("Arrow keys, Page up and down", "Browse the images"),
     ("Shift with these", "Extend the selection"),
     ("Ctrl or Shift click", "Select individual images or a range"),
     ("Wheel or pinch", "Zoom at the pointer"),
     ("Drag", "Move the image"),
+    ("Drag on the map", "Select the images inside the line; with Shift: move the map"),
     ("Double click", "Switch between fit and actual size"),
     ("Click on a box", "Select it on the image and in the list"),
     ("Hold H", "Hide the boxes"),

@@ -195,6 +195,7 @@ const VIEW: &Menu = &[
     Some(Action::Present),
     Some(Action::ToggleCaption),
     Some(Action::Filmstrip),
+    Some(Action::Map),
     None,
     Some(Action::ToggleThumbnailBoxes),
     Some(Action::ToggleStoredBoxes),

@@ -22,7 +22,7 @@ use crate::window::evaluation::ui::open_annotations::OpenAs;
 use crate::window::remote::ui::resources_ui;
 use crate::window::state::{BrowseCommand, Command, Commands, KnownEndpoint, KnownJob, State};
 use crate::window::{
-    browse, canvas, endpoints, evaluation, export, filmstrip, jobs, judge, models, outputs, remote_inference, s3,
+    browse, canvas, endpoints, evaluation, export, filmstrip, jobs, judge, map, models, outputs, remote_inference, s3,
     tasks, upload,
 };
 
@@ -53,6 +53,7 @@ pub struct Window {
     endpoint_form: endpoints::form::ui::EndpointFormMemory,
     endpoints: endpoints::ui::EndpointsMemory,
     evaluation: evaluation::ui::EvaluationMemory,
+    map: map::ui::MapMemory,
     open_outputs: outputs::ui::OpenOutputsMemory,
     open_predictions: evaluation::ui::open_annotations::OpenAnnotationsMemory,
     open_truth: evaluation::ui::open_annotations::OpenAnnotationsMemory,
@@ -166,8 +167,9 @@ impl Window {
             endpoints::ui::endpoints_banner_ui(ui, state, commands);
         });
         let shows_evaluation = state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown);
-        let is_large = state.large_image && state.shown_sample().is_some() && !shows_evaluation;
-        let is_middle_free = !is_large && !shows_evaluation;
+        let shows_map = state.map.is_shown && !shows_evaluation;
+        let is_large = state.large_image && state.shown_sample().is_some() && !shows_evaluation && !shows_map;
+        let is_middle_free = !is_large && !shows_evaluation && !shows_map;
         let is_grid_only = is_middle_free && state.settings.thumbnails_only && !state.samples.is_empty();
         let settings = &state.settings;
         let tasks_room = reserve_ui(ui, settings.show_tasks_panel && !is_large, tasks::ui::tasks_room);
@@ -194,6 +196,8 @@ impl Window {
         });
         if shows_evaluation {
             evaluation::ui::evaluation_ui(ui, state, &mut self.evaluation, commands);
+        } else if shows_map {
+            map::ui::map_ui(ui, state, &mut self.map, &mut self.textures, commands);
         } else if is_grid_only {
             let (memory, textures) = (&mut self.images, &mut self.textures);
             browse::ui::images_in_the_middle_ui(ui, state, memory, textures, commands);

@@ -12,7 +12,7 @@ use crate::window::state::{
     TruthReading,
 };
 use crate::window::{
-    browse, canvas, comparison, endpoints, evaluation, explain, export, filmstrip, jobs, judge, models, outputs,
+    browse, canvas, comparison, endpoints, evaluation, explain, export, filmstrip, jobs, judge, map, models, outputs,
     predict, project, remote, remote_inference, s3, search, tasks, upload,
 };
 
@@ -35,6 +35,7 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
     browse::update::captures::follow(state);
     search::update::follow(state);
     filmstrip::update::follow(state);
+    map::update::follow(state);
     export::update::follow(state);
     std::mem::take(&mut state.effects).into_vec()
 }
@@ -101,6 +102,7 @@ fn on_command(state: &mut State, command: Command) {
         Command::Review(command) => judge::update::on_command(state, command),
         Command::Search(command) => search::update::on_command(state, command),
         Command::Evaluation(command) => evaluation::update::on_command(state, command),
+        Command::Map(command) => map::update::on_command(state, command),
     }
 }
 
@@ -178,6 +180,7 @@ fn on_truth_action(state: &mut State, action: Action) {
                 evaluating.openings += 1;
             }
         }
+        Action::Map => map::update::toggle(state),
         Action::CompareRuns => comparison::update::toggle(state),
         Action::NextLayout => comparison::update::next_layout(state),
         Action::PreviousRun => comparison::update::step_run(state, -1),
@@ -286,6 +289,7 @@ fn on_event(state: &mut State, event: Event) {
         Event::Review(event) => judge::update::on_event(state, event),
         Event::Search(event) => search::update::on_event(state, event),
         Event::Evaluation(event) => evaluation::update::on_event(state, event),
+        Event::Map(event) => map::update::on_event(state, event),
     }
 }
 

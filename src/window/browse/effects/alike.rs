@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::alike::METRIC;
-use crate::domain::{RunId, Sample, SampleId, SampleUri, SharedList};
-use crate::project::export::stored_vectors;
+use crate::domain::{Encoder, RunId, Sample, SampleId, SampleUri, SharedList};
+use crate::project::export::{Vectors, stored_vectors};
 use crate::window::effects::Shared;
 use crate::window::state::{Alike, SourceId};
 
@@ -19,23 +19,38 @@ pub(super) fn find(
     samples: &SharedList<Sample>,
 ) -> Result<Alike, String> {
     static NUMBER: AtomicU64 = AtomicU64::new(1);
-    let project = shared.project(source).ok_or("The project was closed; open the images again")?;
-    let runs = project.runs().map_err(|error| error.to_string())?;
-    let info = runs.iter().find(|info| info.id == run).ok_or("Predict images first")?;
-    let without = || {
-        format!(
-            "No embedding of this image by {}. Predict it again in a new run, or add embeddings with `spotcheck predict \
-             --resume`; `spotcheck models inspect` tells whether the model has embeddings",
-            info.card.name
-        )
-    };
-    let (encoder, vectors) = stored_vectors(&project, info).map_err(|error| error.to_string())?.ok_or_else(without)?;
+    let (encoder, vectors) = embeddings(shared, source, run, samples)?;
     let query = samples.get(sample.index()).ok_or("The image is no longer listed")?;
-    let vectors = vectors.of_samples(samples.iter());
     let row = vectors.uris.iter().position(|uri| *uri == query.uri).and_then(|row| vectors.rows.row(row));
-    let similarities = vectors.rows.similarities(&row.ok_or_else(without)?);
+    let similarities = vectors.rows.similarities(&row.ok_or_else(|| no_embedding("this image", &encoder.model_id))?);
     let similarity_of: HashMap<&SampleUri, f32> = vectors.uris.iter().zip(similarities).collect();
     let similarity = samples.iter().map(|sample| similarity_of.get(&sample.uri).copied().unwrap_or(f32::NAN)).collect();
     let description = format!("Sorted by similarity to {}: {METRIC}, {encoder}", query.name);
     Ok(Alike { source, run, number: NUMBER.fetch_add(1, Ordering::Relaxed), similarity, description })
+}
+
+/// The embeddings of a run's images in their present versions, in listing order.
+///
+/// # Errors
+/// Why there are none, and what to do.
+pub(crate) fn embeddings(
+    shared: &Shared,
+    source: SourceId,
+    run: RunId,
+    samples: &SharedList<Sample>,
+) -> Result<(Encoder, Vectors), String> {
+    let project = shared.project(source).ok_or("The project was closed; open the images again")?;
+    let runs = project.runs().map_err(|error| error.to_string())?;
+    let info = runs.iter().find(|info| info.id == run).ok_or("Predict images first")?;
+    let stored = stored_vectors(&project, info).map_err(|error| error.to_string())?;
+    let present = stored.map(|(encoder, vectors)| (encoder, vectors.of_samples(samples.iter())));
+    let present = present.filter(|(_, vectors)| !vectors.uris.is_empty());
+    present.ok_or_else(|| no_embedding("these images", &info.card.name))
+}
+
+fn no_embedding(images: &str, model: &str) -> String {
+    format!(
+        "No embedding of {images} by {model}. Predict again in a new run, or add embeddings with `spotcheck predict \
+         --resume`; `spotcheck models inspect` tells whether the model has embeddings"
+    )
 }

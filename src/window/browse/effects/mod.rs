@@ -1,6 +1,6 @@
 //! Opening and listing sources.
 
-mod alike;
+pub(crate) mod alike;
 mod captures;
 pub(crate) mod thumbnails;
 

@@ -263,6 +263,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str) {
     state.selection.clear();
     state.last_viewed = LastViewed::default();
     state.arranging.source_changed();
+    state.map.source_changed();
     state.runs.clear();
     state.judgments.clear();
     predict::update::run_on_screen::forget(state);
@@ -430,6 +431,18 @@ pub(crate) fn select_all(state: &mut State) {
     let before = state.selection.shown();
     let order = state.order();
     state.selection.select_all(order.ids());
+    if state.selection.shown() != before {
+        shown_changed(state);
+    }
+}
+
+/// Selects these samples; if the shown one is not among them, shows `first`.
+pub(crate) fn select(state: &mut State, samples: &crate::domain::SampleSet, first: SampleId) {
+    let before = state.selection.shown();
+    if !before.is_some_and(|shown| samples.contains(shown)) {
+        state.selection.show(first);
+    }
+    state.selection.select_all(samples.iter());
     if state.selection.shown() != before {
         shown_changed(state);
     }

@@ -137,6 +137,8 @@ struct Data {
     evaluated: u64,
     /// The number of the sample.
     sampled: u64,
+    /// The number of the selection on the map.
+    picked: u64,
 }
 
 /// The urgency of a new order.
@@ -397,6 +399,9 @@ impl State {
         if query.needs_sample() && matches!(self.spot_checks.sample, Loadable::NotLoaded) {
             warnings.push("This run has no sample; draw one with “Spot-check a sample…” in the Judge menu".to_owned());
         }
+        if query.needs_picked() && self.map.picked.is_empty() {
+            warnings.push("No images are selected on the map; open it with “Map” in the View menu".to_owned());
+        }
         if query.needs_truth() && self.evaluated().is_none() {
             let message = match &self.evaluating {
                 None => "This search needs ground truth; open it with “Open ground truth…” in the Evaluate menu",
@@ -448,6 +453,7 @@ impl State {
                 alike: self.alike().map_or(0, |alike| alike.number),
                 evaluated: self.evaluation_number,
                 sampled: self.spot_checks.number,
+                picked: self.map.picked_number,
             },
         })
     }
@@ -462,6 +468,7 @@ impl State {
             predictions: run.map(|run| run.predictions.clone()),
             outdated: run.map(|run| run.outdated().clone()).unwrap_or_default(),
             sampled: self.sampled_images(),
+            picked: self.map.picked.clone(),
             labels: run.map(|run| run.labels().clone()).unwrap_or_default(),
             view: self.view().into_owned(),
             marks: self.judgments.marks().clone(),

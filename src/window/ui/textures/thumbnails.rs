@@ -46,6 +46,8 @@ pub(crate) struct Thumbnails {
     frame: u64,
     /// What was requested and has not arrived yet, with the version of its file.
     asked: HashSet<(SampleId, u32)>,
+    /// A thumbnail outside the grid that is needed first.
+    wanted: Option<(SampleId, u32)>,
     /// The indices that were visible at the time of the request.
     asked_for_places: Range<usize>,
 }
@@ -59,6 +61,7 @@ impl Default for Thumbnails {
             slots: Slots::default(),
             frame: 0,
             asked: HashSet::new(),
+            wanted: None,
             asked_for_places: 0..0,
         }
     }
@@ -128,6 +131,11 @@ impl Thumbnails {
         self.slots.has(sample, version)
     }
 
+    /// Adds a thumbnail outside the grid to the next request.
+    pub(crate) fn want(&mut self, sample: SampleId, version: u32) {
+        self.wanted = Some((sample, version));
+    }
+
     /// The number of useful thumbnails in addition to those on screen.
     pub(crate) fn spare(&self, on_screen: usize) -> usize {
         (MAX_PAGES * self.slots_a_page() / 4 * 3).saturating_sub(on_screen)
@@ -137,8 +145,13 @@ impl Thumbnails {
     pub(crate) fn changed_request(
         &mut self,
         places: Range<usize>,
-        missing: Vec<(SampleId, u32)>,
+        mut missing: Vec<(SampleId, u32)>,
     ) -> Option<Vec<SampleId>> {
+        if let Some((sample, version)) =
+            self.wanted.take().filter(|(sample, version)| !self.is_current(*sample, *version))
+        {
+            missing.insert(0, (sample, version));
+        }
         let has_moved = self.asked_for_places != places;
         let is_on_its_way = missing.iter().all(|request| self.asked.contains(request));
         let drops_something = has_moved && !self.asked.is_empty();

@@ -1,0 +1,152 @@
+//! Placing images by their embeddings, and grouping them, next to the window's thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::alike::{Embeddings, NEIGHBORS, NeighborGraph, Pca, Point, Umap};
+use crate::domain::{Sample, SampleId, SampleUri, SharedList};
+use crate::review::{Groups, group_images};
+use crate::tasks::{Cancelled, ProgressUnit, TaskControl};
+use crate::window::browse::effects::alike::embeddings;
+use crate::window::effects::latest::{LatestSender, worker};
+use crate::window::effects::{Effects, Shared, guarded};
+use crate::window::state::{
+    Cluster, Failure, GroupRequest, LayRequest, MapEffect, MapEvent, MapGroups, MapLayout, MapStage, RequestId, Ticket,
+};
+
+/// The shortest time between two reports of positions.
+const REPORT_PERIOD: Duration = Duration::from_millis(150);
+/// The most clusters that a list of them can show at a glance.
+const MAX_CLUSTERS: usize = 12;
+/// The same map for the same embeddings.
+const SEED: u64 = 1;
+
+pub(crate) fn carry_out(effects: &mut Effects, effect: MapEffect) {
+    match effect {
+        MapEffect::Lay { request, ticket } => effects.shared.run_task(
+            "map of embeddings",
+            ticket,
+            move |shared, ticket| lay(shared, &request, ticket),
+            |task, result| MapEvent::Ended { task, result },
+        ),
+        MapEffect::Group { id, what } => {
+            effects.map_groups.put((id, what));
+        }
+    }
+}
+
+/// Unique among all layouts.
+fn number() -> u64 {
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Reports the principal components first, then the map while it takes shape.
+fn lay(shared: &Shared, request: &LayRequest, ticket: &Ticket) -> Result<(), Failure> {
+    let LayRequest { source, run, samples, predicted } = request;
+    let control = &ticket.control;
+    control.set_step("reading embeddings");
+    let (encoder, vectors) = embeddings(shared, *source, *run, samples)?;
+    control.checkpoint()?;
+    control.set_step("principal components");
+    let start = components(&vectors.rows, control)?;
+    let mut layout = MapLayout {
+        source: *source,
+        run: *run,
+        number: number(),
+        samples: ids(samples, &vectors.uris),
+        clusters: clusters(&vectors.rows, control)?,
+        points: start.into(),
+        clusters_number: number(),
+        stage: MapStage::Components,
+        predicted: *predicted,
+        without: samples.len() - vectors.uris.len(),
+        encoder: encoder.to_string(),
+    };
+    let report =
+        |layout: &MapLayout| shared.report(MapEvent::Placed { task: ticket.id, layout: Box::new(layout.clone()) });
+    report(&layout);
+    control.set_step("comparing images");
+    let graph = NeighborGraph::build(&vectors.rows, NEIGHBORS, control)?;
+    drop(vectors);
+    control.begin(ProgressUnit::Steps);
+    control.set_step("UMAP");
+    let mut umap = Umap::new(&graph, &layout.points, SEED);
+    control.set_total(Some(umap.epochs() as u64));
+    let mut reported = Instant::now();
+    while umap.step() {
+        control.checkpoint()?;
+        control.set_done(umap.epoch() as u64);
+        if reported.elapsed() >= REPORT_PERIOD {
+            let stage = MapStage::Moving { epoch: umap.epoch(), epochs: umap.epochs() };
+            layout = MapLayout { number: number(), points: umap.positions().into(), stage, ..layout };
+            report(&layout);
+            reported = Instant::now();
+        }
+    }
+    report(&MapLayout { number: number(), points: umap.positions().into(), stage: MapStage::Finished, ..layout });
+    Ok(())
+}
+
+/// The positions along the first two principal components.
+fn components(rows: &Embeddings, control: &TaskControl) -> Result<Vec<Point>, Cancelled> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let components = Pca::fit(rows, 2, threads, control)?;
+    let point = |row: usize| {
+        let coordinates = rows.row(row).and_then(|row| components.transform(&row)).unwrap_or_default();
+        [0, 1].map(|axis| coordinates.get(axis).copied().unwrap_or(0.0))
+    };
+    Ok((0..rows.len()).map(point).collect())
+}
+
+/// The cluster of each row, by its embedding.
+fn clusters(rows: &Embeddings, control: &TaskControl) -> Result<Arc<[u8]>, Cancelled> {
+    let count = ((rows.len() as f32 / 2.0).sqrt().ceil() as usize).min(MAX_CLUSTERS);
+    let clusters = rows.clusters(count, || control.is_cancelled()).ok_or(Cancelled)?;
+    // A vector at the mean has no direction.
+    Ok(clusters.of_row.iter().map(|cluster| cluster.unwrap_or(0) as u8).collect())
+}
+
+/// The samples with these locations, which are in listing order.
+fn ids(samples: &SharedList<Sample>, uris: &[SampleUri]) -> Arc<[SampleId]> {
+    let mut wanted = uris.iter().peekable();
+    let listed = samples.iter().enumerate().filter(|(_, sample)| wanted.next_if(|uri| **uri == sample.uri).is_some());
+    listed.map(|(index, _)| SampleId::from_index(index)).collect()
+}
+
+pub(crate) fn group_worker(shared: &Arc<Shared>) -> LatestSender<(RequestId, Box<GroupRequest>)> {
+    worker(shared, "group a map", |shared, (id, what): (RequestId, Box<GroupRequest>), turn| {
+        let groups = match guarded(|| Ok(group(&what, &|| turn.is_over()))) {
+            Ok(None) => return true,
+            Ok(Some(groups)) => groups,
+            Err(reason) => {
+                shared.report_problem(reason);
+                MapGroups::default()
+            }
+        };
+        shared.report(MapEvent::Grouped { id, groups })
+    })
+}
+
+fn group(what: &GroupRequest, cancelled: &dyn Fn() -> bool) -> Option<MapGroups> {
+    let groups = group_images(&what.images, &what.samples, what.by, cancelled)?;
+    let clusters = clusters_of(&what.clusters, &groups);
+    Some(MapGroups { clusters_number: what.number, groups, clusters })
+}
+
+/// The clusters that are not empty, largest first, with their most frequent group.
+fn clusters_of(cluster_of: &[u8], groups: &Groups) -> Vec<Cluster> {
+    let mut counts = vec![vec![0_usize; groups.groups.len()]; MAX_CLUSTERS];
+    for (cluster, group) in cluster_of.iter().zip(&*groups.group_of) {
+        counts[usize::from(*cluster)][usize::from(*group)] += 1;
+    }
+    let cluster = |(number, counts): (usize, Vec<usize>)| {
+        let most = counts.iter().enumerate().max_by_key(|(position, count)| (**count, std::cmp::Reverse(*position)));
+        let (most, count) = most.map(|(position, count)| (position, *count))?;
+        (count > 0).then(|| Cluster { number: number as u8, images: counts.iter().sum(), most, count })
+    };
+    let mut clusters: Vec<Cluster> = counts.into_iter().enumerate().filter_map(cluster).collect();
+    clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.images));
+    clusters
+}

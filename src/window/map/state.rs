@@ -1,0 +1,191 @@
+//! The map of embeddings: the positions of the images of a run, their groups, and what was selected on it.
+
+use std::sync::Arc;
+
+use crate::alike::Point;
+use crate::domain::{RunId, Sample, SampleId, SampleSet, SharedList};
+use crate::review::{ArrangeRequest, GroupBy, Groups};
+use crate::window::search::state::Basis;
+use crate::window::state::{Derived, Failure, Loadable, RequestId, SourceId, State, TaskId, Ticket};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum MapCommand {
+    GroupBy(GroupBy),
+    /// Selects these images in all panels.
+    Pick(SampleSet),
+    /// Searches for the images that were selected last.
+    SearchPicked,
+    /// Makes the map anew, from the present embeddings.
+    Renew,
+}
+
+#[derive(Debug, Clone)]
+pub enum MapEffect {
+    /// Place the images of a run by their embeddings.
+    Lay { request: LayRequest, ticket: Ticket },
+    /// Group the images of a map; replaces the previous request.
+    Group { id: RequestId, what: Box<GroupRequest> },
+}
+
+#[derive(Debug)]
+pub enum MapEvent {
+    /// The positions so far.
+    Placed {
+        task: TaskId,
+        layout: Box<MapLayout>,
+    },
+    Ended {
+        task: TaskId,
+        result: Result<(), Failure>,
+    },
+    Grouped {
+        id: RequestId,
+        groups: MapGroups,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub struct LayRequest {
+    pub source: SourceId,
+    pub run: RunId,
+    pub samples: SharedList<Sample>,
+    /// The number of predicted images.
+    pub predicted: usize,
+}
+
+#[derive(Debug, Clone)]
+pub struct GroupRequest {
+    pub images: ArrangeRequest,
+    pub samples: Arc<[SampleId]>,
+    pub clusters: Arc<[u8]>,
+    /// The number of the clusters.
+    pub number: u64,
+    pub by: GroupBy,
+}
+
+/// The positions of the images of a run.
+#[derive(Debug, Clone)]
+pub struct MapLayout {
+    pub source: SourceId,
+    pub run: RunId,
+    /// Differs between all layouts.
+    pub number: u64,
+    /// By row.
+    pub samples: Arc<[SampleId]>,
+    pub points: Arc<[Point]>,
+    /// The number of the cluster of each image.
+    pub clusters: Arc<[u8]>,
+    /// The same for all layouts of a map.
+    pub clusters_number: u64,
+    pub stage: MapStage,
+    /// The number of predicted images when the map was begun.
+    pub predicted: usize,
+    /// Listed images without a usable embedding.
+    pub without: usize,
+    /// The encoder and its layer, for people.
+    pub encoder: String,
+}
+
+/// What the positions are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MapStage {
+    /// The first two principal components.
+    Components,
+    /// UMAP after some of its epochs.
+    Moving {
+        epoch: usize,
+        epochs: usize,
+    },
+    Finished,
+}
+
+/// The groups of the images, and their clusters.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MapGroups {
+    /// Of the layout that they belong to.
+    pub clusters_number: u64,
+    pub groups: Groups,
+    pub clusters: Vec<Cluster>,
+}
+
+/// Images with similar embeddings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cluster {
+    /// As in [`MapLayout::clusters`].
+    pub number: u8,
+    pub images: usize,
+    /// The position of the most frequent group.
+    pub most: usize,
+    /// The images of that group.
+    pub count: usize,
+}
+
+/// The map in place of the image.
+#[derive(Debug, Default)]
+pub struct Map {
+    pub is_shown: bool,
+    pub group_by: GroupBy,
+    /// One per run: a map is not made twice.
+    layouts: Vec<MapLayout>,
+    /// The last attempt to make a map.
+    pub(crate) attempt: Option<(SourceId, RunId)>,
+    pub status: Loadable<()>,
+    pub(crate) groups: Derived<GroupBasis, Arc<MapGroups>>,
+    /// The images that were selected last.
+    pub picked: SampleSet,
+    /// Changes with `picked`.
+    pub(crate) picked_number: u64,
+}
+
+/// Everything that groups depend on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GroupBasis {
+    pub(crate) images: Basis,
+    pub(crate) by: GroupBy,
+    pub(crate) clusters: u64,
+}
+
+impl Map {
+    pub(crate) fn layout_of(&self, source: SourceId, run: RunId) -> Option<&MapLayout> {
+        self.layouts.iter().find(|layout| (layout.source, layout.run) == (source, run))
+    }
+
+    /// Replaces the layout of its run; those of other sources are dropped.
+    pub(crate) fn place(&mut self, layout: MapLayout) {
+        self.layouts.retain(|other| other.source == layout.source && other.run != layout.run);
+        self.layouts.push(layout);
+    }
+
+    /// Another source has other images. Its maps are made when they are shown.
+    pub(crate) fn source_changed(&mut self) {
+        *self = Self {
+            is_shown: self.is_shown,
+            group_by: self.group_by,
+            picked_number: self.picked_number,
+            ..Self::default()
+        };
+    }
+
+    pub(crate) fn forget(&mut self, source: SourceId, run: RunId) {
+        self.layouts.retain(|layout| (layout.source, layout.run) != (source, run));
+        self.attempt = None;
+    }
+}
+
+impl State {
+    /// The map of the run on screen.
+    pub fn map_layout(&self) -> Option<&MapLayout> {
+        self.map.layout_of(self.source_id()?, self.run_id()?)
+    }
+
+    /// The groups of the images on this map.
+    pub fn map_groups(&self) -> Option<&Arc<MapGroups>> {
+        let layout = self.map_layout()?;
+        self.map.groups.value().filter(|groups| groups.clusters_number == layout.clusters_number)
+    }
+
+    /// Whether the last attempt was about the run on screen.
+    pub(crate) fn map_was_attempted(&self) -> bool {
+        self.map.attempt.is_some() && self.map.attempt == self.source_id().zip(self.run_id())
+    }
+}

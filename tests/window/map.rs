@@ -1,0 +1,155 @@
+//! The map of embeddings: points to hover, click and draw around, and clusters to select without a pointer.
+
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+use spotcheck::alike::MapView;
+use spotcheck::domain::SampleId;
+use spotcheck::review::GroupBy;
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, MapCommand, MapLayout, MapStage, SearchCommand};
+
+use crate::window::{click, combo_box, open, samples, sees, wait_for, wait_until, wait_until_idle};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+/// The margin around the points.
+const MARGIN: f32 = 24.0;
+
+/// All samples are predicted, and the map is finished.
+fn mapped() -> Harness<'static, App> {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    predict_all(&mut window);
+    window.state_mut().command(Action::Map);
+    wait_until(&mut window, "the map", |window| {
+        let state = window.state().state();
+        state.map_groups().is_some() && layout(window).is_some_and(|layout| layout.stage == MapStage::Finished)
+    });
+    wait_until_idle(&mut window);
+    window
+}
+
+fn predict_all(window: &mut Harness<'static, App>) {
+    wait_for(window, "1 predicted");
+    click(window, "Predict all");
+    wait_for(window, "8 predicted");
+    wait_until_idle(window);
+}
+
+fn layout(window: &Harness<'static, App>) -> Option<MapLayout> {
+    window.state().state().map_layout().cloned()
+}
+
+fn selected(window: &Harness<'static, App>) -> Vec<SampleId> {
+    window.state().state().selection.selected().iter().collect()
+}
+
+fn on_screen(window: &Harness<'static, App>) -> usize {
+    window.state().state().order().len()
+}
+
+/// Where each image is on screen.
+fn places(window: &Harness<'static, App>) -> Vec<(SampleId, egui::Pos2)> {
+    let layout = layout(window).unwrap();
+    let rect = window.get_by_label_contains("Map of 8 images").rect();
+    let size = [rect.width() as usize, rect.height() as usize];
+    let view = MapView::fitting(&layout.points, size, MARGIN);
+    let place = |point| egui::Pos2::from(view.pixel(point)) + rect.min.to_vec2();
+    layout.samples.iter().copied().zip(layout.points.iter().map(|point| place(*point))).collect()
+}
+
+fn draw_around(window: &mut Harness<'static, App>, corners: &[egui::Pos2]) {
+    window.drag_at(corners[0]);
+    window.step();
+    for corner in &corners[1..] {
+        window.hover_at(*corner);
+        window.step();
+    }
+    window.drop_at(corners[corners.len() - 1]);
+    window.run_steps(2);
+}
+
+#[test]
+fn map_places_all_images_and_selects_by_line_and_click() {
+    let mut window = mapped();
+    let layout = layout(&window).unwrap();
+    assert_eq!((layout.samples.len(), layout.without), (8, 0));
+    assert!(layout.encoder.contains(CLASSIFIER), "{}", layout.encoder);
+    let places = places(&window);
+    let (sample, at) = places[3];
+    window.hover_at(at);
+    window.step();
+    window.drag_at(at);
+    window.drop_at(at);
+    wait_until(&mut window, "the image under the pointer", |window| selected(window) == [sample]);
+    assert!(window.state().state().map.is_shown);
+    // Around the first three in their order on screen, from left to right.
+    let mut across: Vec<f32> = places.iter().map(|(_, at)| at.x).collect();
+    across.sort_by(f32::total_cmp);
+    let edge = f32::midpoint(across[2], across[3]);
+    let rect = window.get_by_label_contains("Map of 8 images").rect();
+    let corner = |x: f32, y: f32| egui::pos2(x, y);
+    let (top, bottom, left) = (rect.top() + 2.0, rect.bottom() - 2.0, rect.left() + 2.0);
+    let line = [corner(left, top), corner(edge, top), corner(edge, bottom), corner(left, bottom)];
+    draw_around(&mut window, &line);
+    let mut expected: Vec<SampleId> = places.iter().filter(|(_, at)| at.x < edge).map(|(sample, _)| *sample).collect();
+    expected.sort();
+    assert_eq!(selected(&window), expected);
+    click(&mut window, "Show only these");
+    wait_until(&mut window, "the selected images", |window| on_screen(window) == 3);
+    assert_eq!(window.state().state().arranging.text(), "picked");
+    click(&mut window, "Show all");
+    wait_until(&mut window, "all images", |window| on_screen(window) == 8);
+}
+
+#[test]
+fn clusters_select_without_a_pointer() {
+    let mut window = mapped();
+    let groups = std::sync::Arc::clone(window.state().state().map_groups().unwrap());
+    assert_eq!(groups.clusters.iter().map(|cluster| cluster.images).sum::<usize>(), 8);
+    assert!(groups.clusters.len() > 1, "{groups:?}");
+    let label = format!("Select cluster 1: {} images", groups.clusters[0].images);
+    window.get_by_label_contains(&label).focus();
+    window.step();
+    window.key_press(egui::Key::Enter);
+    wait_until(&mut window, "the images of the cluster", |window| selected(window).len() == groups.clusters[0].images);
+    let chosen = selected(&window);
+    // What the search does not find cannot be selected.
+    window.state_mut().command(SearchCommand::SetQuery("!chelsea".to_owned()));
+    wait_until(&mut window, "the search", |window| on_screen(window) == 7);
+    let everything = layout(&window).unwrap().samples.iter().copied().collect();
+    window.state_mut().command(MapCommand::Pick(everything));
+    window.step();
+    assert_eq!(selected(&window).len(), 7);
+    assert_ne!(selected(&window), chosen);
+}
+
+#[test]
+fn colors_follow_the_chosen_groups() {
+    let mut window = mapped();
+    for (choice, by) in [("Score", GroupBy::Score), ("Verdict", GroupBy::Verdict), ("Folder", GroupBy::Folder)] {
+        combo_box(&window, "Color of the points").click();
+        window.run_steps(2);
+        window.get_by_label(choice).click();
+        wait_until(&mut window, choice, |window| {
+            let state = window.state().state();
+            let groups = state.map_groups().map(|groups| &groups.groups.groups);
+            let count: usize = groups.iter().flat_map(|groups| groups.iter()).map(|group| group.count).sum();
+            state.map.group_by == by && count == 8
+        });
+    }
+    wait_for(&mut window, "this folder");
+}
+
+#[test]
+fn map_without_embeddings_says_how_to_get_them() {
+    let mut window = open(None, CLASSIFIER);
+    window.state_mut().command(Action::ToggleEmbeddings);
+    click(&mut window, "Open sample images");
+    predict_all(&mut window);
+    assert!(!window.state().state().settings.save_embeddings);
+    window.state_mut().command(Action::Map);
+    wait_until(&mut window, "the reason", |window| window.state().state().map.status.failure().is_some());
+    window.run_steps(2);
+    assert!(sees(&window, "--resume"));
+    click(&mut window, "Show the image");
+    assert!(!window.state().state().map.is_shown);
+}
