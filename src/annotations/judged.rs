@@ -20,10 +20,9 @@ pub struct JudgedImage<'j> {
     pub shown: &'j [u32],
 }
 
-/// Accepted, corrected and added boxes are true; an unsure box does not count, found or not. An accepted image makes those
-/// of its boxes true that are visible and have no verdict of their own. Images that are not fully known are skipped:
-/// rejected, unsure or back to the labeler as a whole, or with visible boxes without a verdict. Without boxes, they need
-/// a verdict.
+/// Accepted, corrected and added boxes are true. An accepted image makes those of its boxes true that are visible and
+/// have no verdict of their own. Images that the verdicts do not cover ([`covers_image`]) are skipped, as in an export of
+/// corrected labels.
 pub fn from_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: &LabelSet) -> Found {
     let mut collector = Collector::default();
     let mut unknown = Tally::default();
@@ -81,7 +80,7 @@ impl JudgedImage<'_> {
     /// Whether the verdicts cover every visible box.
     fn is_whole(&self) -> bool {
         let own = |index: &u32| self.boxes.iter().find(|(at, _)| at == index).map(|(_, verdict)| verdict);
-        covers_image(self.verdict, self.shown.iter().map(own))
+        covers_image(self.verdict, self.shown.iter().map(own), self.boxes.iter().map(|(_, verdict)| verdict))
     }
 }
 
@@ -92,13 +91,14 @@ fn add_boxes(collector: &mut Collector, image: &JudgedImage, detections: &[Detec
         let own = image.boxes.iter().find(|(at, _)| *at == index).map(|(_, verdict)| verdict);
         let of_image = image.verdict.filter(|verdict| **verdict == Verdict::Accept && image.shown.contains(&index));
         let model = (Some(detection.class_id), detection.label.as_str());
-        let ((number, name), role) = match own.or(of_image) {
-            Some(Verdict::Accept) => (model, BoxRole::Object),
-            Some(Verdict::WrongClass(right)) => (class_of(labels, right), BoxRole::Object),
-            Some(Verdict::Moved(drawn) | Verdict::Added(drawn)) => (class_of(labels, drawn.class()), BoxRole::Object),
-            Some(Verdict::Unsure) => (model, BoxRole::Ignored),
-            Some(Verdict::Reject | Verdict::Complete | Verdict::Returned | Verdict::Spurious(_)) | None => continue,
+        let (number, name) = match own.or(of_image) {
+            Some(Verdict::Accept) => model,
+            Some(Verdict::WrongClass(right)) => class_of(labels, right),
+            Some(Verdict::Moved(drawn) | Verdict::Added(drawn)) => class_of(labels, drawn.class()),
+            Some(Verdict::Reject | Verdict::Unsure | Verdict::Complete | Verdict::Returned | Verdict::Spurious(_))
+            | None => continue,
         };
+        let role = BoxRole::Object;
         let class = collector.class(number.map(i64::from), Some(name));
         let bounds = detection.bounds.into();
         let found = AnnotatedBox { bounds, unit: BoxUnit::Pixels, class, score: None, area: None, role };
@@ -137,7 +137,8 @@ mod tests {
         let prediction =
             Prediction { width: 10, height: 20, content: PredictionContent::Detections(detections), warnings: vec![] };
         let labels = LabelSet::parse("bird\ncat\ndog").unwrap();
-        let verdicts = [(0, Verdict::Reject), (1, Verdict::WrongClass("dog".to_owned())), (3, Verdict::Unsure)];
+        let verdicts = [(0, Verdict::Reject), (1, Verdict::WrongClass("dog".to_owned()))];
+        let unsure = [(1, Verdict::Accept), (3, Verdict::Unsure)];
         let accept = Verdict::Accept;
         let all = [0, 1, 2].map(|index| (index, Verdict::Reject));
         let images = [
@@ -148,18 +149,19 @@ mod tests {
             image("e.jpg", &prediction, Some(&Verdict::Unsure), &[]),
             image("f.jpg", &prediction, Some(&Verdict::Complete), &all),
             image("g.jpg", &prediction, Some(&Verdict::Complete), &all[1..]),
+            image("h.jpg", &prediction, Some(&accept), &unsure),
         ];
         let found = from_verdicts(images.into_iter(), &labels);
-        assert!(found.notes[0].starts_with("4 images are skipped"), "{:?}", found.notes);
+        assert!(found.notes[0].starts_with("5 images are skipped"), "{:?}", found.notes);
         let annotations = found.annotations;
         let names: Vec<&str> = annotations.images.iter().map(|image| image.name.as_str()).collect();
         assert_eq!(names, ["a.jpg", "b.jpg", "f.jpg"]);
         let boxes = &annotations.images[0].boxes;
         let names: Vec<Option<&str>> =
             boxes.iter().map(|one| annotations.classes[one.class as usize].name.as_deref()).collect();
-        assert_eq!(names, [Some("dog"); 3]);
+        assert_eq!(names, [Some("dog"); 2]);
         let roles: Vec<BoxRole> = boxes.iter().map(|one| one.role).collect();
-        assert_eq!(roles, [BoxRole::Object, BoxRole::Object, BoxRole::Ignored]);
+        assert_eq!(roles, [BoxRole::Object; 2]);
         assert_eq!(boxes[0].bounds, [1.0, 2.0, 3.0, 4.0].into());
         assert_eq!(annotations.classes, [TruthLabel { number: Some(2), name: Some("dog".to_owned()) }]);
         assert_eq!(annotations.images[0].size, Some([10, 20]));

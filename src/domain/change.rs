@@ -55,9 +55,17 @@ impl Verdict {
 
 /// Whether the verdicts on an image and on its visible boxes, with added ones, cover everything in it: it was accepted
 /// as a whole, or each box has a verdict. Without boxes, it needs a verdict of its own. Rejected, unsure and returned
-/// images are not covered: nobody said what is right.
-pub fn covers_image<'v>(image: Option<&Verdict>, boxes: impl IntoIterator<Item = Option<&'v Verdict>>) -> bool {
-    let mut boxes = boxes.into_iter().peekable();
+/// images are not covered, and neither are images with an unsure box among all those `judged`: nobody said what is
+/// right.
+pub fn covers_image<'v>(
+    image: Option<&Verdict>,
+    shown: impl IntoIterator<Item = Option<&'v Verdict>>,
+    judged: impl IntoIterator<Item = &'v Verdict>,
+) -> bool {
+    if judged.into_iter().any(|verdict| *verdict == Verdict::Unsure) {
+        return false;
+    }
+    let mut boxes = shown.into_iter().peekable();
     match image {
         Some(Verdict::Accept) => true,
         Some(Verdict::Complete) => boxes.all(|verdict| verdict.is_some()),

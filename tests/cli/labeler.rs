@@ -134,3 +134,30 @@ fn corrected_labels_are_ground_truth_in_every_format() {
     let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(metrics["ap"], 1.0);
 }
+
+#[test]
+fn unsure_boxes_leave_their_image_out_of_all_labels() {
+    let desk = Desk::new();
+    desk.run(&["review", "sample", "p.spotcheck", "--count", "1000", "--out", "all.csv"]);
+    let mut all = desk.sampled("all.csv");
+    all.sort();
+    let unsure = all[0][0].clone();
+    let verdict = |(at, [image, index]): (usize, &[String; 2])| {
+        format!("{image},{index},{},,,,,", if at == 0 { "unsure" } else { "accept" })
+    };
+    let rows = all.iter().enumerate().map(verdict).chain([format!("{unsure},,accept,,,,,")]);
+    desk.import(&rows.collect::<Vec<_>>());
+    desk.export("coco", "labels.json", &[]);
+    let coco: Value = serde_json::from_slice(&std::fs::read(desk.path("labels.json")).unwrap()).unwrap();
+    let names = coco["images"].as_array().unwrap().iter().map(|image| &image["file_name"]);
+    let names: Vec<&Value> = names.collect();
+    assert!(!names.is_empty() && !names.contains(&&unsure.as_str().into()), "{names:?}");
+    let measured = ["labels.json", "p.spotcheck"].map(|truth| {
+        let arguments = ["evaluate", "--project", "p.spotcheck", "--truth", truth, "--draws", "0", "--out", "-"];
+        let output = spotcheck(&arguments).current_dir(desk.folder.path()).output().unwrap();
+        let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
+        ["images", "ap", "precision", "recall", "true_positives"].map(|name| metrics[name].clone())
+    });
+    assert_eq!(measured[0], measured[1]);
+    assert_eq!(measured[0][0], names.len());
+}

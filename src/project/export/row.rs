@@ -395,8 +395,7 @@ impl<'c> Chooser<'c> {
         let shown = self.context.view.visible_detections(prediction, &row.confirmed_boxes());
         let shown = shown.into_iter().map(|index| row.box_verdicts.get(&(index as u32)));
         let added = row.box_verdicts.values().filter(|verdict| matches!(verdict, Verdict::Added(_)));
-        let verdicts: Vec<Option<&Verdict>> = shown.chain(added.map(Some)).collect();
-        !verdicts.contains(&Some(&Verdict::Unsure)) && covers_image(row.verdict.as_ref(), verdicts)
+        covers_image(row.verdict.as_ref(), shown.chain(added.map(Some)), row.box_verdicts.values())
     }
 
     fn choose_prediction<'r>(
