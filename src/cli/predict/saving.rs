@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::cli::place::Opened;
 use crate::domain::{
     Change, LabelSet, Location, ModelCard, Problem, RunId, RunInfo, RunKey, S3Place, Sample, SampleId,
-    SamplePrediction, SampleSet, SampleUri,
+    SamplePrediction, SampleSet, SampleUri, counted,
 };
 use crate::image::source::absolute;
 use crate::predict::SampleResult;
@@ -430,11 +430,11 @@ fn resume(
 ) -> anyhow::Result<(SampleSet, SampleSet)> {
     let (missing, failed) = find_missing(project, run.id, samples, retry_failed)?;
     eprintln!(
-        "resuming “{}”: {} of {} images have a prediction, {} remain",
+        "resuming “{}”: {} of {} predicted, {}",
         run.name,
         samples.len() - missing.len(),
-        samples.len(),
-        missing.len()
+        counted(samples.len(), "image", "images"),
+        counted(missing.len(), "remains", "remain")
     );
     if !failed.is_empty() {
         let them = if failed.len() == 1 { "it" } else { "them" };

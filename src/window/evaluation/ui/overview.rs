@@ -163,8 +163,10 @@ fn threshold_ui(
     });
     if let Some(best) = metrics.best {
         ui.horizontal_wrapped(|ui| {
-            let best_score = min_score_text(best.threshold);
-            ui.label(format!("Best F1: {:.3} at a minimum score of {best_score}", best.f1));
+            // Rounded down, because the box with this score counts.
+            let score = (best.threshold * 1000.0).floor() / 1000.0;
+            let label = ui.label(format!("Best F1: {:.3} at a minimum score of {score:.3}", best.f1));
+            label.on_hover_text(format!("Minimum score {}", min_score_text(best.threshold)));
             let score = best.threshold as f32;
             if threshold.score == score {
                 ui.weak("in use");
