@@ -3,19 +3,24 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
 
 use super::Outcome;
+use super::evaluate::{self, Bound, advice};
 use super::export::{find_run, list_of_runs, open_project, open_source, source_name, stored_view};
 use super::place::S3Args;
 use super::terminal::with_progress;
+use super::truth::{TruthArgs, names_of_run, problem_notes, with_advice};
 use super::values::{NmsIou, parse_nms_iou};
+use crate::annotations::matching::MatchRules;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{ModelTask, RunInfo, Sample, counted, grouped};
-use crate::evaluation::AgreementSummary;
+use crate::domain::{ModelTask, RunInfo, Sample, ViewSettings, counted, grouped};
+use crate::evaluation::pipeline::{Extras, RunSide, measure_all, run_sides};
+use crate::evaluation::{AgreementSummary, Evaluated, Metrics, class_gains};
 use crate::image::source::{Source, for_task};
 use crate::project::export::options::ComparisonFormat;
 use crate::project::export::{
@@ -26,6 +31,8 @@ use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The number of class changes listed in the terminal.
 const MAX_CLASS_CHANGES: usize = 20;
+/// The number of classes with the greatest losses, and with the greatest gains, listed in the terminal.
+const MAX_CLASSES: usize = 5;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
@@ -34,16 +41,28 @@ pub(crate) struct CompareArgs {
     /// Runs to compare, by name or number; optional if the project has only two
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     runs: Vec<String>,
-    /// Exit with code 4 if the fraction of images that agree is below this minimum, for example `agreement=0.98`
-    #[arg(long, value_name = "agreement=MINIMUM", value_parser = parse_bound)]
-    fail_below: Option<f64>,
+    /// Exit with code 4 if a number is below this minimum: the fraction of images that agree (`agreement=0.98`), or with
+    /// --truth the change of a metric from B to A (`ap=-0.01`; names as in the JSON file of `evaluate`); repeatable
+    #[arg(long, value_name = "NAME=MINIMUM", value_parser = Gate::parse)]
+    fail_below: Vec<Gate>,
     #[command(flatten)]
     holding: RunPairArgs,
 }
 
-fn parse_bound(text: &str) -> Result<f64, String> {
-    let minimum = text.strip_prefix("agreement=").ok_or("write agreement=MINIMUM, for example agreement=0.98")?;
-    super::values::parse_score(minimum)
+/// A bound on the agreement, or on the change of a metric.
+#[derive(Debug, Clone)]
+enum Gate {
+    Agreement(f64),
+    Change(Bound),
+}
+
+impl Gate {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("agreement=") {
+            Some(minimum) => super::values::parse_score(minimum).map(Self::Agreement),
+            None => Bound::parse(text).map(Self::Change),
+        }
+    }
 }
 
 /// The comparison of two runs: thresholds and output.
@@ -62,6 +81,8 @@ pub(crate) struct RunPairArgs {
     /// NMS IoU threshold, or `off` [default: from the project, otherwise from each model's card]
     #[arg(long, value_name = "IOU|off", value_parser = parse_nms_iou)]
     nms_iou: Option<NmsIou>,
+    #[command(flatten)]
+    truth: TruthArgs,
     #[command(flatten)]
     s3: S3Args,
 }
@@ -90,31 +111,69 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let project = open_project(&args.project, &args.holding.s3, &dirs, "spotcheck compare")?;
     let runs = choose_runs(&project, &args.runs)?;
-    let (summary, text) = hold(&project, runs, &args.holding, |_| {})?;
-    print_note(&args.holding, &text)?;
-    let Some(minimum) = args.fail_below else {
-        return Ok(Outcome::AllWell);
+    let changes = || {
+        args.fail_below.iter().filter_map(|gate| match gate {
+            Gate::Agreement(_) => None,
+            Gate::Change(bound) => Some(bound),
+        })
     };
-    match summary.rate() {
-        Some(rate) if rate >= minimum => Ok(Outcome::AllWell),
-        Some(rate) => {
-            eprintln!("agreement {rate:.4} is below {minimum}");
-            Ok(Outcome::BelowBound)
+    if let Some(bound) = changes().next().filter(|_| !args.holding.truth.is_given()) {
+        bail!("--fail-below {}: to compare this metric, add ground truth with --truth", bound.name());
+    }
+    evaluate::check(changes(), runs[0].card.task)?;
+    let held = hold(&project, runs, &args.holding, |_| {})?;
+    print_note(&args.holding, &held.text)?;
+    let mut violations = Vec::new();
+    for gate in &args.fail_below {
+        if let Gate::Agreement(minimum) = gate {
+            violations.extend(too_low(held.summary.rate(), *minimum));
         }
-        None => {
-            eprintln!("agreement cannot be measured: the runs have no images in common");
-            Ok(Outcome::BelowBound)
-        }
+    }
+    if let Some([a, b]) = &held.evaluated {
+        let (a, b) = (evaluate::numbers(a)?, evaluate::numbers(b)?);
+        let change = |name: &str| Some(rounded(a[name].as_f64()? - b[name].as_f64()?));
+        let changed = evaluate::violations(changes(), change)?;
+        violations.extend(changed.into_iter().map(|text| format!("change of {text}")));
+    }
+    for violation in &violations {
+        eprintln!("{violation}");
+    }
+    if !violations.is_empty() {
+        return Ok(Outcome::BelowBound);
+    }
+    let is_complete = held.evaluated.iter().flatten().all(|run| run.is_complete());
+    Ok(if is_complete { Outcome::AllWell } else { Outcome::SomeImagesFailed })
+}
+
+fn too_low(rate: Option<f64>, minimum: f64) -> Option<String> {
+    match rate {
+        Some(rate) if rate >= minimum => None,
+        Some(rate) => Some(format!("agreement {rate:.4} is below {minimum}")),
+        None => Some("agreement cannot be measured: the runs have no images in common".to_owned()),
     }
 }
 
-/// Compares two runs, writes the output file, and returns the summary and its text. `see` receives both predictions for each image.
+/// Without the error of subtracting decimal numbers.
+fn rounded(change: f64) -> f64 {
+    (change * 1e12).round() / 1e12
+}
+
+/// A finished comparison.
+pub(crate) struct Held {
+    summary: AgreementSummary,
+    /// Both runs against the ground truth, if there is any.
+    evaluated: Option<[Arc<Evaluated>; 2]>,
+    pub(crate) text: String,
+}
+
+/// Compares two runs, measures them if there is ground truth, and writes the output file. `see` receives both
+/// predictions for each image.
 pub(crate) fn hold(
     project: &Project,
     runs: [RunInfo; 2],
     args: &RunPairArgs,
     see: impl FnMut(&PredictionPair),
-) -> anyhow::Result<(AgreementSummary, String)> {
+) -> anyhow::Result<Held> {
     let [a, b] = &runs;
     if a.card.task != b.card.task {
         bail!(
@@ -139,14 +198,82 @@ pub(crate) fn hold(
         }
     }
     let control = interruptible(ProgressUnit::Images)?;
-
+    let evaluated = if args.truth.is_given() {
+        Some(with_progress("Evaluating", &control, || measure(project, &runs, &views, args, &control))?)
+    } else {
+        None
+    };
+    control.begin(ProgressUnit::Images);
     let source = open_source(project, &args.s3, &control)?;
     let source = for_task(&source, &control);
-    let context = ComparisonContext { runs, views, source_name: source_name(project), evaluated: None };
+    let context = ComparisonContext { runs, views, source_name: source_name(project), evaluated };
     let summary =
         with_progress("Comparing", &control, || compare(project.clone(), &*source, &context, args, see, &control))?;
-    let text = summary_text(&context, &summary);
-    Ok((summary, text))
+    let mut text = summary_text(&context, &summary);
+    if let Some(evaluated) = &context.evaluated {
+        text.push_str(&truth_text(evaluated));
+    }
+    Ok(Held { summary, evaluated: context.evaluated, text })
+}
+
+/// Both runs against the ground truth of the arguments.
+fn measure(
+    project: &Project,
+    runs: &[RunInfo; 2],
+    views: &[ViewSettings; 2],
+    args: &RunPairArgs,
+    control: &TaskControl,
+) -> anyhow::Result<[Arc<Evaluated>; 2]> {
+    let (dirs, corrections) = (AppDirs::find()?, args.truth.corrections()?);
+    let rules = MatchRules { corrections: &corrections, folders: args.truth.folders() };
+    let names = || names_of_run(project, &runs[0], control);
+    let truth = args.truth.read(&args.s3, &dirs, control, names, || runs[0].labels.clone())?;
+    for note in problem_notes(&truth.problems) {
+        eprintln!("{note}");
+    }
+    let measured = |at: usize, letter: &str| {
+        let side = RunSide { project, run: &runs[at], view: &views[at], listed: None };
+        let sides = run_sides(&truth, &side, rules, control).map_err(with_advice)?;
+        for note in &sides.notes {
+            eprintln!("{letter}: {note}");
+        }
+        for doubt in &sides.matching.doubts {
+            eprintln!("warning: {letter}: {doubt}{}", advice(doubt));
+        }
+        anyhow::Ok(Arc::new(measure_all(sides, Extras::default(), control)?))
+    };
+    Ok([measured(0, "A")?, measured(1, "B")?])
+}
+
+/// The main metrics of both runs, and the classes that gain or lose most.
+fn truth_text([a, b]: &[Arc<Evaluated>; 2]) -> String {
+    let decimals = |number: Option<f64>| number.map_or_else(|| "–".to_owned(), |number| format!("{number:.3}"));
+    let signed = |number: Option<f64>| number.map_or_else(|| "–".to_owned(), |number| format!("{number:+.3}"));
+    let rows = |evaluated: &Evaluated| match &evaluated.metrics {
+        Metrics::Detection { metrics, .. } => vec![
+            ("AP", metrics.ap),
+            ("AP50", metrics.ap50),
+            ("precision", metrics.precision),
+            ("recall", metrics.recall),
+            ("F1", metrics.f1),
+        ],
+        Metrics::Classification { metrics, .. } => vec![("top-1", metrics.top1), ("top-5", metrics.top5)],
+    };
+    let mut lines = vec![format!("against {}: A, B, A - B", a.counted.truth)];
+    for ((name, of_a), (_, of_b)) in rows(a).into_iter().zip(rows(b)) {
+        let change = of_a.zip(of_b).map(|(a, b)| a - b);
+        lines.push(format!("{name}: {}, {}, {}", decimals(of_a), decimals(of_b), signed(change)));
+    }
+    let gains = class_gains([&a.metrics, &b.metrics]);
+    let losses = gains.iter().take(MAX_CLASSES).filter(|row| row.gain.is_some_and(|gain| gain < 0.0));
+    let wins = gains.iter().filter(|row| row.gain.is_some_and(|gain| gain > 0.0)).rev().take(MAX_CLASSES);
+    for row in losses.chain(wins) {
+        let measure = a.metrics.class_measure();
+        let name = &row.class.name;
+        lines.push(format!("{measure} of {name}: {}, {}, {}", decimals(row.a), decimals(row.b), signed(row.gain)));
+    }
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 /// Prints to stdout, or to stderr if the result goes to a file.

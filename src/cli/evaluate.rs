@@ -138,7 +138,8 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     } else {
         stdout().write_all(text.as_bytes()).context("Could not write to stdout")?;
     }
-    let violations = violations(&args.fail_below, &evaluated)?;
+    let numbers = numbers(&evaluated)?;
+    let violations = violations(&args.fail_below, |name| numbers[name].as_f64())?;
     for violation in &violations {
         eprintln!("{violation}");
     }
@@ -187,6 +188,10 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// # Errors
     /// It is not of the form `ap50=0.5`, or neither task has the metric.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
@@ -222,9 +227,9 @@ fn metric_names(task: ModelTask) -> Vec<String> {
 
 /// # Errors
 /// A metric is one of the other task.
-pub(crate) fn check(bounds: &[Bound], task: ModelTask) -> anyhow::Result<()> {
+pub(crate) fn check<'b>(bounds: impl IntoIterator<Item = &'b Bound>, task: ModelTask) -> anyhow::Result<()> {
     let known = metric_names(task);
-    match bounds.iter().find(|bound| !known.contains(&bound.name)) {
+    match bounds.into_iter().find(|bound| !known.contains(&bound.name)) {
         Some(Bound { name, .. }) => {
             bail!("--fail-below {name}: not a metric of {}. Its metrics: {}", task.into_str(), known.join(", "))
         }
@@ -232,15 +237,22 @@ pub(crate) fn check(bounds: &[Bound], task: ModelTask) -> anyhow::Result<()> {
     }
 }
 
-/// Returns a sentence for each metric below its bound.
+/// The metrics by their names in the JSON file.
+pub(crate) fn numbers(evaluated: &Evaluated) -> anyhow::Result<Value> {
+    serde_json::to_value(evaluated).context("Could not compare the metrics with --fail-below")
+}
+
+/// Returns a sentence for each number below its bound.
 ///
 /// # Errors
 /// The metric was not measured.
-fn violations(bounds: &[Bound], evaluated: &Evaluated) -> anyhow::Result<Vec<String>> {
-    let numbers = serde_json::to_value(evaluated).context("Could not compare the metrics with --fail-below")?;
+pub(crate) fn violations<'b>(
+    bounds: impl IntoIterator<Item = &'b Bound>,
+    number: impl Fn(&str) -> Option<f64>,
+) -> anyhow::Result<Vec<String>> {
     let mut violations = Vec::new();
     for Bound { name, lowest } in bounds {
-        match numbers[name].as_f64() {
+        match number(name) {
             Some(number) if number < *lowest => {
                 violations.push(format!("{name} is {number}, below the minimum of {lowest}"));
             }

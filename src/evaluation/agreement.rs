@@ -128,6 +128,12 @@ impl Agreement {
         self.images.get(id.index())?.as_ref()
     }
 
+    /// The samples on which the runs do not agree, lowest id first.
+    pub fn differing(&self) -> impl Iterator<Item = SampleId> {
+        let differs = |image: &Option<ImageAgreement>| image.is_some_and(|image| !image.agrees());
+        self.images.iter().enumerate().filter(move |(_, image)| differs(image)).map(|(at, _)| SampleId::from_index(at))
+    }
+
     /// Disagreement by sample, NaN if there is none: a column to sort by. Can be shorter than the listing.
     pub fn column(&self) -> Vec<f32> {
         let disagreement = |image: &Option<ImageAgreement>| image.map_or(f32::NAN, |image| image.disagreement);

@@ -25,7 +25,7 @@ pub struct Curve {
 }
 
 /// The metrics if detections with a score of at least `threshold` are shown. All numbers are `0.0..=1.0`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CurvePoint {
     pub threshold: f64,
     pub precision: f64,

@@ -83,7 +83,7 @@ pub struct DetectionMetrics {
     pub confusion: Vec<ConfusionCell>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ClassMetrics {
     #[serde(flatten)]
     pub class: EvaluatedClass,

@@ -18,6 +18,7 @@
 
 mod agreement;
 mod chance;
+mod class_gains;
 mod classification;
 mod coco;
 mod confident_errors;
@@ -42,6 +43,7 @@ use serde::Serialize;
 use crate::annotations::matching::MatchSummary;
 
 pub use agreement::{Agreement, AgreementSummary, ClassChange, Comparison, ImageAgreement, ScoreDifferences};
+pub use class_gains::{ClassGain, class_gains};
 pub use classification::{
     CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, OTHER_CLASS, ReliabilityBin,
 };

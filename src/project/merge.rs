@@ -1,29 +1,19 @@
 //! Merges the verdicts of two people who judged the same run in two projects.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-use strum::{IntoStaticStr, VariantArray};
+use std::path::{Path, PathBuf};
 
 use super::names::{from_stored, to_stored};
-use super::{Project, StoreError};
+use super::{OpenMode, OpenRequest, Project, StoreError};
 use crate::domain::{
-    Change, DrawnBox, JudgedSample, Prediction, PredictionContent, RunId, SamplePrediction, SampleUri, Verdict,
-    VerdictTarget,
+    Change, DrawnBox, JudgedSample, Prediction, PredictionContent, RunId, RunInfo, SECOND_PASS, SamplePrediction,
+    SampleUri, Verdict, VerdictTarget,
 };
+use crate::review::{Pair, Prefer, ReviewSample};
 use crate::tasks::TaskControl;
 
 /// The largest distance between two edges of the same box, in pixels: computers differ in the last digits.
 const SAME_EDGE: f32 = 0.5;
-
-/// Whose verdict counts where two differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "lowercase", const_into_str)]
-pub enum Prefer {
-    First,
-    Second,
-    /// Neither: the box or image becomes unjudged.
-    None,
-}
 
 /// What the second project adds to the first.
 #[derive(Debug, Default)]
@@ -34,25 +24,6 @@ pub struct Merge {
     pub pairs: Vec<Pair>,
     /// Verdicts that only the second project has.
     pub added: usize,
-}
-
-/// A box, label or image that both have judged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
-    /// In the first project.
-    pub sample: SampleUri,
-    /// `None` for the image and for a label.
-    pub box_index: Option<u32>,
-    /// The model's class, or the label's; `None` for the image of a detector.
-    pub class: Option<String>,
-    pub verdicts: [Verdict; 2],
-    pub reviewers: [Option<String>; 2],
-}
-
-impl Pair {
-    pub fn is_conflict(&self) -> bool {
-        self.verdicts[0] != self.verdicts[1]
-    }
 }
 
 /// A verdict and its reviewer.
@@ -87,19 +58,89 @@ pub enum MergeError {
          from copies of one project: {0}"
     )]
     OtherPrediction(String),
+    #[error(
+        "the second project has no run of the model of “{run}” with the same weights; it has {}",
+        if others.is_empty() { "no runs" } else { others.as_str() }
+    )]
+    NoSuchRun { run: String, others: String },
+    #[error("could not write into {}: {source}", folder.display())]
+    Scratch { folder: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
+/// The run of the same model in another project.
+///
+/// # Errors
+/// There is none, or the project cannot be read.
+pub fn run_to_merge(project: &Project, run: &RunInfo) -> Result<RunInfo, MergeError> {
+    let runs = project.runs()?;
+    let is_same = |other: &&RunInfo| {
+        other.key.model_id == run.key.model_id
+            && other.key.weights_sha256 == run.key.weights_sha256
+            && other.card.task == run.card.task
+    };
+    let of_model: Vec<&RunInfo> = runs.iter().filter(is_same).collect();
+    let named = of_model.iter().find(|other| other.name == run.name).or(of_model.last());
+    named.map(|other| (*other).clone()).ok_or_else(|| {
+        let others: Vec<String> = runs.iter().map(|other| format!("“{}”", other.name)).collect();
+        MergeError::NoSuchRun { run: run.name.clone(), others: others.join(", ") }
+    })
+}
+
 /// Compares the verdicts on two runs that should be equal. Verdicts on images without a run, notes and tags are merged
-/// as well; different notes on an image are joined.
+/// as well; different notes on an image are joined. The result is no blind second pass, and has the sample to judge of
+/// either project. `prefer` decides conflicts.
 ///
 /// # Errors
 /// The runs differ, or a project cannot be read.
-pub fn merge_verdicts(
+pub fn merge_projects(
+    projects: [&Project; 2],
+    runs: [RunId; 2],
+    prefer: impl Fn(&Pair) -> Prefer,
+    control: &TaskControl,
+) -> Result<Merge, MergeError> {
+    let mut merge = merge_verdicts(projects, runs, prefer, control)?;
+    let [first, mut second] = [projects[0].views()?, projects[1].views()?];
+    if first.get(SECOND_PASS).is_some_and(|json| json == "true") {
+        merge.changes.push(Change::SetView { name: SECOND_PASS.to_owned(), json: "false".to_owned() });
+    }
+    let [name, in_second] = runs.map(|run| ReviewSample::name_in_project(run.0));
+    if let Some(json) = second.remove(&in_second).filter(|_| !first.contains_key(&name)) {
+        merge.changes.push(Change::SetView { name, json });
+    }
+    Ok(merge)
+}
+
+/// Writes a copy of the project with the changes. It appears under its name once all of them are saved.
+///
+/// # Errors
+/// Canceled, or the copy cannot be written.
+pub fn write_merged(
+    project: &Project,
+    changes: Vec<Change>,
+    out: &Path,
+    program: &str,
+    control: &TaskControl,
+) -> Result<PathBuf, MergeError> {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let scratch = tempfile::Builder::new().prefix(".spotcheck-").tempdir_in(folder);
+    let scratch = scratch.map_err(|source| MergeError::Scratch { folder: folder.to_owned(), source })?;
+    let path = project.save_as(&scratch.path().join("merged.spotcheck"), program)?;
+    let request = OpenRequest { path: &path, root: None, mode: OpenMode::WriteExisting, program };
+    let merged = Project::open(&request, |_| ())?.project;
+    for (ticket, change) in (1..).zip(changes) {
+        control.checkpoint().map_err(StoreError::from)?;
+        merged.write(ticket, change)?;
+    }
+    merged.flush()?;
+    Ok(merged.save_as(out, program)?)
+}
+
+fn merge_verdicts(
     [first, second]: [&Project; 2],
     [first_run, second_run]: [RunId; 2],
-    prefer: Prefer,
+    prefer: impl Fn(&Pair) -> Prefer,
     control: &TaskControl,
 ) -> Result<Merge, MergeError> {
     let (root, second_root) = (first.root(), second.root());
@@ -129,7 +170,7 @@ pub fn merge_verdicts(
             return Err(MergeError::OnlyInSecond(sample.to_string()));
         }
         let before = ours.map(|ours| of_image(ours, 0)).unwrap_or_default();
-        let mut after = merge.merge_image(&sample, prediction.as_ref(), &before, theirs, prefer);
+        let mut after = merge.merge_image(&sample, prediction.as_ref(), &before, theirs, &prefer);
         if let Some(prediction) = &prediction {
             number_added(&mut after, first_run, prediction.detections().len());
         }
@@ -166,7 +207,7 @@ impl Merge {
         prediction: Option<&Prediction>,
         ours: &OfImage,
         theirs: OfImage,
-        prefer: Prefer,
+        prefer: impl Fn(&Pair) -> Prefer,
     ) -> OfImage {
         let mut merged = ours.clone();
         for (their_target, their) in theirs {
@@ -194,9 +235,12 @@ impl Merge {
                 verdicts: [our.verdict.clone(), their.verdict.clone()],
                 reviewers: [our.reviewer.clone(), their.reviewer.clone()],
             };
-            if pair.is_conflict() && prefer != Prefer::First {
-                merged.remove(target);
-                if prefer == Prefer::Second {
+            if pair.is_conflict() {
+                let kept = prefer(&pair);
+                if kept != Prefer::First {
+                    merged.remove(target);
+                }
+                if kept == Prefer::Second {
                     insert(&mut merged, their_target, their);
                 }
             }

@@ -107,6 +107,10 @@ pub struct FilterCounts {
     pub better: usize,
     /// Images with more errors than in the other run.
     pub worse: usize,
+    /// Images with errors in the other run, but none in the run on screen.
+    pub fixed: usize,
+    /// Images with errors in the run on screen, but none in the other run.
+    pub regressed: usize,
     /// False while suppression is on but not computed for some samples: all of their boxes are counted.
     pub is_exact: bool,
 }
@@ -292,6 +296,8 @@ impl FilterCounts {
             self.better += usize::from(gain > 0);
             self.worse += usize::from(gain < 0);
         }
+        self.fixed += usize::from(candidate.has_errors() == Some([false, true]));
+        self.regressed += usize::from(candidate.has_errors() == Some([true, false]));
         if let (Some(facts), Some(gate)) = (candidate.facts(), candidate.gate) {
             let is_detection = gate.task() == ModelTask::Detection;
             self.predicted += 1;

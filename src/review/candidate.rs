@@ -70,6 +70,11 @@ impl Candidate<'_> {
         Some(self.other_facts()?.errors() - self.outcome_facts()?.errors())
     }
 
+    /// Whether the run on screen and the other one make errors.
+    pub fn has_errors(&self) -> Option<[bool; 2]> {
+        Some([self.outcome_facts()?, self.other_facts()?].map(|facts| facts.errors() > 0))
+    }
+
     /// `None` until the EXIF data is read.
     pub fn capture(&self) -> Option<&Capture> {
         self.sample.capture.as_deref()

@@ -1,6 +1,64 @@
-//! The agreement of two reviewers beyond chance.
+//! The verdicts of two reviewers on the same boxes and images, and their agreement beyond chance.
 
 use std::collections::BTreeMap;
+
+use strum::{IntoStaticStr, VariantArray};
+
+use crate::domain::{SampleUri, Verdict};
+
+/// Whose verdict counts where two differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", const_into_str)]
+pub enum Prefer {
+    First,
+    Second,
+    /// Neither: the box or image becomes unjudged.
+    None,
+}
+
+/// A box, label or image that both reviewers have judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// In the first project.
+    pub sample: SampleUri,
+    /// `None` for the image and for a label.
+    pub box_index: Option<u32>,
+    /// The model's class, or the label's; `None` for the image of a detector.
+    pub class: Option<String>,
+    pub verdicts: [Verdict; 2],
+    pub reviewers: [Option<String>; 2],
+}
+
+impl Pair {
+    pub fn is_conflict(&self) -> bool {
+        self.verdicts[0] != self.verdicts[1]
+    }
+}
+
+/// The agreement on the boxes or images of a class.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClassKappa {
+    /// `None` for the images of a detector.
+    pub class: Option<String>,
+    pub kappa: Option<f64>,
+    pub pairs: usize,
+}
+
+/// The kappa of all pairs, and that of each class, by the kinds of verdict.
+pub fn kappas(pairs: &[Pair]) -> (Option<f64>, Vec<ClassKappa>) {
+    let words = |pair: &Pair| pair.verdicts.each_ref().map(|verdict| -> &'static str { verdict.into() });
+    let mut by_class = BTreeMap::<Option<&str>, Vec<[&str; 2]>>::new();
+    for pair in pairs {
+        by_class.entry(pair.class.as_deref()).or_default().push(words(pair));
+    }
+    let of_class = |(class, words): (Option<&str>, Vec<[&str; 2]>)| ClassKappa {
+        class: class.map(str::to_owned),
+        pairs: words.len(),
+        kappa: cohens_kappa(words.into_iter().map(<(&str, &str)>::from)),
+    };
+    let all = cohens_kappa(pairs.iter().map(words).map(<(&str, &str)>::from));
+    (all, by_class.into_iter().map(of_class).collect())
+}
 
 /// Cohen's kappa of pairs of answers (Cohen, A Coefficient of Agreement for Nominal Scales, Educational and
 /// Psychological Measurement 1960): 1 for full agreement, 0 for that of chance. `None` if chance alone would agree on

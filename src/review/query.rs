@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub use self::box_term::{BoxQuery, BoxTerm, OutcomeWord};
 pub use complete::{
     Completion, change_key, change_term, class_term, complete, folder_in, folder_term, has_term, with_term,
-    without_changes, without_folders, without_term,
+    without_comparison, without_folders, without_term,
 };
 
 pub use self::box_term::ClassName;
@@ -30,7 +30,8 @@ use super::candidate::Candidate;
 use super::outcomes::OutcomeClass;
 use crate::domain::{LabelSet, ModelTask, SampleId};
 
-/// The images of each class change between two runs, lowest id first, by [`change_key`].
+/// The images of each class change between two runs, lowest id first, by [`change_key`]; under an empty key, all images
+/// on which the runs differ.
 pub type ClassChanges = BTreeMap<String, Arc<[SampleId]>>;
 
 /// More would not be read, and each costs time in every frame of the window.
@@ -111,7 +112,7 @@ impl Query {
 
     /// Whether the query is about differences between two runs, so that it finds nothing without a comparison.
     pub fn needs_comparison(&self) -> bool {
-        self.has_term(|term| matches!(term.value, Value::Change(..)) || ["better", "worse"].contains(&term.key.word()))
+        self.has_term(|term| complete::COMPARISON_WORDS.contains(&term.key.word()))
     }
 
     /// Whether the query is about the similarity to one image.

@@ -138,6 +138,13 @@ pub(crate) mod predict {
 /// The project file of the open source.
 pub(crate) mod project {
     pub(crate) mod effects;
+    /// Merging the verdicts of another person's project.
+    pub(crate) mod merge {
+        pub(crate) mod effects;
+        pub(crate) mod state;
+        pub(crate) mod ui;
+        pub(crate) mod update;
+    }
     pub(crate) mod state;
     pub(crate) mod ui;
     pub(crate) mod update;

@@ -1366,3 +1366,96 @@ fn suspicious_labels_are_written_in_the_named_order() {
     assert!(stderr(&refused).contains("normalized-margin"), "{}", stderr(&refused));
     assert!(!nights.folder.path().join("b.csv").exists());
 }
+
+/// A project with two runs over the images of a fixture: its results, and the same without every third one.
+fn two_runs(fixture: &Path, folder: &Path) {
+    let truth = json_of(&fixture.join("truth.json"));
+    std::fs::create_dir(folder.join("images")).unwrap();
+    for image in truth["images"].as_array().unwrap() {
+        let side = |name: &str| image[name].as_u64().unwrap() as u32;
+        let path = folder.join("images").join(image["file_name"].as_str().unwrap());
+        image::GrayImage::new(side("width"), side("height")).save(path).unwrap();
+    }
+    let all = json_of(&fixture.join("results.json"));
+    let fewer = all.as_array().unwrap().iter().enumerate().filter(|(index, _)| index % 3 != 0);
+    let fewer: Vec<&Value> = fewer.map(|(_, result)| result).collect();
+    let results = [("all.json", all.clone()), ("fewer.json", json!(fewer))];
+    for (name, results) in results {
+        let path = folder.join(name);
+        std::fs::write(&path, results.to_string()).unwrap();
+        let output = spotcheck(&["import"])
+            .arg(folder.join("images"))
+            .arg("--predictions")
+            .arg(&path)
+            .arg("--truth")
+            .arg(fixture.join("truth.json"))
+            .arg("--project")
+            .arg(folder.join("p.spotcheck"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn two_runs_are_compared_with_ground_truth() {
+    let fixture = repository().join("tests/evaluation/touched_crowds");
+    let folder = tempfile::tempdir().unwrap();
+    two_runs(&fixture, folder.path());
+    let truth = fixture.join("truth.json");
+    let alone = |run: &str| {
+        let project = folder.path().join("p.spotcheck");
+        let arguments = [path("--truth"), truth.clone(), path("--project"), project, path("--run"), path(run)];
+        evaluate(&arguments.each_ref().map(PathBuf::as_path)).0
+    };
+    let expected = [alone("1"), alone("2")];
+    let compare = |runs: [&str; 2], more: &[&str]| {
+        let mut command = spotcheck(&["compare", "p.spotcheck", "--min-score", "0.5", "--runs"]);
+        command.args(runs).args(more).current_dir(folder.path()).output().unwrap()
+    };
+    let with_truth =
+        |runs: [&str; 2], more: &[&str]| compare(runs, &[&["--truth", truth.to_str().unwrap()], more].concat());
+    let output = with_truth(["1", "2"], &["--out", "c.json", "--fail-below", "ap=-0.01"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let compared = json_of(&folder.path().join("c.json"));
+    let of_truth = &compared["truth"];
+    for name in NUMBERS {
+        check(name, &of_truth["a"][name], &expected[0][name]);
+        check(name, &of_truth["b"][name], &expected[1][name]);
+    }
+    assert_ne!(expected[0]["ap"], expected[1]["ap"]);
+    let points = of_truth["a"]["curve"].as_array().unwrap();
+    assert!(points.len() > 2 && points.iter().all(|point| point["precision"].is_f64()), "{points:?}");
+
+    let ap = |metrics: &Value, name: &Value| {
+        let classes = metrics["classes"].as_array().unwrap();
+        classes.iter().find(|class| class["name"] == *name).unwrap()["ap"].as_f64()
+    };
+    let gains = of_truth["classes"].as_array().unwrap();
+    assert_eq!((gains.len(), of_truth["measure"].as_str()), (4, Some("AP")));
+    for row in gains {
+        let [a, b] = expected.each_ref().map(|metrics| ap(metrics, &row["name"]));
+        assert_eq!([row["a"].as_f64(), row["b"].as_f64()], [a, b]);
+        check("gain", &row["gain"], &json!(a.zip(b).map(|(a, b)| a - b)));
+    }
+    assert!(gains.is_sorted_by(|one, other| one["gain"].as_f64() <= other["gain"].as_f64()));
+
+    let page = with_truth(["1", "2"], &["--out", "c.html"]);
+    assert_eq!(page.status.code(), Some(0), "{}", stderr(&page));
+    let page = std::fs::read_to_string(folder.path().join("c.html")).unwrap();
+    for fact in ["A (AP50 ", "B (AP50 ", "A − B", "<th scope=\"row\">class 2</th>"] {
+        assert!(page.contains(fact), "{fact} in {page}");
+    }
+
+    let worse = with_truth(["2", "1"], &["--fail-below", "ap=-0.01", "--fail-below", "agreement=0"]);
+    assert_eq!(worse.status.code(), Some(4), "{}", stderr(&worse));
+    assert!(stderr(&worse).contains("ap is -0."), "{}", stderr(&worse));
+    for (more, reason) in
+        [(&["--fail-below", "ap=0"][..], "--truth"), (&["--fail-below", "agreement=1.0"], "agreement")]
+    {
+        let output = compare(["1", "2"], more);
+        assert!(stderr(&output).contains(reason) && !output.status.success(), "{}", stderr(&output));
+    }
+    let other_task = with_truth(["1", "2"], &["--fail-below", "top1=0"]);
+    assert_eq!(other_task.status.code(), Some(1), "{}", stderr(&other_task));
+}

@@ -394,6 +394,67 @@ fn images_back_to_the_labeler_are_exchanged_and_left_out_of_labels() {
 }
 
 #[test]
+fn marks_of_an_image_are_no_rivals_of_its_verdict() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    let image = bench.boxes()[0]["image"].as_str().unwrap();
+    let import = |words: &[&str], more: &[&str]| {
+        let rows: Vec<String> = words.iter().map(|word| format!("{image},,{word}\n")).collect();
+        std::fs::write(bench.path("v.csv"), format!("image,box,verdict\n{}", rows.concat())).unwrap();
+        let output = bench.review("import", &[&["p.spotcheck", "v.csv"], more].concat());
+        bench.reviewed("export", &["p.spotcheck", "--out", "w.csv", "--force"]);
+        let [row] = &bench.rows("w.csv")[..] else { panic!("one verdict") };
+        (output.status.code(), row[2].clone())
+    };
+    let check = |words: &[&str], more: &[&str], code: i32, left: &str| {
+        assert_eq!(import(words, more), (Some(code), left.to_owned()), "{words:?}");
+    };
+    check(&["complete"], &[], 0, "complete");
+    check(&["accept"], &[], 0, "accept");
+    check(&["complete"], &[], 0, "accept");
+    check(&["reject"], &[], 3, "accept");
+    check(&["complete", "accept"], &[], 0, "accept");
+    check(&["returned"], &[], 0, "returned");
+    check(&["accept", "complete"], &[], 0, "returned");
+    check(&["returned", "accept"], &["--replace"], 0, "returned");
+    check(&["accept"], &["--replace"], 0, "accept");
+    check(&["accept", "accept"], &[], 3, "accept");
+}
+
+#[test]
+fn wrong_labels_are_exchanged_with_any_run() {
+    let bench = Bench::new();
+    // The second run has no prediction of the image.
+    let (empty, label) = (RunId(2), DrawnBox::new("cat", [1.0, 2.5, 30.0, 40.0].into(), [400, 400]).unwrap());
+    let image = bench.boxes()[0]["image"].as_str().unwrap();
+    let judged = Change::SetVerdict {
+        sample: bench.uri(image),
+        target: VerdictTarget { run: None, box_index: Some(0) },
+        verdict: Some(Verdict::Spurious(label)),
+        reviewer: Some("Ann".to_owned()),
+    };
+    for (project, changes) in [("p.spotcheck", vec![judged]), ("q.spotcheck", Vec::new())] {
+        bench.project(project);
+        let (path, images) = (bench.path(project), bench.path("images"));
+        let request = OpenRequest { path: &path, root: images.to_str(), mode: OpenMode::Write, program: "a test" };
+        let first = Project::open(&request, |_| ()).unwrap().project.runs().unwrap().remove(0);
+        let second = RunInfo { id: empty, name: "second run".to_owned(), ..first };
+        bench.change(project, [vec![Change::AddRun(Box::new(second))], changes].concat());
+    }
+    let exported = |project: &str, run: &str| {
+        bench.reviewed("export", &[project, "--run", run, "--out", "v.csv", "--force"]);
+        bench.rows("v.csv")
+    };
+    let rows = exported("p.spotcheck", "2");
+    assert_eq!(rows, exported("p.spotcheck", "1"));
+    assert_eq!(rows.len(), 1);
+    for run in ["2", "1", "2"] {
+        bench.reviewed("import", &["q.spotcheck", "v.csv", "--run", run]);
+        assert_eq!(exported("q.spotcheck", run), rows);
+    }
+}
+
+#[test]
 fn unusable_rows_are_rejected_by_line() {
     let bench = Bench::new();
     bench.project("p.spotcheck");

@@ -61,10 +61,13 @@ fn two_runs_are_overlaid_with_a_legend() {
     let mut window = two_runs(DETECTOR, &samples().join("coffee.png"));
     click(&mut window, "Compare with ");
     wait_for(&mut window, "100.0% agree");
+    assert!(sees(&window, "IoU ≥ 0.5"));
+    click(&mut window, "Show the image");
     wait_for(&mut window, "B, dashed: ");
     let summary = &window.state().state().comparing.as_ref().unwrap().agreement().unwrap().summary;
     assert_eq!((summary.agreeing, summary.only_left, summary.only_right), (1, 0, 0));
-    assert!(summary.matched > 0 && sees(&window, "IoU ≥ 0.5"));
+    assert!(summary.matched > 0);
+    click(&mut window, "Show comparison");
     window.state_mut().command(ReviewCommand::ChangeView(spotcheck::window::state::ViewChange::MinScore(0.2)));
     let outdated = "filters have changed";
     wait_for(&mut window, outdated);
@@ -108,6 +111,7 @@ fn two_runs_are_shown_side_by_side() {
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "Compare with EfficientNet-Lite0");
     wait_for(&mut window, "100.0% agree");
+    click(&mut window, "Show the image");
     let top = "tiger cat 38.3%";
     wait_for(&mut window, &format!("B, EfficientNet-Lite0: {top}"));
     click(&mut window, "Side by side");
@@ -275,6 +279,7 @@ fn other_run_is_read_for_its_evaluation() {
     let on_screen = state.run().unwrap().id();
     let other = state.runs.iter().map(Run::id).find(|run| *run != on_screen).unwrap();
     again.state_mut().command(ReviewCommand::Compare(other));
-    wait_for(&mut again, "Against the ground");
-    assert!(again.state().state().other_evaluated().is_some());
+    wait_until(&mut again, "its evaluation", |window| window.state().state().other_evaluated().is_some());
+    wait_for(&mut again, "Precision-recall curves for all classes");
+    wait_for(&mut again, "Class cup: GT 1");
 }

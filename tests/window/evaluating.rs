@@ -727,6 +727,8 @@ fn comparison_has_two_minimum_scores() {
         let comparing = state.comparing.as_ref().unwrap();
         [comparing.left, comparing.right].map(|run| state.view_of_run(run).min_score)
     };
+    window.state_mut().command(Action::Comparison);
+    wait_for(&mut window, "Same for both");
     click(&mut window, "Same for both");
     wait_until(&mut window, "one minimum score", |window| scores(window) == [0.95, 0.95]);
     click(&mut window, "Best F1 of");

@@ -334,6 +334,7 @@ fn legend_covers_no_label() {
     let folder = folder_of(3, "coffee.png");
     let mut window = two_runs(DETECTOR, folder.path());
     click(&mut window, "Compare with ");
+    click(&mut window, "Show the image");
     wait_for(&mut window, "B, dashed: ");
     // In a low image, the best position of a label is where the legend is.
     window.state_mut().command(Action::Filmstrip);

@@ -6,10 +6,11 @@ use egui::{ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::Harness;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::SampleId;
-use spotcheck::review::VerdictKind;
+use spotcheck::review::{Prefer, VerdictKind};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
-    Action, BrowseCommand, Command, Display, InferenceCommand, Notice, ProjectCommand, ProjectStatus, SearchCommand,
+    Action, BrowseCommand, Command, Display, InferenceCommand, MergeCommand, Notice, ProjectCommand, ProjectStatus,
+    SearchCommand,
 };
 
 use super::support::runtime_home;
@@ -269,6 +270,64 @@ fn second_pass_shows_no_verdict_of_the_first() {
     let mut again = open_in(projects.path(), Some(&first), CLASSIFIER);
     wait_for(&mut again, "1 rejected");
     assert!(!sees(&again, "Blind second pass"));
+}
+
+#[test]
+fn two_projects_are_merged_conflict_by_conflict() {
+    let (images, projects) = (folder_of(2, "chelsea.png"), home());
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "2 predicted");
+    window.key_press(egui::Key::R);
+    wait_for(&mut window, "1 rejected");
+    window.key_press(egui::Key::A);
+    wait_for(&mut window, "1 accepted");
+    wait_for(&mut window, "All saved");
+    let first = window.state().state().project.path.clone().unwrap();
+    let second = projects.path().join("second.spotcheck");
+    window.state_mut().command(Command::Project(ProjectCommand::StartSecondPass(second.clone())));
+    wait_for(&mut window, "0 of 2 images judged");
+    window.key_press(egui::Key::A);
+    wait_for(&mut window, "1 accepted");
+    window.key_press(egui::Key::A);
+    wait_for(&mut window, "2 accepted");
+    wait_for(&mut window, "All saved");
+
+    let merge = |command| Command::Project(ProjectCommand::Merge(command));
+    let failure = |window: &Harness<'static, App>| {
+        let merging = window.state().state().merging.as_ref();
+        merging.and_then(|merging| Some(merging.findings.failure()?.message().to_owned()))
+    };
+    let no_project = projects.path().join("text.spotcheck");
+    std::fs::write(&no_project, "no project").unwrap();
+    for (other, reason) in [(&no_project, "damaged"), (&second, "open project")] {
+        window.state_mut().command(merge(MergeCommand::Compare(other.clone())));
+        wait_until(&mut window, "the reason", |window| {
+            failure(window).is_some_and(|message| message.contains(reason) && sees(window, &message))
+        });
+    }
+    window.state_mut().command(merge(MergeCommand::Compare(first)));
+    wait_for(&mut window, "Conflict 1 of 1");
+    let found = window.state().state().merging.as_ref().unwrap().findings.ready().unwrap().clone();
+    // Half of the pairs agree, as chance alone would.
+    assert_eq!((found.pairs, found.added, found.kappa), (2, 0, Some(0.0)));
+    assert!(sees(&window, "1 undecided conflict"));
+    window.key_press(egui::Key::T);
+    wait_for(&mut window, "all decided");
+    // Closing the dialog keeps the decisions.
+    click(&mut window, "Close");
+    window.state_mut().command(Action::MergeProject);
+    wait_for(&mut window, "all decided");
+    assert_eq!(window.state().state().merging.as_ref().unwrap().choices, [Some(Prefer::Second)]);
+    let merged = projects.path().join("merged.spotcheck");
+    window.state_mut().command(merge(MergeCommand::Save(merged.clone())));
+    wait_until(&mut window, "the merged project", |window| {
+        let state = window.state().state();
+        state.project.path.as_ref() == Some(&merged) && state.merging.is_none()
+    });
+    wait_for(&mut window, "1 rejected");
+    assert!(sees(&window, "1 accepted") && !sees(&window, "Blind second pass"));
 }
 
 #[test]

@@ -342,6 +342,12 @@ fn comparison_of_two_runs() {
     click(&mut window, "grace_hopper.jpg, ");
     click(&mut window, "Side by side");
     take(&mut window, "comparing-dark");
+    let folder = tempfile::tempdir().unwrap();
+    open_truth(&mut window, truth_of_samples(folder.path()));
+    window.state_mut().command(Action::Comparison);
+    wait_for(&mut window, "Precision-recall curves for all classes");
+    wait_until_idle(&mut window);
+    save(&mut window, "comparison-dark");
 }
 
 /// The detector once more, with swapped color channels: a common unnoticed mistake in deployments.

@@ -350,6 +350,26 @@ fn comparison_shows_improved_and_worse_images() {
     let mut better = found(&mut window, "better").0;
     better.sort();
     assert_eq!(better, ["chelsea.png", "coffee.png", "grace_hopper.jpg"]);
+    for (word, by_errors) in [("fixed", "better !fp !fn"), ("regressed", "worse")] {
+        let images = |window: &mut Harness<'static, App>, query: &str| {
+            let mut images = found(window, query).0;
+            images.sort();
+            images
+        };
+        let of_word = images(&mut window, word);
+        let expected = images(&mut window, by_errors);
+        assert!(of_word == expected || word == "regressed" && of_word.is_empty(), "{word}: {of_word:?}");
+        assert!(word == "regressed" || !of_word.is_empty());
+    }
+    let fixed = window.state().state().arranging.counts().unwrap().fixed;
+    click(&mut window, &format!("Fixed: errors only in B, {fixed} image"));
+    wait_until_idle(&mut window);
+    let state = window.state().state();
+    assert_eq!((state.arranging.text(), state.order().len()), ("fixed", fixed));
+    assert!(state.shows_comparison(), "the page stays");
+    click(&mut window, &format!("Fixed: errors only in B, {fixed} image"));
+    wait_until_idle(&mut window);
+    assert_eq!(window.state().state().arranging.text(), "");
     let state = window.state().state();
     let (_, other) = state.other_evaluated().unwrap();
     assert_eq!(

@@ -22,8 +22,9 @@ use crate::tasks::ProgressUnit;
 pub(crate) struct ImportArgs {
     #[command(flatten)]
     of: ReviewedRun,
-    /// CSV file with the columns `image`, `box` (empty for the image), `verdict` (accept, reject, unsure, wrong, moved or
-    /// added), `right_class`, `x1`, `y1`, `x2`, `y2` (pixels, for moved and added) and `reviewer`; rows without a
+    /// CSV file with the columns `image`, `box` (empty for the image and for spurious), `verdict` (accept, reject, unsure,
+    /// wrong, moved or added; complete or returned for the image; spurious for a wrong ground-truth label),
+    /// `right_class`, `x1`, `y1`, `x2`, `y2` (pixels, for moved, added and spurious) and `reviewer`; rows without a
     /// verdict are skipped
     verdicts: PathBuf,
     /// Reviewer of rows that name none

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     }
     let runs = [local, remote];
     let mut truths = runs.each_ref().map(|run| NamedTruth::new(&run.labels));
-    let (_, mut text) = hold(&project, runs, &args.holding, |pair| {
+    let mut text = hold(&project, runs, &args.holding, |pair| {
         if args.truth_from_names {
             for (truth, prediction) in truths.iter_mut().zip(&pair.predictions) {
                 if let Some(prediction) = prediction {
@@ -53,7 +53,8 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
                 }
             }
         }
-    })?;
+    })?
+    .text;
     if args.truth_from_names {
         for (letter, truth) in ["A", "B"].into_iter().zip(truths) {
             text.push_str(letter);

@@ -12,7 +12,10 @@ use super::csv_table::{Table, escape_formula};
 use super::report::{ComparedRuns, DifferingImage, comparison_page};
 use super::target::{ExportTarget, JsonEntries, WholeFile};
 use crate::domain::{ModelTask, Prediction, PredictionContent, RunInfo, SampleId, ViewSettings, counted};
-use crate::evaluation::{Agreement, AgreementSummary, ClassMap, Comparison, Evaluated, ImageAgreement, MATCHING_IOU};
+use crate::evaluation::{
+    Agreement, AgreementSummary, ClassGain, ClassMap, Comparison, CurvePoint, Evaluated, ImageAgreement, MATCHING_IOU,
+    Metrics, class_gains,
+};
 use crate::project::export::options::ComparisonFormat;
 use crate::project::{PredictionPair, StoreError};
 use crate::tasks::{Cancelled, TaskControl};
@@ -23,7 +26,7 @@ pub struct ComparisonContext {
     /// The filters of each run.
     pub views: [ViewSettings; 2],
     pub source_name: String,
-    /// Both runs against the same ground truth, if it is open; for the page.
+    /// Both runs against the same ground truth, if it is open; for the report and JSON.
     pub evaluated: Option<[Arc<Evaluated>; 2]>,
 }
 
@@ -38,6 +41,10 @@ impl ComparisonContext {
 
     fn task(&self) -> ModelTask {
         self.runs[0].card.task
+    }
+
+    fn evaluated(&self) -> Option<[&Evaluated; 2]> {
+        self.evaluated.as_ref().map(|both| both.each_ref().map(|evaluated| &**evaluated))
     }
 }
 
@@ -55,7 +62,8 @@ impl std::fmt::Display for ComparisonReport {
         let (compared, agreeing) = (self.summary.compared, self.summary.agreeing);
         let images = counted(compared, "image", "images");
         let path = self.path.display();
-        write!(formatter, "{images} compared, {agreeing} agree; written: {path}")?;
+        let agreeing = counted(agreeing, "agrees", "agree");
+        write!(formatter, "{images} compared, {agreeing}; written: {path}")?;
         match &self.summary_path {
             Some(path) => write!(formatter, " and {}", path.display()),
             None => Ok(()),
@@ -275,6 +283,47 @@ struct Head<'c> {
     a: RunHead<'c>,
     b: RunHead<'c>,
     summary: Figures,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truth: Option<AgainstTruth<'c>>,
+}
+
+/// Both runs against the same ground truth.
+#[derive(Serialize)]
+struct AgainstTruth<'c> {
+    name: &'c str,
+    a: MeasuredRun<'c>,
+    b: MeasuredRun<'c>,
+    /// “AP” or “F1”: the metric of `classes`.
+    measure: &'static str,
+    classes: Vec<ClassGain>,
+}
+
+/// The metrics as `evaluate` writes them, and the curve of all classes pooled.
+#[derive(Serialize)]
+struct MeasuredRun<'c> {
+    #[serde(flatten)]
+    evaluated: &'c Evaluated,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    curve: Option<&'c [CurvePoint]>,
+}
+
+impl<'c> AgainstTruth<'c> {
+    fn new([a, b]: [&'c Evaluated; 2]) -> Self {
+        let measured = |evaluated: &'c Evaluated| MeasuredRun {
+            evaluated,
+            curve: match &evaluated.metrics {
+                Metrics::Detection { metrics, .. } => Some(metrics.curve.points.as_slice()),
+                Metrics::Classification { .. } => None,
+            },
+        };
+        Self {
+            name: &a.counted.truth,
+            a: measured(a),
+            b: measured(b),
+            measure: a.metrics.class_measure(),
+            classes: class_gains([&a.metrics, &b.metrics]),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -348,6 +397,7 @@ impl<'c> Head<'c> {
                 boxes: has_boxes.then_some(boxes),
                 class_changes: class_changes(context, summary),
             },
+            truth: context.evaluated().map(AgainstTruth::new),
         }
     }
 }
@@ -406,8 +456,8 @@ impl RowWriter for HtmlWriter {
     }
 
     fn finish(self: Box<Self>, context: &ComparisonContext, summary: &AgreementSummary) -> Result<(), ExportError> {
-        let ComparisonContext { runs, views, source_name, evaluated } = context;
-        let evaluated = evaluated.as_ref().map(|both| both.each_ref().map(|evaluated| &**evaluated));
+        let ComparisonContext { runs, views, source_name, .. } = context;
+        let evaluated = context.evaluated();
         let page = comparison_page(&ComparedRuns { runs, views, source_name, summary, evaluated, worst: &self.worst });
         self.file.commit_with(page.as_bytes())
     }
@@ -549,7 +599,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = target(folder.path(), "out.json");
         let report = write(ComparisonFormat::Json, &target, &control()).unwrap();
-        assert!(report.to_string().starts_with("2 images compared, 1 agree; written: "), "{report}");
+        assert!(report.to_string().starts_with("2 images compared, 1 agrees; written: "), "{report}");
         let text = std::fs::read_to_string(&target.path).unwrap();
         let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
         let summary = &whole["summary"];

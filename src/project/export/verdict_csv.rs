@@ -9,7 +9,8 @@ use crate::domain::{
     BoundingBox, Change, DrawnBox, Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget, column_delimiter,
     counted,
 };
-use crate::project::{Pair, Project, StoreError};
+use crate::project::{Project, StoreError};
+use crate::review::Pair;
 
 /// The header. `box` is empty for a verdict on the image, and for a wrong label. The edges are those of a box that a
 /// person drew, or of that label, in pixels of the upright image.
@@ -123,6 +124,25 @@ pub enum OtherVerdicts {
     Replace,
 }
 
+/// The marks of an image and the verdict on it, which are no rivals: the last one contains those before. A verdict says
+/// that the image is complete, and an image goes back to the labeler whatever its verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum MarkRank {
+    Complete,
+    Verdict,
+    Returned,
+}
+
+impl MarkRank {
+    fn new(verdict: Option<&Verdict>) -> Self {
+        match verdict {
+            Some(Verdict::Complete) => Self::Complete,
+            Some(Verdict::Returned) => Self::Returned,
+            _ => Self::Verdict,
+        }
+    }
+}
+
 /// A row with a verdict.
 struct Row {
     line: u64,
@@ -153,7 +173,7 @@ pub fn import_verdicts(
     let rows = read_rows(file, &mut imported)?;
     let mut images = KnownImages::read(project, run, &rows)?;
     let mut reviewers = project.reviewers(run.id)?;
-    let mut seen = HashMap::<(SampleUri, VerdictTarget), u64>::new();
+    let mut seen = HashMap::<(SampleUri, VerdictTarget), (MarkRank, u64)>::new();
     let mut removed = BTreeMap::<SampleUri, BTreeSet<u32>>::new();
     for row in rows {
         let line = row.line;
@@ -166,12 +186,25 @@ pub fn import_verdicts(
             }
         };
         let key = (sample.clone(), target);
-        if let Some(earlier) = seen.insert(key.clone(), line) {
-            reject(format!("line {earlier} already judges this"));
-            continue;
+        let rank = MarkRank::new(verdict.as_ref());
+        match seen.get(&key) {
+            Some((earlier, line)) if *earlier == rank => {
+                reject(format!("line {line} already judges this"));
+                continue;
+            }
+            Some((earlier, _)) if *earlier > rank => {
+                imported.unchanged += 1;
+                continue;
+            }
+            _ => drop(seen.insert(key.clone(), (rank, line))),
         }
         match images.existing.get(&key) {
             Some(existing) if Some(existing) == verdict.as_ref() => {
+                imported.unchanged += 1;
+                continue;
+            }
+            Some(existing) if MarkRank::new(Some(existing)) < rank => {}
+            Some(existing) if others == OtherVerdicts::Keep && MarkRank::new(Some(existing)) > rank => {
                 imported.unchanged += 1;
                 continue;
             }
@@ -276,10 +309,12 @@ impl KnownImages {
         let root = project.root();
         let named: HashSet<&str> = rows.iter().flat_map(|row| [row.image.as_str(), unescaped(&row.image)]).collect();
         let judgments = project.judgments()?;
-        let stamps = project.stamps(run.id)?;
-        let known: BTreeSet<&SampleUri> = stamps.keys().chain(judgments.iter().map(|judged| &judged.sample)).collect();
+        let mut known: BTreeSet<SampleUri> = judgments.iter().map(|judged| judged.sample.clone()).collect();
+        for of_project in project.runs()? {
+            known.extend(project.stamps(of_project.id)?.into_keys());
+        }
         let mut samples = HashMap::new();
-        for sample in known {
+        for sample in &known {
             for name in [sample.name_below(root.as_deref()), sample.as_str().to_owned()] {
                 if named.contains(name.as_str()) {
                     samples.insert(name, sample.clone());
@@ -347,11 +382,13 @@ impl KnownImages {
         let added_index = box_index.filter(is_added);
         if ["added", "spurious"].contains(&word) {
             let size = prediction.filter(|prediction| prediction.classes().is_empty());
-            let size = size.ok_or_else(|| format!("no detections are stored for {}", row.image))?;
-            let drawn = row.drawn(None, [size.width, size.height])?;
-            let (run, first, verdict) = match word {
-                "added" => (Some(run.id), boxes.len() as u32, Verdict::Added(drawn)),
-                _ => (None, 0, Verdict::Spurious(drawn)),
+            let size = size.map(|prediction| [prediction.width, prediction.height]);
+            let (run, first, verdict) = if word == "added" {
+                let size = size.ok_or_else(|| format!("no detections are stored for {}", row.image))?;
+                (Some(run.id), boxes.len() as u32, Verdict::Added(row.drawn(None, size)?))
+            } else {
+                // Labels belong to no run: the image need not have a prediction of this one.
+                (None, 0, Verdict::Spurious(row.drawn(None, [u32::MAX; 2])?))
             };
             let mut key = (sample.clone(), VerdictTarget { run, box_index: Some(first) });
             while self.existing.get(&key).is_some_and(|existing| *existing != verdict) {

@@ -116,9 +116,12 @@ pub fn change_term(from: &str, to: &str) -> String {
     format!("{CHANGED}{}", quoted(&change_key(from, to)))
 }
 
-/// The text without standalone terms for class changes.
-pub fn without_changes(text: &str) -> String {
-    without(text, |term| term.starts_with(CHANGED))
+/// The words about differences between two runs.
+pub(super) const COMPARISON_WORDS: [&str; 5] = ["changed", "better", "worse", "fixed", "regressed"];
+
+/// The text without standalone terms about differences between two runs.
+pub fn without_comparison(text: &str) -> String {
+    without(text, |term| term.starts_with(CHANGED) || COMPARISON_WORDS.contains(&term))
 }
 
 const FOLDER: &str = "folder:";
@@ -422,6 +425,8 @@ mod tests {
                 of_values += usize::from(is_value);
                 let value = match &*completion.text {
                     "verdict:" => "reject",
+                    "taken:" => "2024",
+                    "near:" => "48,11",
                     _ if is_value => "",
                     _ => "0.5",
                 };

@@ -44,8 +44,8 @@ pub enum Takes {
     OptionalSuspect,
     /// From 0 to 1, for boxes.
     Iou,
-    /// A class change between two runs.
-    Change,
+    /// A class change between two runs; without a value, any difference.
+    OptionalChange,
     /// A date or a range of dates; without a value, any.
     OptionalPeriod,
     /// A location and a distance; without a value, any.
@@ -75,7 +75,8 @@ pub enum Value {
     Number(Span),
     Verdict(VerdictKind),
     Boxes(BoxTerm),
-    /// The change as in [`super::change_key`]; once prepared, also the images with it, lowest id first.
+    /// The change as in [`super::change_key`], empty for any difference; once prepared, also the images with it, lowest
+    /// id first.
     Change(String, Arc<[SampleId]>),
     Period(Period),
     Circle(Circle),
@@ -83,7 +84,7 @@ pub enum Value {
 
 /// In the order of the help. The first key applies to words without a key, the second to all conditions on boxes.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 32] = [
+pub(super) static KEYS: [Key; 34] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, ignoring case"),
         ("\"two words\"", "Both words, including the space, in the name"),
@@ -208,7 +209,14 @@ pub(super) static KEYS: [Key; 32] = [
     Key { words: &["worse"], example: "worse", meaning: "more errors than in the other run", help: &[
         ("worse", "While two runs are compared against ground truth: more errors in the run on screen"),
     ], takes: Takes::Nothing, test: |image, _| image.gain().is_some_and(|gain| gain < 0) },
-    Key { words: &["changed"], example: "changed:cat>dog", meaning: "", takes: Takes::Change, help: &[
+    Key { words: &["fixed"], example: "fixed", meaning: "errors in the other run only", help: &[
+        ("fixed", "While two runs are compared: errors in the other run, but none in the run on screen"),
+    ], takes: Takes::Nothing, test: |image, _| image.has_errors() == Some([false, true]) },
+    Key { words: &["regressed"], example: "regressed", meaning: "errors in the run on screen only", help: &[
+        ("regressed", "While two runs are compared: errors in the run on screen, but none in the other run"),
+    ], takes: Takes::Nothing, test: |image, _| image.has_errors() == Some([true, false]) },
+    Key { words: &["changed"], example: "changed:cat>dog", meaning: "", takes: Takes::OptionalChange, help: &[
+        ("changed", "While two runs are compared: another top class, or boxes in only one run"),
         ("changed:cat>dog", "While two runs are compared: cat in the first, dog in the second"),
     ], test: |image, value| matches!(value, Value::Change(_, ids) if ids.binary_search(&image.id).is_ok()) },
 ];
@@ -244,13 +252,8 @@ impl Key {
             Takes::OptionalCount => Value::Number(Span { low: 1.0, ..Span::ANY }),
             Takes::Outcome(word) => Value::Boxes(word.into()),
             Takes::OptionalSuspect => Value::Boxes(OutcomeWord::Suspicious(None).into()),
-            Takes::Text
-            | Takes::Score
-            | Takes::Iou
-            | Takes::Class
-            | Takes::TruthClass
-            | Takes::Error
-            | Takes::Change => return None,
+            Takes::OptionalChange => Value::Change(String::new(), [].into()),
+            Takes::Text | Takes::Score | Takes::Iou | Takes::Class | Takes::TruthClass | Takes::Error => return None,
         };
         Some(Term { key: self, value })
     }

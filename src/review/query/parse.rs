@@ -165,7 +165,8 @@ impl Parser<'_> {
             return fail(word.at.start..self.at, message);
         }
         if self.is_at_end_of_word() {
-            return key.alone().map_or_else(|| self.lacks_value(key, word), Ok);
+            let takes_nothing = matches!(key.takes, Takes::Nothing | Takes::Outcome(_));
+            return key.alone().filter(|_| takes_nothing).map_or_else(|| self.lacks_value(key, word), Ok);
         }
         let value = self.word(|_| false)?;
         let lower = value.text.to_lowercase();
@@ -175,7 +176,7 @@ impl Parser<'_> {
             Takes::TruthClass => Value::Boxes(BoxTerm { truth: Some(ClassName::new(&lower)), ..BoxTerm::default() }),
             Takes::Error => Value::Boxes(error_word(&value, &lower)?.into()),
             Takes::OptionalSuspect => Value::Boxes(OutcomeWord::Suspicious(Some(suspect_kind(&value, &lower)?)).into()),
-            Takes::Change => Value::Change(lower, [].into()),
+            Takes::OptionalChange => Value::Change(lower, [].into()),
             Takes::OptionalVerdict => Value::Verdict(verdict(&value, &lower)?),
             Takes::OptionalCircle => Value::Circle(circle(&value, &lower)?),
             Takes::Nothing
@@ -193,8 +194,7 @@ impl Parser<'_> {
 
     fn ordered_term(&mut self, key: &'static Key, word: &Word, operator: Operator) -> Result<Term, QueryError> {
         if self.is_at_end_of_word() {
-            let alone = key.alone().filter(|term| operator == Operator::Is && term.value == Value::Any);
-            return alone.map_or_else(|| self.lacks_value(key, word), Ok);
+            return self.lacks_value(key, word);
         }
         let value = self.word(|_| false)?;
         if key.takes == Takes::OptionalPeriod {
@@ -221,9 +221,16 @@ impl Parser<'_> {
         fail(word.at.clone(), message)
     }
 
-    fn lacks_value<T>(&self, key: &Key, word: &Word) -> Result<T, QueryError> {
-        let message =
-            format!("“{0}” needs a value, such as {1}; to search names for it, write \"{0}\"", word.text, key.example);
+    fn lacks_value<T>(&self, key: &'static Key, word: &Word) -> Result<T, QueryError> {
+        let typed = &word.text;
+        let has_operator = |example: &&str| example.contains([':', '<', '>']);
+        let mut examples = std::iter::once(key.example).chain(key.help.iter().map(|(example, _)| *example));
+        let message = match (key.alone(), examples.find(has_operator)) {
+            (Some(_), Some(example)) => {
+                format!("“{typed}” needs a value after the operator, such as {example}; without one, write {typed}")
+            }
+            _ => format!("“{typed}” needs a value, such as {}; to search names for it, write \"{typed}\"", key.example),
+        };
         fail(word.at.start..self.at, message)
     }
 
@@ -620,7 +627,12 @@ mod tests {
         check("verdict:rejected", verdict(Value::Verdict(VerdictKind::Reject)));
         check("verdict:wrong", verdict(Value::Verdict(VerdictKind::WrongClass)));
         check("tag:Night", text("tag", "night"));
-        check("tag:", term("tag", Value::Any));
+        for text in ["tag:", "tag=", "note:", "camera:", "verdict:", "taken:", "taken>=", "near:", "suspicious:"] {
+            let word = text.trim_end_matches([':', '=', '>']);
+            let error = Query::parse(text).unwrap_err();
+            assert!(error.message.contains(&format!("such as {word}")), "{text}: {error}");
+            assert_eq!(error.at, 0..text.len());
+        }
         check("note:\"very dark\"", text("note", "very dark"));
         check("problem:", term("problem", Value::Any));
         check("predicted", term("predicted", Value::Any));

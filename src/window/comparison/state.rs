@@ -21,6 +21,8 @@ pub struct Comparing {
     pub classes: ClassMap,
     /// The filters used for the comparison, left and right.
     pub(crate) views: [ViewSettings; 2],
+    /// Whether its page replaces the image.
+    pub is_shown: bool,
 }
 
 /// The layout of two compared runs, or of predictions and ground truth.
@@ -80,6 +82,10 @@ impl Comparing {
 }
 
 impl State {
+    pub fn shows_comparison(&self) -> bool {
+        self.comparing.as_ref().is_some_and(|comparing| comparing.is_shown)
+    }
+
     /// The runs that the one on screen can be compared with, oldest first.
     pub fn comparable_runs(&self) -> impl Iterator<Item = &Run> {
         let current = self.run();

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use crate::domain::{RunId, SampleId};
 use crate::evaluation::{Agreement, ClassMap, Comparison};
-use crate::review::{ClassChanges, Direction, Sort, SortBy, change_key, without_changes};
+use crate::review::{ClassChanges, Direction, Sort, SortBy, change_key, has_term, with_term, without_comparison};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    CompareLayout, CompareRequest, Compared, Comparing, Failure, Loadable, ReviewEffect, Run, Runs, State, TaskId,
-    TaskKind, ViewChange,
+    CompareLayout, CompareRequest, Compared, Comparing, Failure, Loadable, ReviewEffect, Run, Runs, SearchCommand,
+    State, TaskId, TaskKind, ViewChange,
 };
 use crate::window::tasks::update::settle;
-use crate::window::{canvas, project, tasks};
+use crate::window::{canvas, evaluation, project, search, tasks};
 
 /// Compares the run on screen with the newest other one, or ends the comparison.
 pub(crate) fn toggle(state: &mut State) {
@@ -21,9 +21,40 @@ pub(crate) fn toggle(state: &mut State) {
     }
     let newest = state.comparable_runs().last().map(Run::id);
     if let Some(newest) = newest {
-        state.settings.show_inspector = true;
-        start(state, newest);
+        open(state, newest);
     }
+}
+
+/// Compares the run on screen with this one, and shows the page with the result.
+pub(crate) fn open(state: &mut State, right: RunId) {
+    start(state, right);
+    show_page(state, true);
+}
+
+/// Shows the page of the comparison in place of the image, or hides it.
+pub(crate) fn show_page(state: &mut State, is_shown: bool) {
+    if let Some(comparing) = &mut state.comparing {
+        comparing.is_shown = is_shown;
+        if is_shown {
+            state.map.is_shown = false;
+            evaluation::update::show_panel(state, false);
+        }
+    }
+}
+
+/// Searches for the images that a word about the comparison stands for, those that changed most first.
+pub(crate) fn show_changed(state: &mut State, term: &str) {
+    let is_on = has_term(state.arranging.text(), term);
+    let others = without_comparison(state.arranging.text());
+    let text = if is_on { others } else { with_term(&others, term) };
+    search::update::on_command(state, SearchCommand::SetQuery(text));
+    let sort = match term {
+        "better" | "fixed" => Sort { by: SortBy::ErrorChange, direction: Direction::Ascending },
+        "worse" | "regressed" => Sort { by: SortBy::ErrorChange, direction: Direction::Descending },
+        _ => Sort { by: SortBy::Disagreement, direction: Direction::Descending },
+    };
+    search::update::on_command(state, SearchCommand::SetSort(sort));
+    state.settings.show_images_panel = true;
 }
 
 /// Switches to the next layout that there is something to show for, and compares two runs if it needs them.
@@ -32,12 +63,20 @@ pub(crate) fn next_layout(state: &mut State) {
     // What is on screen counts: another layout may be set for which there is nothing to show.
     let on_screen = state.right_side().map_or(CompareLayout::Overlaid, |_| state.settings.compare_layout);
     let place = layouts.iter().position(|layout| *layout == on_screen).unwrap_or_default();
-    state.settings.compare_layout = layouts[(place + 1) % layouts.len()];
+    set_layout(state, layouts[(place + 1) % layouts.len()]);
     let needs_runs = matches!(state.settings.compare_layout, CompareLayout::SideBySide | CompareLayout::Slider);
     let newest = state.comparable_runs().last().map(Run::id);
     if let Some(newest) = newest.filter(|_| needs_runs && state.comparing.is_none()) {
         start(state, newest);
     }
+}
+
+/// Shows the image with this layout.
+pub(crate) fn set_layout(state: &mut State, layout: CompareLayout) {
+    state.settings.compare_layout = layout;
+    state.map.is_shown = false;
+    show_page(state, false);
+    evaluation::update::show_panel(state, false);
 }
 
 /// Shows the run this many steps further in the list; the first follows the last. A comparison keeps its other run.
@@ -59,6 +98,7 @@ pub(crate) fn step_run(state: &mut State, by: isize) {
 
 /// Compares the run on screen with this one.
 pub(crate) fn start(state: &mut State, right: RunId) {
+    let is_shown = state.shows_comparison();
     stop(state);
     let (Some(left_run), Some(right_run)) = (state.run(), state.runs.get(right)) else {
         return;
@@ -87,7 +127,7 @@ pub(crate) fn start(state: &mut State, right: RunId) {
         comparison: Box::new(Comparison::new(classes.clone(), left_view, right_view)),
     };
     state.effects.push(ReviewEffect::Compare { request, ticket });
-    state.comparing = Some(Comparing { left, right, status: Loadable::Loading(task), classes, views });
+    state.comparing = Some(Comparing { left, right, status: Loadable::Loading(task), classes, views, is_shown });
     project::update::load_runs_on_screen(state);
     project::update::read_missing(state);
 }
@@ -122,7 +162,7 @@ pub(crate) fn stop(state: &mut State) {
         state.arranging.set_sort(Sort::default());
     }
     // Without a comparison they match nothing.
-    let text = without_changes(state.arranging.text());
+    let text = without_comparison(state.arranging.text());
     if text != state.arranging.text() {
         state.arranging.set_text(text);
     }
@@ -148,13 +188,14 @@ pub(crate) fn compared(state: &mut State, task: TaskId, result: Result<Agreement
     }
 }
 
-/// Matches classes by name.
+/// Matches classes by name. All images that differ are under an empty key.
 fn changes(runs: &Runs, [left, right]: [RunId; 2], agreement: &Agreement) -> ClassChanges {
     let name = |run, class| {
         let run = runs.get(run);
         run.map_or_else(String::new, |run| run.labels().name(class))
     };
     let mut changes = ClassChanges::new();
+    changes.insert(String::new(), agreement.differing().collect());
     for change in &agreement.summary.confusion {
         let key = change_key(&name(left, change.left), &name(right, change.right));
         // Two classes may share a name.

@@ -105,6 +105,7 @@ async fn ask(request: &FileRequest, folder: Option<PathBuf>) -> Option<Vec<PathB
         }
         FileRequest::ProjectTarget { name }
         | FileRequest::SecondPassTarget { name }
+        | FileRequest::MergeTarget { name }
         | FileRequest::ExportTarget { name }
         | FileRequest::ImageTarget { name } => {
             vec![dialog.set_file_name(name).save_file().await?]
@@ -122,9 +123,11 @@ fn file_kind(request: &FileRequest) -> Option<FileKind> {
         FileRequest::Annotations(AnnotationsPick::ClassMap) => ("CSV files", &["csv"]),
         FileRequest::Labels => ("Label files", &LABEL_EXTENSIONS),
         FileRequest::Mapping => ("Output mappings", &["toml"]),
-        FileRequest::Project | FileRequest::ProjectTarget { .. } | FileRequest::SecondPassTarget { .. } => {
-            ("Spotcheck projects", &[PROJECT_EXTENSION])
-        }
+        FileRequest::Project
+        | FileRequest::ProjectTarget { .. }
+        | FileRequest::SecondPassTarget { .. }
+        | FileRequest::MergedProject
+        | FileRequest::MergeTarget { .. } => ("Spotcheck projects", &[PROJECT_EXTENSION]),
         FileRequest::ImageTarget { .. } => ("PNG or JPEG", &["png", "jpg", "jpeg"]),
         FileRequest::Folder
         | FileRequest::MovedFolder

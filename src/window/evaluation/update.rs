@@ -15,7 +15,7 @@ use crate::window::state::{
     TruthRequest, TruthSource,
 };
 use crate::window::update::images;
-use crate::window::{project, tasks};
+use crate::window::{comparison, project, tasks};
 
 /// The name of the ground truth in the project.
 const TRUTH: &str = "ground_truth";
@@ -94,7 +94,8 @@ pub(crate) fn open(state: &mut State, at: TruthAt, reading: TruthReading, class_
     // Corrections for another file may still apply, because they use names.
     let corrections = previous.as_ref().map(|before| before.corrections.clone()).unwrap_or_default();
     let evaluating = Evaluating::new(at, reading, corrections);
-    state.evaluating = Some(Evaluating { class_map, is_shown: true, previous, ..evaluating });
+    state.evaluating = Some(Evaluating { class_map, previous, ..evaluating });
+    show_panel(state, true);
     // Predictions may turn out to be ground truth.
     if matches!(state.overlay, Overlay::OpenTruth | Overlay::OpenPredictions) {
         state.overlay = Overlay::None;
@@ -118,6 +119,9 @@ fn read_as(state: &mut State, reading: TruthReading) {
 pub(crate) fn show_panel(state: &mut State, is_shown: bool) {
     if let Some(evaluating) = &mut state.evaluating {
         evaluating.is_shown = is_shown;
+        if is_shown {
+            comparison::update::show_page(state, false);
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use crate::window::state::{
     Derived, GroupRequest, LayRequest, Loadable, MapCommand, MapEffect, MapEvent, RequestId, SearchCommand, State,
     TaskKind,
 };
-use crate::window::{browse, evaluation, search, tasks};
+use crate::window::update::show_image;
+use crate::window::{browse, search, tasks};
 
 /// The search word for the images that were selected last.
 const PICKED: &str = "picked";
@@ -16,7 +17,7 @@ const PICKED: &str = "picked";
 pub(crate) fn toggle(state: &mut State) {
     state.map.is_shown = !state.map.is_shown;
     if state.map.is_shown {
-        evaluation::update::show_panel(state, false);
+        show_image(state);
         state.large_image = false;
     }
 }

@@ -234,7 +234,7 @@ fn outputs_read(state: &mut State, source: SourceId, task: TaskId, mut result: R
         state.remote.outputs.failure = result.err();
         let right = state.remote.outputs.request.as_ref().and_then(|request| request.compare_with);
         if let (Some(right), None) = (right, &state.remote.outputs.failure) {
-            comparison::update::start(state, right);
+            comparison::update::open(state, right);
         }
         if state.remote.outputs.failure.is_some() && state.overlay == Overlay::Jobs {
             // The labels and the mapping can be chosen there.
@@ -247,7 +247,7 @@ fn outputs_read(state: &mut State, source: SourceId, task: TaskId, mut result: R
 /// Compares the remote run with the local one, whichever of them is on screen.
 pub(crate) fn compare_with_local(state: &mut State) {
     if let Some(other) = state.other_side() {
-        comparison::update::start(state, other);
+        comparison::update::open(state, other);
     }
 }
 

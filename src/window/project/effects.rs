@@ -13,6 +13,7 @@ use crate::project::{
 use crate::tasks::{Cancelled, TaskControl};
 use crate::window::effects::latest::{LatestSender, worker};
 use crate::window::effects::{Effects, Shared, guarded};
+use crate::window::project::merge;
 use crate::window::state::{
     BrowseEvent, Failure, FilePick, FileRequest, PredictionRequest, ProjectContent, ProjectEffect, ProjectEvent,
     ProjectStatus, SourceId, StoredPrediction, StoredRow, Ticket,
@@ -29,6 +30,7 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
         ProjectEffect::SaveAs { source, path } => save_as(shared, source, path),
         ProjectEffect::StartSecondPass { source, path, ticket } => start_second_pass(shared, source, path, ticket),
         ProjectEffect::Move { source, folder } => move_to(shared, source, folder),
+        ProjectEffect::Merge(effect) => merge::effects::carry_out(shared, effect),
     }
 }
 
@@ -37,7 +39,7 @@ const READ_LEN: usize = 64;
 /// The number of waits for threads that still read from the project when it is reopened.
 const HANDOVER_ATTEMPTS: u32 = 40;
 /// The name of this program for others that find the project in use.
-const PROGRAM: &str = "a Spotcheck window";
+pub(crate) const PROGRAM: &str = "a Spotcheck window";
 const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) struct Request {

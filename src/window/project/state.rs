@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use crate::domain::{Change, JudgedSample, RunId, RunInfo};
-use crate::window::state::{Failure, Prediction, PredictionRequest, SampleId, SourceId, StoredRow, TaskId, Ticket};
+use crate::window::state::{
+    Failure, MergeCommand, MergeEffect, MergeEvent, Prediction, PredictionRequest, SampleId, SourceId, StoredRow,
+    TaskId, Ticket,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProjectCommand {
@@ -19,6 +22,7 @@ pub enum ProjectCommand {
     StartSecondPass(PathBuf),
     /// Changes the folder of the open project's images to this one.
     Move(PathBuf),
+    Merge(MergeCommand),
 }
 
 #[derive(Debug, Clone)]
@@ -31,15 +35,33 @@ pub enum ProjectEffect {
         changes: Vec<Change>,
     },
     /// Read the summary of a run's predictions.
-    LoadRun { source: SourceId, run: RunId, ticket: Ticket },
+    LoadRun {
+        source: SourceId,
+        run: RunId,
+        ticket: Ticket,
+    },
     /// Read complete predictions, most urgent first. Replaces the previous request.
-    LoadPredictions { source: SourceId, requested: Vec<PredictionRequest> },
+    LoadPredictions {
+        source: SourceId,
+        requested: Vec<PredictionRequest>,
+    },
     /// Continue with a copy of the project in this file.
-    SaveAs { source: SourceId, path: PathBuf },
+    SaveAs {
+        source: SourceId,
+        path: PathBuf,
+    },
     /// Write a copy of the project without verdicts to this file, and open it.
-    StartSecondPass { source: SourceId, path: PathBuf, ticket: Ticket },
+    StartSecondPass {
+        source: SourceId,
+        path: PathBuf,
+        ticket: Ticket,
+    },
     /// Change the folder of the project's images and reopen the project.
-    Move { source: SourceId, folder: PathBuf },
+    Move {
+        source: SourceId,
+        folder: PathBuf,
+    },
+    Merge(MergeEffect),
 }
 
 #[derive(Debug)]
@@ -81,6 +103,7 @@ pub enum ProjectEvent {
         source: SourceId,
         result: Result<(PathBuf, RunId), String>,
     },
+    Merge(MergeEvent),
     /// The copy of the project for a second pass is complete, or was canceled.
     SecondPassWritten {
         source: SourceId,

@@ -27,8 +27,8 @@ pub(crate) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Comm
     }
     if state.project.is_second_pass {
         let message = "Blind second pass: the verdicts of the first reviewer are in the first project. When you are \
-                       done, merge both with spotcheck review merge";
-        banner_ui(ui, Tone::Hint, message, |_| ());
+                       done, merge both";
+        banner_ui(ui, Tone::Hint, message, |ui| drop(action_button_ui(ui, state, Action::MergeProject, commands)));
     }
     if let Some(reason) = &state.project.trouble {
         let unsaved = state.project.unsaved();

@@ -8,6 +8,7 @@ use crate::domain::{Change, Prediction, RunId, SECOND_PASS, Sample, SampleId};
 use crate::review::PredictionStatus;
 use crate::tasks::ProgressUnit;
 use crate::window::predict::state::runs::Loading;
+use crate::window::project::merge;
 use crate::window::state::{
     BrowseEvent, Failure, FilePick, FileRequest, Listing, PredictionRequest, ProjectCommand, ProjectContent,
     ProjectEffect, ProjectEvent, Run, SourceId, SpotChecks, State, StoredPrediction, StoredRow, TaskId, TaskKind,
@@ -25,6 +26,7 @@ pub(crate) fn on_command(state: &mut State, command: ProjectCommand) {
         ProjectCommand::SaveAs(path) => save_as(state, path),
         ProjectCommand::StartSecondPass(path) => start_second_pass(state, path),
         ProjectCommand::Move(folder) => move_to(state, folder),
+        ProjectCommand::Merge(command) => merge::update::on_command(state, command),
     }
 }
 
@@ -44,6 +46,7 @@ pub(crate) fn on_event(state: &mut State, event: ProjectEvent) {
         ProjectEvent::PredictionsLoaded { source, predictions } => {
             predictions_loaded(state, source, predictions);
         }
+        ProjectEvent::Merge(event) => merge::update::on_event(state, event),
         ProjectEvent::SavedAs { source, result } => saved_as(state, source, result),
         ProjectEvent::SecondPassWritten { source, task, result } => second_pass_written(state, source, task, result),
     }

@@ -82,6 +82,12 @@ pub enum Action {
     )]
     CompareRuns,
     #[strum(
+        message = "Comparison",
+        detailed_message = "Shows what differs between the two compared runs in place of the image",
+        props(keys = "Ctrl+Shift+9")
+    )]
+    Comparison,
+    #[strum(
         message = "Next comparison layout",
         detailed_message = "Switches between overlaid runs, two images side by side, and a line to drag between two runs, \
             or between predictions and ground truth",
@@ -375,6 +381,11 @@ pub enum Action {
             both projects afterwards"
     )]
     SecondPass,
+    #[strum(
+        message = "Merge project…",
+        detailed_message = "Merges the verdicts of another person on the same predictions into a new project"
+    )]
+    MergeProject,
     #[strum(
         message = "Review report",
         detailed_message = "Shows the precision estimated from the verdicts, with 95% intervals per class and score"
@@ -685,6 +696,10 @@ impl Action {
                 need(state.run().is_some(), "Predict images first")?;
                 need(!state.project.is_second_pass, "This project is a blind second pass already")
             }
+            Self::MergeProject => {
+                need(state.run().is_some(), "Predict images first")?;
+                need(state.project.path.is_some(), "Save the project first")
+            }
             Self::MoveProject => need(state.project.path.is_some(), "Open a project first"),
             Self::ZoomToBox => {
                 need(state.shown.selected_box.or(state.shown.selected_object).is_some(), "Select a box first")
@@ -713,6 +728,7 @@ impl Action {
                 state.evaluation().is_some_and(|evaluation| evaluation.last.is_some()),
                 "Open ground truth and predict its images first",
             ),
+            Self::Comparison => need(state.comparing.is_some(), "Compare two runs first"),
             Self::CompareRuns => need(
                 state.comparing.is_some() || state.comparable_runs().next().is_some(),
                 "Predict these images with another model of the same type first",
@@ -871,6 +887,7 @@ impl Action {
             Self::Filmstrip => Some(state.filmstrip.is_some()),
             Self::CompareRuns => Some(state.comparing.is_some()),
             Self::Map => Some(state.map.is_shown),
+            Self::Comparison => Some(state.shows_comparison()),
             Self::Evaluation => Some(state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown)),
             Self::ToggleImages => Some(settings.show_images_panel),
             Self::ToggleFolders => Some(settings.show_folders),

@@ -172,6 +172,12 @@ pub enum FileRequest {
     SecondPassTarget {
         name: String,
     },
+    /// The project of another person, to merge with the open one.
+    MergedProject,
+    /// The file of the merged project, with a suggested name.
+    MergeTarget {
+        name: String,
+    },
     /// The file or folder of an export, with a suggested name.
     ExportTarget {
         name: String,
@@ -199,6 +205,8 @@ impl FileRequest {
             Self::Project => "Open project",
             Self::ProjectTarget { .. } => "Save project as",
             Self::SecondPassTarget { .. } => "Project of the second pass",
+            Self::MergedProject => "Merge with the project of another person",
+            Self::MergeTarget { .. } => "Save merged project as",
             Self::ExportTarget { .. } => "Export to",
             Self::ImageTarget { .. } => "Save image as",
             Self::MovedFolder => "Locate images",

@@ -68,6 +68,9 @@ pub use crate::window::predict::state::{
     ConnectRequest, EngineFailure, ImageRequest, ImagesRequest, Inference, InferenceCommand, InferenceEffect,
     InferenceEvent, LocalEngine, Offer, PrepareRequest, RemoteEngine, RuntimeKind,
 };
+pub use crate::window::project::merge::state::{
+    MergeCommand, MergeEffect, MergeEvent, MergeFindings, MergeRequest, Merging,
+};
 pub use crate::window::project::state::{
     Project, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus,
 };
@@ -166,6 +169,8 @@ pub struct State {
     pub mass_verdict: Option<Verdict>,
     /// What the verdicts say about the run, as of the last time that its dialog was opened.
     pub review_report: Loadable<Box<ReviewReport>>,
+    /// The merge with another person's project.
+    pub merging: Option<Merging>,
     /// The random samples to judge.
     pub spot_checks: SpotChecks,
     /// Whether the last verdict was on a box: then the first box of the next image is selected, so that no key judges a
@@ -354,6 +359,8 @@ pub enum Overlay {
     WhatsNew,
     /// What the verdicts say about the run.
     ReviewReport,
+    /// The dialog that merges two projects.
+    Merge,
     /// The dialog that draws a sample.
     SpotCheck,
     /// The field for the right class.

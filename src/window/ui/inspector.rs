@@ -2,7 +2,6 @@
 
 use eframe::egui::{RichText, ScrollArea, Ui};
 
-use crate::window::comparison::ui::{ComparisonMemory, comparison_ui};
 use crate::window::predict::ui::class_table::classes_title;
 use crate::window::predict::ui::device::{DeviceMemory, device_ui};
 use crate::window::predict::ui::results::{ResultsMemory, results_ui};
@@ -11,7 +10,7 @@ use crate::window::search::ui::filters::{FiltersMemory, classes_ui, filters_ui};
 use crate::window::state::{Commands, Display, State};
 use crate::window::ui::textures::Textures;
 use crate::window::ui::widgets::{key_value_ui, section_ui, titled_section_ui};
-use crate::window::{canvas, models};
+use crate::window::{canvas, comparison, models};
 
 /// The sections' state between frames.
 #[derive(Default)]
@@ -20,7 +19,6 @@ pub(crate) struct InspectorMemory {
     runs: RunsMemory,
     filters: FiltersMemory,
     results: ResultsMemory,
-    comparison: ComparisonMemory,
 }
 
 /// Sections in order of importance. Results of an image take the same space as those of most others, so that what
@@ -57,11 +55,7 @@ pub(crate) fn inspector_ui(
             runs_ui(ui, state, &mut memory.runs, commands);
         });
         if state.comparing.is_some() {
-            section_ui(ui, "Comparison", true, |ui| {
-                comparison_ui(ui, state, &mut memory.comparison, commands);
-            });
-        } else {
-            memory.comparison = ComparisonMemory::default();
+            section_ui(ui, "Comparison", true, |ui| comparison::ui::section_ui(ui, state, commands));
         }
         if state.has_boxes() {
             section_ui(ui, "Magnifier", true, |ui| {

@@ -22,8 +22,8 @@ use crate::window::evaluation::ui::open_annotations::OpenAs;
 use crate::window::remote::ui::resources_ui;
 use crate::window::state::{BrowseCommand, Command, Commands, KnownEndpoint, KnownJob, State};
 use crate::window::{
-    browse, canvas, endpoints, evaluation, export, filmstrip, jobs, judge, map, models, outputs, remote_inference, s3,
-    tasks, upload,
+    browse, canvas, comparison, endpoints, evaluation, export, filmstrip, jobs, judge, map, models, outputs, project,
+    remote_inference, s3, tasks, upload,
 };
 
 pub use keys::PressedKeys;
@@ -54,6 +54,7 @@ pub struct Window {
     endpoints: endpoints::ui::EndpointsMemory,
     evaluation: evaluation::ui::EvaluationMemory,
     map: map::ui::MapMemory,
+    comparison: comparison::ui::ComparisonMemory,
     open_outputs: outputs::ui::OpenOutputsMemory,
     open_predictions: evaluation::ui::open_annotations::OpenAnnotationsMemory,
     open_truth: evaluation::ui::open_annotations::OpenAnnotationsMemory,
@@ -138,6 +139,7 @@ impl Window {
         help::help_ui(ctx, state, commands);
         help::whats_new_ui(ctx, state, commands);
         judge::ui::report::report_ui(ctx, state, commands);
+        project::merge::ui::merge_ui(ctx, state, &mut self.textures, commands);
         judge::ui::spot_check::spot_check_ui(ctx, state, &mut self.spot_check, commands);
         judge::ui::dialogs::wrong_class_ui(ctx, state, &mut self.wrong_class, commands);
         judge::ui::dialogs::mass_verdict_ui(ctx, state, &mut self.mass_verdict, commands);
@@ -167,9 +169,11 @@ impl Window {
             endpoints::ui::endpoints_banner_ui(ui, state, commands);
         });
         let shows_evaluation = state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown);
-        let shows_map = state.map.is_shown && !shows_evaluation;
-        let is_large = state.large_image && state.shown_sample().is_some() && !shows_evaluation && !shows_map;
-        let is_middle_free = !is_large && !shows_evaluation && !shows_map;
+        let shows_comparison = state.shows_comparison() && !shows_evaluation;
+        let shows_map = state.map.is_shown && !shows_evaluation && !shows_comparison;
+        let shows_page = shows_evaluation || shows_comparison || shows_map;
+        let is_large = state.large_image && state.shown_sample().is_some() && !shows_page;
+        let is_middle_free = !is_large && !shows_page;
         let is_grid_only = is_middle_free && state.settings.thumbnails_only && !state.samples.is_empty();
         let settings = &state.settings;
         let tasks_room = reserve_ui(ui, settings.show_tasks_panel && !is_large, tasks::ui::tasks_room);
@@ -196,6 +200,8 @@ impl Window {
         });
         if shows_evaluation {
             evaluation::ui::evaluation_ui(ui, state, &mut self.evaluation, commands);
+        } else if shows_comparison {
+            comparison::ui::page_ui(ui, state, &mut self.comparison, commands);
         } else if shows_map {
             map::ui::map_ui(ui, state, &mut self.map, &mut self.textures, commands);
         } else if is_grid_only {

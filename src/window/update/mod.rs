@@ -133,6 +133,7 @@ fn on_action(state: &mut State, action: Action) {
             let name = format!("{}-second.spotcheck", state.source_stem());
             state.effects.push(Effect::PickFile(FileRequest::SecondPassTarget { name }));
         }
+        Action::MergeProject => project::merge::update::open(state),
         Action::MoveProject => state.effects.push(Effect::PickFile(FileRequest::MovedFolder)),
         Action::AddModel => state.effects.push(Effect::PickFile(FileRequest::Model)),
         Action::CopyImage => browse::update::copy_image(state, None),
@@ -163,6 +164,12 @@ fn on_action(state: &mut State, action: Action) {
     }
 }
 
+/// Shows the image in place of a page.
+pub(crate) fn show_image(state: &mut State) {
+    evaluation::update::show_panel(state, false);
+    comparison::update::show_page(state, false);
+}
+
 /// Ground truth, evaluation, and the comparison of runs.
 fn on_truth_action(state: &mut State, action: Action) {
     match action {
@@ -182,12 +189,16 @@ fn on_truth_action(state: &mut State, action: Action) {
         }
         Action::Map => map::update::toggle(state),
         Action::CompareRuns => comparison::update::toggle(state),
+        Action::Comparison => {
+            let is_shown = state.shows_comparison();
+            comparison::update::show_page(state, !is_shown);
+        }
         Action::NextLayout => comparison::update::next_layout(state),
         Action::PreviousRun => comparison::update::step_run(state, -1),
         Action::NextRun => comparison::update::step_run(state, 1),
         Action::CorrectTruth => {
             if let Some(labels) = state.labels_to_correct() {
-                evaluation::update::show_panel(state, false);
+                show_image(state);
                 outputs::update::open_predictions(state, labels);
             }
         }

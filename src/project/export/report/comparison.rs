@@ -1,13 +1,11 @@
 //! The comparison of two runs as a page.
 
-use std::collections::BTreeMap;
-
 use maud::{Markup, html};
 
 use super::super::plots::{curves_of_two, percent};
 use super::page::{grouped, utc, whole};
 use crate::domain::{ModelTask, RunInfo, ViewSettings, counted, decimal, score_text};
-use crate::evaluation::{AgreementSummary, Evaluated, MATCHING_IOU, Metrics};
+use crate::evaluation::{AgreementSummary, Evaluated, MATCHING_IOU, Metrics, class_gains};
 
 /// The number of class changes that are listed without a click.
 const OPEN_CHANGES: usize = 20;
@@ -63,23 +61,25 @@ pub(crate) fn page(compared: &ComparedRuns<'_>) -> String {
 fn figures(compared: &ComparedRuns<'_>) -> Markup {
     let summary = compared.summary;
     let is_detector = compared.task() == ModelTask::Detection;
+    let figure = |count: usize, [one, several]: [&'static str; 2]| {
+        (grouped(count as u64), if count == 1 { one } else { several })
+    };
     let mut figures = vec![
         (percent(summary.rate()), "agreement"),
-        (grouped(summary.compared as u64), "images compared"),
-        (grouped((summary.compared - summary.agreeing) as u64), "images differ"),
+        figure(summary.compared, ["image compared", "images compared"]),
+        figure(summary.compared - summary.agreeing, ["image differs", "images differ"]),
     ];
     let boxes = [
-        (summary.matched, "boxes matched"),
-        (summary.only_left, "boxes only in A"),
-        (summary.only_right, "boxes only in B"),
+        (summary.matched, ["box matched", "boxes matched"]),
+        (summary.only_left, ["box only in A", "boxes only in A"]),
+        (summary.only_right, ["box only in B", "boxes only in B"]),
     ];
-    figures.extend(boxes.into_iter().filter(|_| is_detector).map(|(count, name)| (grouped(count as u64), name)));
+    figures.extend(boxes.into_iter().filter(|_| is_detector).map(|(count, names)| figure(count, names)));
     let alone = [
-        (summary.predicted_only_left, "images predicted only by A"),
-        (summary.predicted_only_right, "images predicted only by B"),
+        (summary.predicted_only_left, ["image predicted only by A", "images predicted only by A"]),
+        (summary.predicted_only_right, ["image predicted only by B", "images predicted only by B"]),
     ];
-    let alone = alone.into_iter().filter(|(count, _)| *count > 0);
-    figures.extend(alone.map(|(count, name)| (grouped(count as u64), name)));
+    figures.extend(alone.into_iter().filter(|(count, _)| *count > 0).map(|(count, names)| figure(count, names)));
     html! { dl.figures { @for (value, name) in figures { div { dt { (name) } dd { (value) } } } } }
 }
 
@@ -128,23 +128,11 @@ fn runs(compared: &ComparedRuns<'_>) -> Markup {
 
 /// The curves of both runs, and what each class gains or loses.
 fn against_truth([a, b]: [&Evaluated; 2]) -> Markup {
-    let (measure, curves) = match (&a.metrics, &b.metrics) {
-        (Metrics::Detection { metrics: a, .. }, Metrics::Detection { metrics: b, .. }) => {
-            ("AP", Some(curves_of_two([a, b])))
-        }
-        _ => ("F1", None),
+    let curves = match (&a.metrics, &b.metrics) {
+        (Metrics::Detection { metrics: a, .. }, Metrics::Detection { metrics: b, .. }) => Some(curves_of_two([a, b])),
+        _ => None,
     };
-    let others: BTreeMap<String, Option<f64>> =
-        classes(&b.metrics).map(|(name, _, value)| (name.to_owned(), value)).collect();
-    let row = |(name, truths, of_a): (&str, u64, Option<f64>)| {
-        let of_b = others.get(name).copied().flatten();
-        let change = of_a.zip(of_b).map(|(of_a, of_b)| of_a - of_b);
-        (name.to_owned(), truths, of_a, of_b, change)
-    };
-    let mut rows: Vec<_> = classes(&a.metrics).map(row).collect();
-    // The greatest losses first; classes without a measure last.
-    let rank = |change: Option<f64>| change.unwrap_or(f64::INFINITY);
-    rows.sort_by(|left, right| rank(left.4).total_cmp(&rank(right.4)));
+    let measure = a.metrics.class_measure();
     html! {
         section {
             h2 { "Against the ground truth" }
@@ -155,26 +143,14 @@ fn against_truth([a, b]: [&Evaluated; 2]) -> Markup {
                     th scope="col" { "Class" }
                     @for name in ["Objects", "A", "B", "A − B"] { th.number scope="col" { (name) } }
                 } }
-                tbody { @for (name, truths, of_a, of_b, change) in rows { tr {
-                    th scope="row" { (name) }
-                    td.number { (grouped(truths)) }
-                    @for value in [of_a, of_b] { td.number { (percent(value)) } }
-                    td.number { (change.map_or_else(|| "–".to_owned(), |change| format!("{:+.1}", change * 100.0))) }
+                tbody { @for row in class_gains([&a.metrics, &b.metrics]) { tr {
+                    th scope="row" { (row.class.name) }
+                    td.number { (grouped(row.truths)) }
+                    @for value in [row.a, row.b] { td.number { (percent(value)) } }
+                    td.number { (row.gain.map_or_else(|| "–".to_owned(), |gain| format!("{:+.1}", gain * 100.0))) }
                 } } }
             } }
             p.explanation { "A and B: " (measure) " per class; A − B in percentage points." }
-        }
-    }
-}
-
-/// Name, number of objects or images, and AP or F1 of each ground-truth class.
-fn classes(metrics: &Metrics) -> Box<dyn Iterator<Item = (&str, u64, Option<f64>)> + '_> {
-    match metrics {
-        Metrics::Detection { metrics, .. } => {
-            Box::new(metrics.classes.iter().map(|row| (row.class.name.as_str(), row.truths, row.ap)))
-        }
-        Metrics::Classification { metrics, .. } => {
-            Box::new(metrics.classes.iter().map(|row| (row.class.name.as_str(), row.truths, row.f1)))
         }
     }
 }

@@ -343,6 +343,7 @@ pub(crate) fn type_path_ui(ctx: &Context, state: &State, memory: &mut TypePathMe
         memory.path = match request {
             FileRequest::ProjectTarget { name }
             | FileRequest::SecondPassTarget { name }
+            | FileRequest::MergeTarget { name }
             | FileRequest::ExportTarget { name }
             | FileRequest::ImageTarget { name } => name.clone(),
             _ => String::new(),

@@ -13,11 +13,11 @@ use crate::review::{Direction, Sort, SortBy};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     Alike, BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, CaptureReading, Display, DisplayInfo,
-    DrawnTruth, DroppedKind, Effect, FilePick, FileRequest, FolderPane, ImportSubject, LastViewed, Listing, OpenSource,
-    Overlay, PathQuestion, ProjectStatus, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome,
-    ThumbnailRequest, TruthAt, TruthReading,
+    DrawnTruth, DroppedKind, Effect, FilePick, FileRequest, FolderPane, ImportSubject, LastViewed, Listing,
+    MergeCommand, OpenSource, Overlay, PathQuestion, ProjectCommand, ProjectStatus, Shown, SourceId, SourceSpec, State,
+    Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
 };
-use crate::window::{evaluation, models, outputs, predict, project, s3, search, tasks};
+use crate::window::{evaluation, models, outputs, predict, project, s3, search, tasks, update};
 
 pub(crate) fn on_command(state: &mut State, command: BrowseCommand) {
     match command {
@@ -32,14 +32,14 @@ pub(crate) fn on_command(state: &mut State, command: BrowseCommand) {
         BrowseCommand::Drop(paths) => dropped(state, paths),
         BrowseCommand::PickAnnotations(kind) => state.effects.push(Effect::PickFile(FileRequest::Annotations(kind))),
         BrowseCommand::Show(sample) => {
-            evaluation::update::show_panel(state, false);
+            update::show_image(state);
             show(state, sample);
         }
         BrowseCommand::ToggleSelected(sample) => toggle_selected(state, sample),
         BrowseCommand::ExtendSelection(sample) => extend_selection(state, sample),
         BrowseCommand::ClearSelection => state.selection.clear_to_shown(),
         BrowseCommand::Walk(step) => {
-            evaluation::update::show_panel(state, false);
+            update::show_image(state);
             walk(state, step);
         }
         BrowseCommand::LoadThumbnails { side, requested } => {
@@ -231,6 +231,10 @@ fn path_picked(state: &mut State, request: FileRequest, path: PathBuf) {
         FileRequest::Mapping => outputs::update::load_mapping(state, path),
         FileRequest::ProjectTarget { .. } => project::update::save_as(state, path),
         FileRequest::SecondPassTarget { .. } => project::update::start_second_pass(state, path),
+        FileRequest::MergedProject => project::merge::update::compare(state, path),
+        FileRequest::MergeTarget { .. } => {
+            project::update::on_command(state, ProjectCommand::Merge(MergeCommand::Save(path)));
+        }
         FileRequest::MovedFolder => project::update::move_to(state, path),
         FileRequest::ExportTarget { .. } => state.export.picked = Some(path),
         FileRequest::ImageTarget { .. } => copy_image(state, Some(path)),

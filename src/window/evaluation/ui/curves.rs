@@ -168,15 +168,16 @@ fn legend_ui(ui: &mut Ui, counts: ClassOutcomes, name: &str) {
     });
 }
 
+/// The style of a curve.
 #[derive(Debug, Clone, Copy)]
-enum Line {
+pub(crate) enum Line {
     Solid,
     Dashed,
     Dotted,
 }
 
 impl Line {
-    fn draw(self, ui: &Ui, points: &[Pos2]) {
+    pub(crate) fn draw(self, ui: &Ui, points: &[Pos2]) {
         let visuals = ui.visuals();
         let (accent, text) = (theme::accent(visuals), visuals.text_color());
         let painter = ui.painter();

@@ -1,6 +1,6 @@
 //! The evaluation of the run on screen against ground truth, in place of the image. Every number leads to its boxes.
 
-mod curves;
+pub(crate) mod curves;
 mod head;
 mod matching;
 mod matrix;
@@ -50,7 +50,7 @@ enum Part {
 
 /// The metrics of the run on screen, and its outcomes with the current filters.
 #[derive(Clone, Copy)]
-struct Shown<'s> {
+pub(crate) struct Shown<'s> {
     state: &'s State,
     labels: &'s LabelSet,
     evaluated: &'s Arc<Evaluated>,
@@ -195,6 +195,6 @@ fn count_button_ui(
 }
 
 /// A fraction or an average as written in papers: `0.452`.
-fn decimals(number: Option<f64>) -> String {
+pub(crate) fn decimals(number: Option<f64>) -> String {
     number.map_or_else(|| "–".to_owned(), |number| format!("{number:.3}"))
 }

@@ -46,6 +46,8 @@ pub enum ReviewCommand {
     CompareAgain,
     /// Changes the minimum scores of both runs, and compares again.
     SetComparedScores([f32; 2]),
+    /// Searches for images with this word about the comparison, or removes it from the search.
+    ShowChanged(String),
     SetCompareLayout(CompareLayout),
     StopComparing,
     EndPresentation,

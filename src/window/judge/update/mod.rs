@@ -14,7 +14,7 @@ use crate::window::state::{
     ExportScope, Loadable, Overlay, ReportOfRun, ReviewCommand, ReviewEffect, ReviewEvent, State, TaskKind,
 };
 use crate::window::tasks::update::{begin, settle};
-use crate::window::{canvas, comparison, evaluation, explain, export, filmstrip};
+use crate::window::{canvas, comparison, explain, export, filmstrip, update};
 
 /// Shows what the verdicts say about the run on screen.
 pub(crate) fn open_report(state: &mut State) {
@@ -47,7 +47,7 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
             filmstrip::update::select(state, (sample, shows), extends);
         }
         ReviewCommand::ShowBox(sample, shows) => {
-            evaluation::update::show_panel(state, false);
+            update::show_image(state);
             filmstrip::update::show_box(state, sample, shows);
         }
         ReviewCommand::OpenFilmstrip(class) => filmstrip::update::open(state, class),
@@ -70,10 +70,11 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         ReviewCommand::LoadCrops(requested) => filmstrip::update::request_crops(state, &requested),
         ReviewCommand::SelectClass(selected) => state.shown.selected_class = selected,
         ReviewCommand::HideExplanation => explain::update::hide(state),
-        ReviewCommand::Compare(run) => comparison::update::start(state, run),
+        ReviewCommand::Compare(run) => comparison::update::open(state, run),
         ReviewCommand::CompareAgain => comparison::update::again(state),
         ReviewCommand::SetComparedScores(scores) => comparison::update::set_scores(state, scores),
-        ReviewCommand::SetCompareLayout(layout) => state.settings.compare_layout = layout,
+        ReviewCommand::ShowChanged(term) => comparison::update::show_changed(state, &term),
+        ReviewCommand::SetCompareLayout(layout) => comparison::update::set_layout(state, layout),
         ReviewCommand::StopComparing => comparison::update::stop(state),
         ReviewCommand::EndPresentation => state.presenting = None,
         ReviewCommand::PlaySlides(is_playing) => {

@@ -7,7 +7,7 @@ use crate::window::state::{
     Failure, Loadable, Overlay, ReviewEffect, RunId, SearchCommand, SpotChecks, State, TaskId, TaskKind,
 };
 use crate::window::tasks::update::{begin, settle};
-use crate::window::{browse, evaluation, filmstrip, project, search};
+use crate::window::{browse, filmstrip, project, search, update};
 
 /// The number of verdicts that the dialog suggests first.
 const USUAL_COUNT: usize = 200;
@@ -75,7 +75,7 @@ pub(crate) fn judge_it(state: &mut State) {
         state.overlay = Overlay::None;
     }
     state.settings.show_judging = true;
-    evaluation::update::show_panel(state, false);
+    update::show_image(state);
     search::update::on_command(state, SearchCommand::SetQuery("sampled".to_owned()));
     go_on(state);
 }

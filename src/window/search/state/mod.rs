@@ -377,7 +377,7 @@ impl State {
         let mut warnings = self.run().map(warnings).unwrap_or_default();
         let compared = self.comparing.as_ref();
         if query.needs_comparison() && compared.is_none_or(|it| it.agreement().is_none()) {
-            warnings.push("“changed” needs a comparison; compare two runs under Runs".to_owned());
+            warnings.push("This search needs a comparison; compare two runs under Runs".to_owned());
         }
         let unread = self.samples.without_capture();
         if self.arranging.needs_captures() && unread > 0 {

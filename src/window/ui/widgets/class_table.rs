@@ -35,19 +35,24 @@ pub(crate) struct ClassTable<'t, T> {
     pub(crate) sort_label: fn(&str) -> String,
 }
 
-/// A table's state between frames.
-#[derive(Default)]
-pub(crate) struct ClassTableMemory<T> {
+/// A table's state between frames. `B` is what its numbers are computed from.
+pub(crate) struct ClassTableMemory<T, B: ?Sized = Statistics> {
     sorted_by: Option<&'static str>,
     is_reversed: bool,
-    /// Sorted again only when the statistics or the sort change.
-    sorted: Option<Sorted<T>>,
+    /// Sorted again only when the basis or the sort change.
+    sorted: Option<Sorted<T, B>>,
 }
 
-struct Sorted<T> {
-    statistics: Arc<Statistics>,
+struct Sorted<T, B: ?Sized> {
+    basis: Arc<B>,
     by: (&'static str, bool),
     rows: Vec<(String, T)>,
+}
+
+impl<T, B: ?Sized> Default for ClassTableMemory<T, B> {
+    fn default() -> Self {
+        Self { sorted_by: None, is_reversed: false, sorted: None }
+    }
 }
 
 impl<T> TableColumn<T> {
@@ -58,17 +63,16 @@ impl<T> TableColumn<T> {
 
 impl<T> ClassTable<'_, T> {
     /// The names and numbers in order: highest first, names from A to Z. Classes without the number come last.
-    pub(crate) fn sorted<'m>(
+    pub(crate) fn sorted<'m, B: ?Sized>(
         &self,
-        memory: &'m mut ClassTableMemory<T>,
-        statistics: &Arc<Statistics>,
+        memory: &'m mut ClassTableMemory<T, B>,
+        basis: &Arc<B>,
         rows: impl FnOnce() -> Vec<(String, T)>,
     ) -> &'m [(String, T)] {
         let by = (memory.sorted_by.unwrap_or(self.sorted_by), memory.is_reversed);
-        let is_current = |sorted: &Sorted<T>| Arc::ptr_eq(&sorted.statistics, statistics) && sorted.by == by;
+        let is_current = |sorted: &Sorted<T, B>| Arc::ptr_eq(&sorted.basis, basis) && sorted.by == by;
         let sorted = memory.sorted.take().filter(is_current);
-        let sorted =
-            sorted.unwrap_or_else(|| Sorted { statistics: Arc::clone(statistics), by, rows: self.sort(rows(), by) });
+        let sorted = sorted.unwrap_or_else(|| Sorted { basis: Arc::clone(basis), by, rows: self.sort(rows(), by) });
         &memory.sorted.insert(sorted).rows
     }
 
@@ -105,7 +109,7 @@ impl<T> ClassTable<'_, T> {
         MARGIN + self.columns.iter().map(|column| column.width).sum::<f32>()
     }
 
-    pub(crate) fn header_ui(&self, ui: &mut Ui, memory: &mut ClassTableMemory<T>) {
+    pub(crate) fn header_ui<B: ?Sized>(&self, ui: &mut Ui, memory: &mut ClassTableMemory<T, B>) {
         let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), TABLE_ROW_HEIGHT), Sense::hover());
         let name = rect.with_max_x(self.numbers_left(rect));
         self.title_ui(ui, memory, (NAME, "By name"), name, Align2::LEFT_CENTER);
@@ -114,10 +118,10 @@ impl<T> ClassTable<'_, T> {
         }
     }
 
-    fn title_ui(
+    fn title_ui<B: ?Sized>(
         &self,
         ui: &Ui,
-        memory: &mut ClassTableMemory<T>,
+        memory: &mut ClassTableMemory<T, B>,
         (title, tooltip): (&'static str, &str),
         rect: Rect,
         align: Align2,
