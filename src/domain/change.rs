@@ -1,7 +1,7 @@
 //! Verdicts, and changes to a project file.
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::{
     Detection, DrawnBox, FileStamp, LabelSet, NEW_CLASS, Prediction, PredictionContent, RunId, RunInfo, SampleUri,
@@ -144,6 +144,35 @@ pub struct JudgedSample {
     /// Empty if there is none.
     pub note: String,
     pub tags: Vec<String>,
+}
+
+/// Whose verdict counts where two differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", const_into_str)]
+pub enum Prefer {
+    First,
+    Second,
+    /// Neither: the box or image becomes unjudged.
+    None,
+}
+
+/// A box, label or image that both reviewers have judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// In the first project.
+    pub sample: SampleUri,
+    /// `None` for the image and for a label.
+    pub box_index: Option<u32>,
+    /// The model's class, or the label's; `None` for the image of a detector.
+    pub class: Option<String>,
+    pub verdicts: [Verdict; 2],
+    pub reviewers: [Option<String>; 2],
+}
+
+impl Pair {
+    pub fn is_conflict(&self) -> bool {
+        self.verdicts[0] != self.verdicts[1]
+    }
 }
 
 /// A change to a project. Changes apply in the order in which they were made.

@@ -33,7 +33,9 @@ pub use annotations::{
     Unscored,
 };
 pub use capture::{Capture, GeoPoint};
-pub use change::{Change, JudgedSample, SECOND_PASS, SamplePrediction, Verdict, VerdictTarget, covers_image};
+pub use change::{
+    Change, JudgedSample, Pair, Prefer, SECOND_PASS, SamplePrediction, Verdict, VerdictTarget, covers_image,
+};
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_image::{DisplayImage, Look, PixelSource, RgbImage, TILE_SIDE, Tile, TileKey, TileLayout};

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use super::names::{from_stored, to_stored};
 use super::{OpenMode, OpenRequest, Project, StoreError};
 use crate::domain::{
-    Change, DrawnBox, JudgedSample, Prediction, PredictionContent, RunId, RunInfo, SECOND_PASS, SamplePrediction,
+    Change, DrawnBox, JudgedSample, Pair, Prediction, PredictionContent, Prefer, RunId, RunInfo, SamplePrediction,
     SampleUri, Verdict, VerdictTarget,
 };
-use crate::review::{Pair, Prefer, ReviewSample};
 use crate::tasks::TaskControl;
 
 /// The largest distance between two edges of the same box, in pixels: computers differ in the last digits.
@@ -88,30 +87,6 @@ pub fn run_to_merge(project: &Project, run: &RunInfo) -> Result<RunInfo, MergeEr
     })
 }
 
-/// Compares the verdicts on two runs that should be equal. Verdicts on images without a run, notes and tags are merged
-/// as well; different notes on an image are joined. The result is no blind second pass, and has the sample to judge of
-/// either project. `prefer` decides conflicts.
-///
-/// # Errors
-/// The runs differ, or a project cannot be read.
-pub fn merge_projects(
-    projects: [&Project; 2],
-    runs: [RunId; 2],
-    prefer: impl Fn(&Pair) -> Prefer,
-    control: &TaskControl,
-) -> Result<Merge, MergeError> {
-    let mut merge = merge_verdicts(projects, runs, prefer, control)?;
-    let [first, mut second] = [projects[0].views()?, projects[1].views()?];
-    if first.get(SECOND_PASS).is_some_and(|json| json == "true") {
-        merge.changes.push(Change::SetView { name: SECOND_PASS.to_owned(), json: "false".to_owned() });
-    }
-    let [name, in_second] = runs.map(|run| ReviewSample::name_in_project(run.0));
-    if let Some(json) = second.remove(&in_second).filter(|_| !first.contains_key(&name)) {
-        merge.changes.push(Change::SetView { name, json });
-    }
-    Ok(merge)
-}
-
 /// Writes a copy of the project with the changes. It appears under its name once all of them are saved.
 ///
 /// # Errors
@@ -137,7 +112,12 @@ pub fn write_merged(
     Ok(merged.save_as(out, program)?)
 }
 
-fn merge_verdicts(
+/// Compares the verdicts on two runs that should be equal. Verdicts on images without a run, notes and tags are merged
+/// as well; different notes on an image are joined. `prefer` decides conflicts.
+///
+/// # Errors
+/// The runs differ, or a project cannot be read.
+pub fn merge_verdicts(
     [first, second]: [&Project; 2],
     [first_run, second_run]: [RunId; 2],
     prefer: impl Fn(&Pair) -> Prefer,

@@ -1,5 +1,6 @@
 //! The samples that match a query, in sorted order.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use strum::VariantArray;
@@ -150,6 +151,13 @@ impl Arranger {
                 ranked.push(Ranked::new(rank, request.sort.direction, id));
             }
         }
+        if request.sort.by == SortBy::Camera {
+            let cameras = cameras(&request.samples);
+            for entry in &mut ranked {
+                let rank = request.samples.get(entry.id.index()).and_then(camera).and_then(|name| cameras.get(name));
+                *entry = Ranked::new(rank.copied(), request.sort.direction, entry.id);
+            }
+        }
         if request.sort.by == SortBy::Name {
             let ranks = self.names.ranks(request, cancelled)?;
             for entry in &mut ranked {
@@ -166,7 +174,26 @@ impl Arranger {
     }
 }
 
+fn camera(sample: &Sample) -> Option<&str> {
+    sample.capture.as_ref()?.camera.as_deref()
+}
+
+/// The rank of each camera.
+fn cameras(samples: &SharedList<Sample>) -> HashMap<&str, u64> {
+    let names: BTreeSet<&str> = samples.iter().filter_map(camera).collect();
+    names.into_iter().zip(0..).collect()
+}
+
 impl ArrangeRequest {
+    /// The distance of an image to the location of the search, if images are sorted by it.
+    fn distance_km(&self, sample: &Sample) -> Option<f32> {
+        if self.sort.by != SortBy::Distance {
+            return None;
+        }
+        let location = sample.capture.as_ref()?.location?;
+        Some(self.query.center()?.distance_km(location) as f32)
+    }
+
     pub fn gate(&self) -> Option<Gate<'_>> {
         let predictions = self.predictions.as_ref()?;
         Some(Gate::new(predictions.task(), &self.view, self.suppressed.as_ref(), Some(&self.marks)))
@@ -222,6 +249,7 @@ impl ArrangeRequest {
             is_picked: self.picked.contains(id),
             disagreement: self.disagreement.as_ref().and_then(|all| all.get(id.index()).copied()),
             similarity: self.similarity.as_ref().and_then(|all| all.get(id.index()).copied()),
+            distance_km: self.distance_km(sample),
             counted: Counted::default(),
         }
     }

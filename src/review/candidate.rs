@@ -34,6 +34,8 @@ pub struct Candidate<'a> {
     pub disagreement: Option<f32>,
     /// The similarity to the image of a search for similar ones, `-1.0..=1.0`.
     pub similarity: Option<f32>,
+    /// The distance to the location of the search, if images are sorted by it.
+    pub distance_km: Option<f32>,
     pub counted: Counted,
 }
 

@@ -1,39 +1,8 @@
-//! The verdicts of two reviewers on the same boxes and images, and their agreement beyond chance.
+//! The agreement of two reviewers beyond chance.
 
 use std::collections::BTreeMap;
 
-use strum::{IntoStaticStr, VariantArray};
-
-use crate::domain::{SampleUri, Verdict};
-
-/// Whose verdict counts where two differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "lowercase", const_into_str)]
-pub enum Prefer {
-    First,
-    Second,
-    /// Neither: the box or image becomes unjudged.
-    None,
-}
-
-/// A box, label or image that both reviewers have judged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
-    /// In the first project.
-    pub sample: SampleUri,
-    /// `None` for the image and for a label.
-    pub box_index: Option<u32>,
-    /// The model's class, or the label's; `None` for the image of a detector.
-    pub class: Option<String>,
-    pub verdicts: [Verdict; 2],
-    pub reviewers: [Option<String>; 2],
-}
-
-impl Pair {
-    pub fn is_conflict(&self) -> bool {
-        self.verdicts[0] != self.verdicts[1]
-    }
-}
+use crate::domain::Pair;
 
 /// The agreement on the boxes or images of a class.
 #[derive(Debug, Clone, PartialEq)]

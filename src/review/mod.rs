@@ -36,7 +36,7 @@ pub use filmstrip::{FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use folders::{Folder, FolderCounts, Folders};
 pub use grouping::{Group, GroupBy, GroupKind, Groups, MAX_GROUPS, group_images};
 pub use image_draw::{DrawBy, DrawnImages, ImageDraw};
-pub use kappa::{ClassKappa, Pair, Prefer, cohens_kappa, kappas};
+pub use kappa::{ClassKappa, cohens_kappa, kappas};
 pub use marks::{Mark, Marks, VerdictKind};
 pub use nothing_found::NothingFound;
 pub use outcome_counts::{Confusion, OutcomeCounts, outcome_counts};
@@ -47,8 +47,9 @@ pub use outcomes::{
 pub use population::{Judged, Population, judged};
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{
-    BoxQuery, BoxTerm, ClassChanges, Completion, OutcomeWord, Query, QueryError, change_key, change_term, class_term,
-    complete, folder_in, folder_term, has_term, with_term, without_comparison, without_folders, without_term,
+    BoxQuery, BoxTerm, ClassChanges, Completion, KnownNames, OutcomeWord, Query, QueryError, change_key, change_term,
+    class_term, complete, folder_in, folder_term, has_term, with_term, without_comparison, without_folders,
+    without_term,
 };
 pub use query::{ClassName, Span};
 pub use report::{

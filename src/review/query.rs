@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 pub use self::box_term::{BoxQuery, BoxTerm, OutcomeWord};
 pub use complete::{
-    Completion, change_key, change_term, class_term, complete, folder_in, folder_term, has_term, with_term,
+    Completion, KnownNames, change_key, change_term, class_term, complete, folder_in, folder_term, has_term, with_term,
     without_comparison, without_folders, without_term,
 };
 
@@ -28,7 +28,7 @@ pub use self::box_term::ClassName;
 use self::key::{KEYS, Term, Value};
 use super::candidate::Candidate;
 use super::outcomes::OutcomeClass;
-use crate::domain::{LabelSet, ModelTask, SampleId};
+use crate::domain::{GeoPoint, LabelSet, ModelTask, SampleId};
 
 /// The images of each class change between two runs, lowest id first, by [`change_key`]; under an empty key, all images
 /// on which the runs differ.
@@ -128,6 +128,19 @@ impl Query {
     /// Whether the query is about a selection on the map.
     pub fn needs_picked(&self) -> bool {
         self.has_term(|term| term.key.word() == "picked")
+    }
+
+    /// The location that the query names first.
+    pub fn center(&self) -> Option<GeoPoint> {
+        let mut center = None;
+        if let Some(root) = &self.root {
+            root.each_term(&mut |term| {
+                if let (Value::Circle(circle), None) = (&term.value, center) {
+                    center = Some(circle.center());
+                }
+            });
+        }
+        center
     }
 
     /// Whether the query is about the sample to judge.

@@ -27,6 +27,10 @@ pub enum SortBy {
     Date,
     #[strum(serialize = "Date taken")]
     Taken,
+    /// The make and model in the EXIF data.
+    Camera,
+    /// The distance to the location that the search names with `near`.
+    Distance,
     #[strum(serialize = "File size")]
     Size,
     /// The highest score of visible classes, whatever the threshold.
@@ -72,6 +76,10 @@ impl SortBy {
             Self::Name => "By name, with numbers by value",
             Self::Date => "By modification time",
             Self::Taken => "By the date in the EXIF data, which is read first; images without a date come last",
+            Self::Camera => "By the camera in the EXIF data, which is read first; images without a camera come last",
+            Self::Distance => {
+                "By the distance to the location of near: in the search; images without a location come last"
+            }
             Self::Size => "By file size",
             Self::TopScore => "By the best score of the visible classes, regardless of the threshold",
             Self::Uncertainty => {
@@ -91,7 +99,7 @@ impl SortBy {
 
     pub fn default_direction(self) -> Direction {
         match self {
-            Self::Listing | Self::Name | Self::Verdict => Direction::Ascending,
+            Self::Listing | Self::Name | Self::Verdict | Self::Camera | Self::Distance => Direction::Ascending,
             _ => Direction::Descending,
         }
     }
@@ -100,7 +108,8 @@ impl SortBy {
     pub fn direction_label(self, direction: Direction) -> &'static str {
         let (ascending, descending) = match self {
             Self::Listing => ("first to last", "last to first"),
-            Self::Name => ("A to Z", "Z to A"),
+            Self::Name | Self::Camera => ("A to Z", "Z to A"),
+            Self::Distance => ("nearest first", "farthest first"),
             Self::Date | Self::Taken => ("oldest first", "newest first"),
             Self::Size => ("smallest first", "largest first"),
             Self::TopScore | Self::ConfidentError => ("lowest first", "highest first"),
@@ -120,16 +129,21 @@ impl SortBy {
         matches!(self, Self::TopScore | Self::Uncertainty | Self::Boxes | Self::Disagreement) || self.needs_truth()
     }
 
+    pub fn needs_captures(self) -> bool {
+        matches!(self, Self::Taken | Self::Camera | Self::Distance)
+    }
+
     pub fn needs_truth(self) -> bool {
         matches!(self, Self::Errors | Self::ConfidentError | Self::Missed | Self::ErrorChange)
     }
 
-    /// The rank in ascending order; `None` if the sample has none.
+    /// The rank in ascending order; `None` if the sample has none. Names and cameras are ranked by [`super::Arranger`].
     pub fn rank(self, candidate: &Candidate<'_>) -> Option<u64> {
         let (id, sample) = (candidate.id, candidate.sample);
         let facts = candidate.facts();
         match self {
-            Self::Listing | Self::Name => Some(u64::from(id.0)),
+            Self::Listing | Self::Name | Self::Camera => Some(u64::from(id.0)),
+            Self::Distance => float_rank(candidate.distance_km?),
             Self::Date => Some(from_signed(sample.modified_ns?)),
             Self::Taken => Some(from_clock(candidate.capture()?.taken?)),
             Self::Size => Some(sample.size_bytes),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use egui::{ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::Harness;
 use spotcheck::dirs::AppDirs;
-use spotcheck::domain::SampleId;
-use spotcheck::review::{Prefer, VerdictKind};
+use spotcheck::domain::{Prefer, SampleId};
+use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
     Action, BrowseCommand, Command, Display, InferenceCommand, MergeCommand, Notice, ProjectCommand, ProjectStatus,

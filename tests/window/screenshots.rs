@@ -13,8 +13,8 @@ use spotcheck::domain::{Credentials, S3Access};
 use spotcheck::review::{GroupBy, SampleBy};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
-    Action, BrowseCommand, Command, Display, MapCommand, MapStage, ModelsCommand, ReviewCommand, S3Command,
-    SampleDesign, SearchCommand, ViewChange,
+    Action, BrowseCommand, Command, Display, MapCommand, MapStage, MergeCommand, ModelsCommand, ProjectCommand,
+    ReviewCommand, S3Command, SampleDesign, SearchCommand, ViewChange,
 };
 
 use crate::adding_models::wait_until_tried;
@@ -348,6 +348,40 @@ fn comparison_of_two_runs() {
     wait_for(&mut window, "Precision-recall curves for all classes");
     wait_until_idle(&mut window);
     save(&mut window, "comparison-dark");
+}
+
+#[test]
+fn merge_of_two_projects() {
+    let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut window = open_at(home_with_runtime(home.path()), |builder| drawn(builder, Theme::Light));
+    click(&mut window, "Open sample images");
+    window.state_mut().command(Command::Models(ModelsCommand::Choose(DETECTOR.to_owned())));
+    wait_for(&mut window, "1 predicted");
+    window.state_mut().command(Action::PredictAll);
+    wait_for(&mut window, "8 predicted");
+    let judge = |window: &mut Harness<'static, App>, keys: [Key; 2]| {
+        click(window, "coffee.png, ");
+        wait_for(window, "cup ");
+        for (index, key) in keys.into_iter().enumerate() {
+            window.state_mut().command(ReviewCommand::SelectBox(Some(index)));
+            window.run_steps(2);
+            window.key_press(key);
+            window.run_steps(2);
+        }
+        wait_for(window, "All saved");
+        wait_until_idle(window);
+    };
+    judge(&mut window, [Key::A, Key::R]);
+    let first = window.state().state().project.path.clone().unwrap();
+    let second = folder.path().join("second.spotcheck");
+    window.state_mut().command(Command::Project(ProjectCommand::StartSecondPass(second)));
+    wait_for(&mut window, "Blind second pass");
+    wait_for(&mut window, "8 predicted");
+    judge(&mut window, [Key::A, Key::A]);
+    window.state_mut().command(Command::Project(ProjectCommand::Merge(MergeCommand::Compare(first))));
+    wait_for(&mut window, "Conflict 1 of 1");
+    wait_until_idle(&mut window);
+    take(&mut window, "merge-light");
 }
 
 /// The detector once more, with swapped color channels: a common unnoticed mistake in deployments.

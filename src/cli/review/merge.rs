@@ -12,10 +12,10 @@ use crate::cli::place::S3Args;
 use crate::cli::terminal::{interruptible, with_progress};
 use crate::cli::values::variant;
 use crate::dirs::AppDirs;
-use crate::domain::counted;
-use crate::project::export::{Existing, ExportTarget, export_conflicts};
-use crate::project::{Merge, merge_projects, run_to_merge, write_merged};
-use crate::review::{Prefer, kappas};
+use crate::domain::{Prefer, counted};
+use crate::project::export::{Existing, ExportTarget, export_conflicts, merge_projects};
+use crate::project::{Merge, run_to_merge, write_merged};
+use crate::review::kappas;
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     let second_run = run_to_merge(&second, &run)?;
     let control = interruptible(ProgressUnit::Images)?;
     let merge = with_progress("Comparing", &control, || {
-        merge_projects([&first, &second], [run.id, second_run.id], |_| args.prefer, &control)
+        merge_projects([&first, &second], [&run, &second_run], |_| args.prefer, &control)
     })?;
     if let Some(path) = &args.conflicts {
         let target = ExportTarget { path: path.clone(), existing: Existing::from_force(args.force) };

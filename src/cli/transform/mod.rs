@@ -53,7 +53,7 @@ enum TransformCommand {
     /// Read a job's outputs as predictions for its images
     Fetch(Box<fetch::FetchArgs>),
     /// Compare a local run with a remote one
-    Compare(compare::CompareArgs),
+    Compare(Box<compare::CompareArgs>),
 }
 
 pub(crate) fn run(args: &TransformArgs) -> anyhow::Result<Outcome> {

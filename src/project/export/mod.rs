@@ -42,7 +42,9 @@ pub use evaluation::{WrittenEvaluation, write_evaluation, write_patterns};
 pub use image_pool::{ImageFileError, write_image};
 pub use jsonl::jsonl_line;
 pub use report::EvaluatedImages;
-pub use review::{RunReview, SampleCsv, draw_sample, load_sample, report_of_run, review_population, review_sample};
+pub use review::{
+    RunReview, SampleCsv, draw_sample, load_sample, merge_projects, report_of_run, review_population, review_sample,
+};
 pub use row::{EvaluatedBoxes, ExportContext, ExportRow, project_rows};
 pub use selection::{follow_listing, known_predictions, known_samples, matching_samples, stored_sample};
 pub use tally::ExportReport;

@@ -5,9 +5,12 @@ use std::io::Write;
 
 use super::csv_table::{Table, escape_formula};
 use super::{EvaluatedBoxes, ExportError, ExportTarget, WholeFile};
-use crate::domain::{Prediction, RunId, RunInfo, SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings};
+use crate::domain::{
+    Change, Pair, Prediction, Prefer, RunId, RunInfo, SECOND_PASS, SampleId, SamplePrediction, SampleUri, Verdict,
+    ViewSettings,
+};
 use crate::image::source::ImageList;
-use crate::project::{Project, StoreError};
+use crate::project::{Merge, MergeError, Project, StoreError, merge_verdicts};
 use crate::review::{
     ImageFrame, LoadedSample, LoadedUnit, OutcomeKind, Population, ReportRequest, ReviewReport, ReviewSample, SampleBy,
     SampledUnit, draw, review_report,
@@ -74,6 +77,28 @@ pub fn review_sample(project: &Project, run: &RunInfo) -> Result<Option<ReviewSa
         what: "read the sample of the run",
         reason: format!("{error}; draw it again with --replace"),
     })
+}
+
+/// As [`merge_verdicts`]. The result is no blind second pass, and has the sample to judge of either project.
+///
+/// # Errors
+/// The runs differ, or a project cannot be read.
+pub fn merge_projects(
+    [first, second]: [&Project; 2],
+    [run, second_run]: [&RunInfo; 2],
+    prefer: impl Fn(&Pair) -> Prefer,
+    control: &TaskControl,
+) -> Result<Merge, MergeError> {
+    let mut merge = merge_verdicts([first, second], [run.id, second_run.id], prefer, control)?;
+    if first.views()?.get(SECOND_PASS).is_some_and(|json| json == "true") {
+        merge.changes.push(Change::SetView { name: SECOND_PASS.to_owned(), json: "false".to_owned() });
+    }
+    let name = ReviewSample::name_in_project(run.id.0);
+    let sample = second.views()?.remove(&ReviewSample::name_in_project(second_run.id.0));
+    if let (Some(json), false) = (sample, first.views()?.contains_key(&name)) {
+        merge.changes.push(Change::SetView { name, json });
+    }
+    Ok(merge)
 }
 
 /// What to report on the verdicts of a run.

@@ -6,11 +6,10 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use super::csv_table::{Table, escape_formula};
 use super::{ExportError, ExportTarget};
 use crate::domain::{
-    BoundingBox, Change, DrawnBox, Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget, column_delimiter,
-    counted,
+    BoundingBox, Change, DrawnBox, Pair, Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget,
+    column_delimiter, counted,
 };
 use crate::project::{Project, StoreError};
-use crate::review::Pair;
 
 /// The header. `box` is empty for a verdict on the image, and for a wrong label. The edges are those of a box that a
 /// person drew, or of that label, in pixels of the upright image.

@@ -4,7 +4,7 @@ use strum::VariantArray;
 
 use super::super::testing::Random;
 use super::*;
-use crate::domain::{Capture, ClassScore, Detection, Prediction, PredictionContent, SampleUri};
+use crate::domain::{Capture, ClassScore, Detection, GeoPoint, Prediction, PredictionContent, SampleUri};
 use crate::review::Mark;
 
 const NEVER: &dyn Fn() -> bool = &|| false;
@@ -418,6 +418,38 @@ fn unread_exif_data_matches_no_search() {
         assert_eq!(found(query, SortBy::Listing), expected, "{query}");
     }
     assert_eq!(found("", SortBy::Taken), [3, 1, 0, 2]);
+}
+
+#[test]
+fn images_are_sorted_by_camera_and_distance() {
+    let capture = |camera: &str, location: Option<[f64; 2]>| {
+        let location = location.map(|[latitude, longitude]| GeoPoint::new(latitude, longitude).unwrap());
+        let camera = (!camera.is_empty()).then(|| camera.into());
+        Some(Arc::new(Capture { camera, location, ..Capture::default() }))
+    };
+    let captures = [
+        capture("NIKON D70", Some([49.0, 11.0])),
+        capture("Canon EOS 6D", Some([48.0, 11.0])),
+        None,
+        capture("Canon EOS 5D", None),
+        capture("", Some([48.0, 12.0])),
+    ];
+    let samples = captures.map(|capture| Sample { capture, ..sample("a", 1, None) });
+    let order = |query: &str, by, direction| {
+        let request = ArrangeRequest {
+            samples: samples.iter().cloned().collect(),
+            query: Query::parse(query).unwrap(),
+            sort: Sort { by, direction },
+            ..ArrangeRequest::default()
+        };
+        arrange(&request, NEVER).unwrap().order().iter().map(|id| id.0).collect::<Vec<_>>()
+    };
+    assert_eq!(order("", SortBy::Camera, Direction::Ascending), [3, 1, 0, 2, 4]);
+    assert_eq!(order("", SortBy::Camera, Direction::Descending), [0, 1, 3, 2, 4]);
+    // One degree of longitude is shorter than one of latitude.
+    assert_eq!(order("near:48,11~9000km", SortBy::Distance, Direction::Ascending), [1, 4, 0]);
+    assert_eq!(order("near:48,11~80km or camera", SortBy::Distance, Direction::Ascending), [1, 4, 0, 3]);
+    assert_eq!(order("", SortBy::Distance, Direction::Ascending), [0, 1, 2, 3, 4]);
 }
 
 #[test]

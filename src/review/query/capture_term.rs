@@ -63,6 +63,10 @@ impl Circle {
         (radius_km >= 0.0).then_some(Self { center, radius_km })
     }
 
+    pub fn center(self) -> GeoPoint {
+        self.center
+    }
+
     pub fn contains(self, point: GeoPoint) -> bool {
         self.center.distance_km(point) <= self.radius_km
     }

@@ -1,6 +1,8 @@
 //! Completes a query while it is typed, and edits parts of it.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use strum::VariantArray;
 
@@ -25,15 +27,22 @@ pub struct Completion {
     pub meaning: &'static str,
 }
 
-/// Ways to continue the word that ends at `cursor` (in bytes): keys, class names, verdicts, tags in use. At most eight,
-/// the most likely first; none between words.
-pub fn complete(
-    text: &str,
-    cursor: usize,
-    labels: &LabelSet,
-    truth: &[OutcomeClass],
-    tags: &[String],
-) -> Vec<Completion> {
+/// Names for completions.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownNames<'n> {
+    pub labels: &'n LabelSet,
+    /// The ground-truth classes.
+    pub truth: &'n [OutcomeClass],
+    /// The tags in use.
+    pub tags: &'n [String],
+    /// The cameras in the EXIF data, as far as it is read.
+    pub cameras: &'n BTreeSet<Arc<str>>,
+}
+
+/// Ways to continue the word that ends at `cursor` (in bytes): keys, and known names. At most eight, the most likely
+/// first; none between words.
+pub fn complete(text: &str, cursor: usize, known: KnownNames<'_>) -> Vec<Completion> {
+    let KnownNames { labels, truth, tags, cameras } = known;
     let Some(before) = text.get(..cursor) else {
         return Vec::new();
     };
@@ -56,6 +65,7 @@ pub fn complete(
                 "error" => ranked(&value, ERRORS.iter().map(|(word, _)| *word), whole),
                 "suspicious" => ranked(&value, SuspectKind::VARIANTS.iter().map(SuspectKind::into_str), whole),
                 "tag" => ranked(&value, tags.iter().map(String::as_str), whole),
+                "camera" => ranked(&value, cameras.iter().map(AsRef::as_ref), whole),
                 "verdict" => ranked(&value, VerdictKind::VARIANTS.iter().map(VerdictKind::into_str), whole),
                 _ => return Vec::new(),
             };
@@ -282,7 +292,10 @@ mod tests {
 
     fn completed(text: &str) -> Vec<String> {
         let tags = ["Night".to_owned(), "by the sea".to_owned()];
-        let completions = complete(text, text.len(), &labels(), &[], &tags);
+        let cameras = ["Canon EOS 5D".into(), "NIKON D70".into()].into();
+        let labels = labels();
+        let known = KnownNames { labels: &labels, truth: &[], tags: &tags, cameras: &cameras };
+        let completions = complete(text, text.len(), known);
         let apply = |completion: Completion| {
             let mut whole = text.to_owned();
             whole.replace_range(completion.replaces, &completion.text);
@@ -302,6 +315,8 @@ mod tests {
         check("verdict:re", &["verdict:reject ", "verdict:returned ", "verdict:unsure "]);
         check("tag:sea", &["tag:\"by the sea\" "]);
         check("tag:n", &["tag:Night "]);
+        check("camera:eos", &["camera:\"Canon EOS 5D\" "]);
+        check("camera:", &["camera:\"Canon EOS 5D\" ", "camera:\"NIKON D70\" "]);
         check("class:lighter", &[]);
         check("", &[]);
         check("cat ", &[]);
@@ -410,7 +425,8 @@ mod tests {
             let begun: String = name.chars().take(end).collect();
             let text = random_text(&mut random, 5) + key + &begun;
             let tags = [name];
-            for completion in complete(&text, text.len(), &labels, &[], &tags) {
+            let known = KnownNames { labels: &labels, truth: &[], tags: &tags, cameras: &BTreeSet::new() };
+            for completion in complete(&text, text.len(), known) {
                 let before = &text[..completion.replaces.start];
                 let closed = |word: &str| {
                     let open = format!("{before}{word}");

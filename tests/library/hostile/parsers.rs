@@ -20,7 +20,7 @@ use spotcheck::model::recognize::{KerasApplication, Neighbor, Notes, embedding_t
 use spotcheck::model::{Prepared, Tensor, postprocess};
 use spotcheck::predict::{ResultSink, SampleResult};
 use spotcheck::project::{OpenMode, OpenRequest, Project};
-use spotcheck::review::{Query, complete};
+use spotcheck::review::{KnownNames, Query, complete};
 use spotcheck::sagemaker::jobs::{add_price, read_prices};
 use spotcheck::sagemaker::outputs::{
     FoundOutputs, LabelSource, OutputFolder, OutputReader, OutputShape, OutputSink, OutputsPart, ReadingChoice,
@@ -63,7 +63,9 @@ pub(crate) fn jpeg(bytes: &[u8]) -> bool {
 pub(crate) fn query(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let labels: LabelSet = [(1, "cat".to_owned()), (2, "a \"b\\".to_owned())].into_iter().collect();
-    for completion in complete(&text, text.len(), &labels, &[], &["night".to_owned()]) {
+    let (tags, cameras) = (["night".to_owned()], ["NIKON D70".into()].into());
+    let known = KnownNames { labels: &labels, truth: &[], tags: &tags, cameras: &cameras };
+    for completion in complete(&text, text.len(), known) {
         assert!(text.get(completion.replaces).is_some());
     }
     match Query::parse(&text) {

@@ -1,7 +1,7 @@
 //! The listing of the open source.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -58,6 +58,8 @@ pub struct Samples {
     gone: SampleSet,
     /// The number of samples with EXIF data.
     with_capture: usize,
+    /// The cameras in them.
+    cameras: BTreeSet<Arc<str>>,
 }
 
 /// The sample of each URI, in many small maps. One large map would move all of its entries when it grows, and delay a
@@ -200,12 +202,17 @@ impl Samples {
     pub(crate) fn set_capture(&mut self, id: SampleId, capture: Arc<Capture>) {
         if let Some(entry) = self.entries.get_mut(id.index()) {
             self.with_capture += usize::from(entry.capture.is_none());
+            self.cameras.extend(capture.camera.clone());
             entry.capture = Some(capture);
             self.revision += 1;
         }
     }
 
     /// The number of samples whose EXIF data is unknown.
+    pub(crate) fn cameras(&self) -> &BTreeSet<Arc<str>> {
+        &self.cameras
+    }
+
     pub(crate) fn without_capture(&self) -> usize {
         self.len() - self.with_capture
     }

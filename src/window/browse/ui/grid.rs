@@ -519,6 +519,16 @@ fn rank(state: &State, sample: SampleId) -> Option<Rank> {
             let number = alike.similarity.get(sample.index()).copied().filter(|number| !number.is_nan())?;
             Some(Rank { sign: "≈", name: "similarity", meaning: "similarity (1 equal, 0 unrelated)", number })
         }
+        SortBy::Distance => {
+            let location = state.samples.get(sample)?.capture.as_ref()?.location?;
+            let number = state.arranging.center()?.distance_km(location) as f32;
+            Some(Rank {
+                sign: "km",
+                name: "distance in km",
+                meaning: "distance in km to the location of near:",
+                number,
+            })
+        }
         _ => None,
     }
 }

@@ -13,6 +13,9 @@ use crate::window::ui::widgets::{command_button_ui, key_value_ui};
 
 pub(crate) use page::{ComparisonMemory, page_ui};
 
+/// From this width on, parts of the page are next to each other, in points.
+const TWO_COLUMNS: f32 = 560.0;
+
 /// The section of the inspector: the layout of the image, and what differs on it.
 pub(crate) fn section_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let (Some(comparing), Some(run)) = (&state.comparing, state.run()) else {
@@ -83,4 +86,23 @@ fn classes_ui(ui: &mut Ui, state: &State, image: &ImageAgreement) {
             ui.add(Label::new(text).truncate());
         }
     }
+}
+
+/// Two parts next to each other, or below each other if there is not enough space.
+fn halves_ui(
+    ui: &mut Ui,
+    commands: &mut Commands,
+    left_ui: impl FnOnce(&mut Ui, &mut Commands),
+    right_ui: impl FnOnce(&mut Ui, &mut Commands),
+) {
+    if ui.available_width() < TWO_COLUMNS {
+        left_ui(ui, commands);
+        right_ui(ui, commands);
+        return;
+    }
+    ui.columns(2, |columns| {
+        let [left, right] = columns else { return };
+        left_ui(left, commands);
+        right_ui(right, commands);
+    });
 }

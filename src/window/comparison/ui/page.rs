@@ -7,8 +7,8 @@ use eframe::egui::{
     TextFormat, TextStyle, Ui, pos2, vec2,
 };
 
-use super::end_ui;
 use super::truth::{TruthMemory, truth_ui};
+use super::{end_ui, halves_ui};
 use crate::domain::{ModelTask, Utc, capitalized, decimal, score_text};
 use crate::evaluation::{AgreementSummary, ClassChange, Metrics};
 use crate::project::export::options::ComparisonFormat;
@@ -24,8 +24,6 @@ use crate::window::ui::widgets::{
 };
 
 const MAX_CLASS_CHANGES: usize = 8;
-/// From this width on, parts of the page are next to each other, in points.
-const TWO_COLUMNS: f32 = 560.0;
 /// The width of the title below which its buttons move under it.
 const LEAST_TITLE: f32 = 120.0;
 
@@ -116,25 +114,6 @@ fn contents_ui(
     if !summary.confusion.is_empty() {
         section_ui(ui, "Class changes", true, |ui| class_changes_ui(ui, state, runs, summary, commands));
     }
-}
-
-/// Two parts next to each other, or below each other if there is not enough space.
-pub(super) fn halves_ui(
-    ui: &mut Ui,
-    commands: &mut Commands,
-    left_ui: impl FnOnce(&mut Ui, &mut Commands),
-    right_ui: impl FnOnce(&mut Ui, &mut Commands),
-) {
-    if ui.available_width() < TWO_COLUMNS {
-        left_ui(ui, commands);
-        right_ui(ui, commands);
-        return;
-    }
-    ui.columns(2, |columns| {
-        let [left, right] = columns else { return };
-        left_ui(left, commands);
-        right_ui(right, commands);
-    });
 }
 
 fn name_label(letter: &str, run: &Run) -> Label {

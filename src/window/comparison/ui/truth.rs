@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use eframe::egui::{Grid, Label, Pos2, RichText, Role, Sense, Stroke, Ui, WidgetInfo, vec2};
 
-use super::page::halves_ui;
+use super::halves_ui;
 use crate::domain::{ModelTask, decimal, score_text};
 use crate::evaluation::{ClassGain, Curve, Evaluated, EvaluatedClass, Interval, Metrics, class_gains};
 use crate::review::FilterCounts;
@@ -21,11 +21,27 @@ const CURVES_HEIGHT: f32 = 250.0;
 
 #[derive(Default)]
 pub(super) struct TruthMemory {
-    /// The classes of the last two evaluations; measured again only when these change.
-    gains: Option<([Arc<Evaluated>; 2], Arc<[ClassGain]>)>,
+    gains: Option<KnownGains>,
     table: ClassTableMemory<ClassGain, [ClassGain]>,
     /// The class whose curves are shown.
     selected: Option<EvaluatedClass>,
+}
+
+/// The classes of two evaluations; compared again only when these change.
+struct KnownGains {
+    evaluated: [Arc<Evaluated>; 2],
+    gains: Arc<[ClassGain]>,
+}
+
+impl KnownGains {
+    fn new(evaluated: [&Arc<Evaluated>; 2]) -> Self {
+        let gains = class_gains(evaluated.map(|run| &run.metrics)).into();
+        Self { evaluated: evaluated.map(Arc::clone), gains }
+    }
+
+    fn is_of(&self, evaluated: [&Arc<Evaluated>; 2]) -> bool {
+        self.evaluated.iter().zip(evaluated).all(|(known, now)| Arc::ptr_eq(known, now))
+    }
 }
 
 /// Both runs against the same ground truth.
@@ -217,14 +233,8 @@ const COLUMNS: [TableColumn<ClassGain>; 4] = [
 
 /// The classes with their gains and losses. Clicking one shows its curves.
 fn classes_ui(ui: &mut Ui, evaluated: [&Arc<Evaluated>; 2], memory: &mut TruthMemory) {
-    let is_current = |(known, _): &([Arc<Evaluated>; 2], Arc<[ClassGain]>)| {
-        known.iter().zip(evaluated).all(|(known, now)| Arc::ptr_eq(known, now))
-    };
-    let known = memory.gains.take().filter(is_current);
-    let (_, gains) = memory.gains.insert(known.unwrap_or_else(|| {
-        let gains = class_gains(evaluated.map(|run| &run.metrics));
-        (evaluated.map(Arc::clone), gains.into())
-    }));
+    let known = memory.gains.take().filter(|known| known.is_of(evaluated));
+    let gains = &memory.gains.insert(known.unwrap_or_else(|| KnownGains::new(evaluated))).gains;
     let measure = evaluated[0].metrics.class_measure();
     ui.label(strong(format!("Gains and losses per class ({measure})")));
     let table = ClassTable {

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::domain::RunInfo;
-use crate::project::{
-    MergeError, OpenMode, OpenRequest, Project, StoreError, merge_projects, run_to_merge, write_merged,
-};
-use crate::review::{Pair, Prefer, kappas};
+use crate::domain::{Pair, Prefer, RunInfo};
+use crate::project::export::merge_projects;
+use crate::project::{MergeError, OpenMode, OpenRequest, Project, StoreError, run_to_merge, write_merged};
+use crate::review::kappas;
 use crate::tasks::TaskControl;
 use crate::window::effects::Shared;
 use crate::window::project::effects::PROGRAM;
@@ -31,7 +30,7 @@ pub(crate) fn carry_out(shared: &Arc<Shared>, effect: MergeEffect) {
                     chosen.map_or(Prefer::None, |(_, prefer)| *prefer)
                 };
                 let [first, second] = &projects;
-                let merge = merge_projects([first, second], [request.run.id, other_run.id], kept, control);
+                let merge = merge_projects([first, second], [&request.run, &other_run], kept, control);
                 let written = merge.and_then(|merge| write_merged(first, merge.changes, &target, PROGRAM, control));
                 written.map_err(failure)
             },
@@ -43,7 +42,7 @@ pub(crate) fn carry_out(shared: &Arc<Shared>, effect: MergeEffect) {
 fn compare(shared: &Shared, request: &MergeRequest, control: &TaskControl) -> Result<MergeFindings, Failure> {
     let (projects, other_run) = both(shared, request)?;
     let [first, second] = &projects;
-    let merge = merge_projects([first, second], [request.run.id, other_run.id], |_| Prefer::None, control);
+    let merge = merge_projects([first, second], [&request.run, &other_run], |_| Prefer::None, control);
     let merge = merge.map_err(failure)?;
     let (kappa, classes) = kappas(&merge.pairs);
     Ok(MergeFindings {

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::domain::RunInfo;
-use crate::review::{ClassKappa, Pair, Prefer};
+use crate::domain::{Pair, Prefer, RunInfo};
+use crate::review::ClassKappa;
 use crate::window::state::{Failure, Loadable, SourceId, TaskId, Ticket};
 
 #[derive(Debug, Clone, PartialEq)]

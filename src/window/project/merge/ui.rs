@@ -2,8 +2,7 @@
 
 use eframe::egui::{Context, Grid, Key, Label, Modifiers, RichText, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
 
-use crate::domain::counted;
-use crate::review::{Pair, Prefer};
+use crate::domain::{Pair, Prefer, counted};
 use crate::window::canvas::ui::boxes::{Line, frame};
 use crate::window::canvas::ui::paint_image;
 use crate::window::canvas::ui::placement::Placement;

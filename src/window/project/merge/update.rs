@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::review::Prefer;
+use crate::domain::Prefer;
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     BrowseEvent, Effect, Failure, FilePick, FileRequest, Loadable, MergeCommand, MergeEffect, MergeEvent,

@@ -7,10 +7,10 @@ pub(crate) mod order;
 
 use std::sync::Arc;
 
-use crate::domain::{RunId, ViewSettings, grouped};
+use crate::domain::{GeoPoint, RunId, ViewSettings, grouped};
 use crate::review::{
-    ArrangeRequest, Arrangement, BoxQuery, Completion, FilterCounts, Folders, OutcomeClass, Query, QueryError, Sort,
-    SortBy, Statistics, Suppressed, complete,
+    ArrangeRequest, Arrangement, BoxQuery, Completion, FilterCounts, Folders, KnownNames, OutcomeClass, Query,
+    QueryError, Sort, Statistics, Suppressed, complete,
 };
 use crate::window::state;
 use crate::window::state::{
@@ -193,8 +193,13 @@ impl Arranging {
     }
 
     /// Whether the query or the sort order uses EXIF data.
+    /// The location that the search names.
+    pub fn center(&self) -> Option<GeoPoint> {
+        self.query.center()
+    }
+
     pub fn needs_captures(&self) -> bool {
-        self.query.needs_captures() || self.sort.by == SortBy::Taken
+        self.query.needs_captures() || self.sort.by.needs_captures()
     }
 
     /// Whether the query is about the sample to judge.
@@ -367,7 +372,8 @@ impl State {
         let empty = crate::domain::LabelSet::default();
         let labels = self.viewed_labels().unwrap_or(&empty);
         let tags: Vec<String> = self.judgments.known_tags().map(str::to_owned).collect();
-        complete(text, cursor, labels, self.truth_classes(), &tags)
+        let cameras = self.samples.cameras();
+        complete(text, cursor, KnownNames { labels, truth: self.truth_classes(), tags: &tags, cameras })
     }
 
     /// The parts of the query that cannot match with the current model, with reasons.
