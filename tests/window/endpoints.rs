@@ -8,7 +8,7 @@ use std::process::Command as Process;
 use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
-use serde_json::json;
+use serde_json::{Value, json};
 use spotcheck::dirs::AppDirs;
 use spotcheck::sagemaker::spec::endpoint::EndpointStatus;
 use spotcheck::sagemaker::spec::transform::{CheckGrade, CheckPoint};
@@ -526,6 +526,35 @@ fn saved_model_is_deployed_with_advanced_settings() {
     for told in [&model, &config, &asked("CreateEndpoint")] {
         assert_eq!(told["Tags"], tags);
     }
+}
+
+#[test]
+fn serverless_endpoint_has_no_instances() {
+    let mut plane = None;
+    alone("endpoints::serverless_endpoint_has_no_instances", account(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-endpoint-serverless");
+        let home = tempfile::tempdir().unwrap();
+        let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
+        let name = fill_in(&mut window, &bucket);
+        click(&mut window, "Serverless");
+        wait_until(&mut window, "a check without instances", |window| {
+            let check = window.state().state().remote.endpoint_form.check.ready();
+            check.is_some_and(|check| check.plan.config.serverless.is_some() && check.plan.usd_per_hour.is_none())
+        });
+        assert!(!sees(&window, "Instance type") && !sees(&window, "Price per instance"));
+        wait_for(&mut window, "No problems found");
+        click(&mut window, "Deploy the model");
+        wait_for(&mut window, "SageMaker endpoints");
+        wait_for(&mut window, &format!("Endpoint {name}: InService, billed only for requests"));
+        wait_for(&mut window, "serverless, 2048 MB, up to 5 parallel requests");
+    });
+    let Some(plane) = plane else {
+        return;
+    };
+    let asked = plane.requests().into_iter().rfind(|request| request.operation == "CreateEndpointConfig");
+    let variant = asked.unwrap().body["ProductionVariants"][0].clone();
+    assert_eq!(variant["ServerlessConfig"], json!({"MemorySizeInMB": 2048, "MaxConcurrency": 5}));
+    assert_eq!((&variant["InstanceType"], &variant["InitialInstanceCount"]), (&Value::Null, &Value::Null));
 }
 
 fn click_once_there(window: &mut Harness<'static, App>, text: &str) {

@@ -63,7 +63,7 @@ pub(super) fn refused(response: &Response<'_>, operation: &Operation<'_>, caller
 
 fn quota_text(said: &str, caller: &Caller) -> String {
     format!(
-        "a quota of the account does not allow it{said}; choose another instance type or fewer instances, wait until \
+        "a quota of the account does not allow it{said}; request other or fewer instances (or less memory), wait until \
          others have ended, or request a higher quota: \
          https://{}.console.aws.amazon.com/servicequotas/home/services/sagemaker/quotas",
         caller.region

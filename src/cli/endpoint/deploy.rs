@@ -139,10 +139,14 @@ struct InstanceArgs {
     #[arg(long, value_name = "TYPE", required_unless_present = "serverless_memory_mb")]
     instance_type: Option<String>,
     /// Serverless endpoint with this much memory in MB (1024 to 6144), billed only for requests
-    #[arg(long, value_name = "MB", conflicts_with_all = ["instance_type", "ami_version", "volume_kms_key"])]
+    #[arg(
+        long,
+        value_name = "MB",
+        conflicts_with_all = ["instance_type", "instance_count", "ami_version", "volume_kms_key", "hourly_price"]
+    )]
     serverless_memory_mb: Option<u32>,
     /// Maximum parallel requests of a serverless endpoint (1 to 200)
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "instance_type")]
     serverless_concurrency: u32,
     /// Number of instances (1 to 100)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]

@@ -73,6 +73,7 @@ fn not_there(name: &str, region: &str, record: Option<&EndpointRecord>) -> anyho
 
 /// The cost of an endpoint, as far as known.
 pub(crate) struct CostSoFar {
+    is_serverless: bool,
     /// The price of one instance.
     usd_per_hour: Option<f64>,
     instances: u32,
@@ -82,6 +83,7 @@ pub(crate) struct CostSoFar {
 impl CostSoFar {
     pub(crate) fn from_record(record: &EndpointRecord, given: Option<f64>) -> Self {
         Self {
+            is_serverless: record.config.serverless.is_some(),
             usd_per_hour: given.or(record.usd_per_hour),
             instances: record.config.instance_count,
             since_ms: record.created_ms,
@@ -105,6 +107,7 @@ impl CostSoFar {
         let known = instance_type.and_then(|instance| prices.find(instance, Some(region)));
         let running: u32 = endpoint.variants.iter().map(|variant| variant.instances).sum();
         Ok(Self {
+            is_serverless: config.as_ref().is_some_and(|config| config.serverless.is_some()),
             usd_per_hour: given.or(known.map(|price| price.usd_per_hour)),
             instances: match config {
                 Some(config) => config.instance_count,
@@ -116,12 +119,13 @@ impl CostSoFar {
 
     /// Instances are billed only from their start, so slightly less than this.
     pub(crate) fn print_note(&self, now_ms: i64) {
+        if self.is_serverless {
+            return eprintln!("serverless: billed only for requests");
+        }
         let Some(price) = self.usd_per_hour else {
-            eprintln!(
-                "cost unknown: set the price of an instance with --hourly-price, or add it to the price table; a \
-                 serverless endpoint is billed only for requests"
+            return eprintln!(
+                "cost unknown: set the price of an instance with --hourly-price, or add it to the price table"
             );
-            return;
         };
         let seconds = (now_ms - self.since_ms).max(0) as f64 / 1e3;
         eprintln!(
@@ -136,8 +140,10 @@ impl CostSoFar {
 /// When it will be deleted, or how to delete it.
 pub(crate) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
     let Some(at_ms) = record.delete_at_ms else {
-        eprintln!("billed continuously until you run: spotcheck endpoint delete {}", record.name);
-        return;
+        return match record.config.serverless {
+            Some(_) => eprintln!("delete it with: spotcheck endpoint delete {}", record.name),
+            None => eprintln!("billed continuously until you run: spotcheck endpoint delete {}", record.name),
+        };
     };
     let minutes = (at_ms - now_ms).max(0).div_euclid(60_000);
     let minutes = match minutes {

@@ -116,6 +116,9 @@ fn check_serverless(checks: &mut Checks, plan: &EndpointPlan) {
         _ => checks.ok(CheckPoint::Instance, "Serverless: no instances, and no GPU"),
     }
     checks.ok(CheckPoint::Cost, "Billed only for requests; Spotcheck cannot estimate their cost");
+    if plan.delete_after_ms.is_some() {
+        check_deletion(checks, plan.delete_after_ms, &plan.config, None);
+    }
 }
 
 fn check_instances(checks: &mut Checks, config: &EndpointConfig) {

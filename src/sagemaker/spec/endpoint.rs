@@ -102,6 +102,17 @@ impl Default for EndpointConfig {
 }
 
 impl EndpointConfig {
+    /// “2 × ml.m5.xlarge”, “serverless, 2048 MB, up to 5 parallel requests”
+    pub fn instances_text(&self) -> String {
+        match (&self.serverless, &self.instance_type) {
+            (Some(Serverless { memory_mb, max_concurrency }), _) => {
+                format!("serverless, {memory_mb} MB, up to {max_concurrency} parallel requests")
+            }
+            (None, Some(instance_type)) => format!("{} × {instance_type}", self.instance_count),
+            (None, None) => "unknown".to_owned(),
+        }
+    }
+
     /// Values that SageMaker would reject, except the name of the endpoint and of a model with the same name.
     pub fn problems(&self) -> Vec<crate::sagemaker::spec::transform::FieldProblem> {
         let mut found = Problems::default();

@@ -277,6 +277,10 @@ impl KnownEndpoint {
         record.or(self.config.as_ref())
     }
 
+    pub fn is_serverless(&self) -> bool {
+        self.config().is_some_and(|config| config.serverless.is_some())
+    }
+
     /// Its cost so far, slightly more than AWS will bill, and its hourly price in US dollars: the price at deployment,
     /// or else the one in the price table; `None` if neither is known.
     pub fn cost_usd(&self, now_ms: i64) -> Option<(f64, f64)> {

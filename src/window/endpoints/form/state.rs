@@ -92,15 +92,17 @@ impl EndpointDraft {
         let usual = || default_ami(&instance_type).map(str::to_owned);
         config.ami_version = config.ami_version.or_else(usual);
         config.instance_type = Some(instance_type);
-        if config.serverless.is_some() {
-            config = EndpointConfig { instance_type: None, ami_version: None, kms_key: None, ..config };
+        let is_serverless = config.serverless.is_some();
+        if is_serverless {
+            config =
+                EndpointConfig { instance_type: None, instance_count: 1, ami_version: None, kms_key: None, ..config };
         }
         Ok(EndpointRequest {
             access: state.s3.access.clone(),
             model,
             archive,
             config,
-            usd_per_hour: self.usd_per_hour,
+            usd_per_hour: self.usd_per_hour.filter(|_| !is_serverless),
             delete_after_ms: self.delete_after_h.map(|hours| (hours * 3_600_000.0) as i64),
         })
     }

@@ -136,15 +136,18 @@ fn endpoint_ui(ui: &mut Ui, state: &State, draft: &mut EndpointDraft) {
 
 fn cost_ui(ui: &mut Ui, memory: &mut EndpointFormMemory) {
     let draft = &mut memory.draft;
+    let is_serverless = draft.config.serverless.is_some();
     ui.label(strong("Cost"));
-    price_ui(ui, &mut memory.texts.price, &mut draft.usd_per_hour);
+    if !is_serverless {
+        price_ui(ui, &mut memory.texts.price, &mut draft.usd_per_hour);
+    }
     optional_number_ui(
         ui,
         &mut draft.delete_after_h,
         "Automatic deletion after (hours)",
         2.0,
         0.1..=MOST_HOURS,
-        "none: billed until it is deleted",
+        "none: it exists until you delete it",
     );
     let text = match draft.delete_after_h {
         Some(hours) => {
@@ -152,6 +155,7 @@ fn cost_ui(ui: &mut Ui, memory: &mut EndpointFormMemory) {
             let at = now + (hours * 3_600_000.0) as i64;
             format!("Deleted {} if Spotcheck is running, otherwise at its next start", clock_text(at, now))
         }
+        None if is_serverless => "No automatic deletion; billed only for requests".to_owned(),
         None => "No automatic deletion: billed continuously, even when idle".to_owned(),
     };
     note_ui(ui, text);
@@ -168,12 +172,10 @@ fn advanced_ui(ui: &mut Ui, memory: &mut EndpointFormMemory) {
     let config = &mut draft.config;
     let name = "Tags for the endpoint and its resources";
     pairs_ui(ui, &mut texts.tags, &mut config.tags, name, 2);
-    optional_text_ui(
-        ui,
-        &mut config.kms_key,
-        "KMS key for the instance volumes",
-        "ID, ARN or alias; default: AWS's own key",
-    );
+    if config.serverless.is_none() {
+        let hint = "ID, ARN or alias; default: AWS's own key";
+        optional_text_ui(ui, &mut config.kms_key, "KMS key for the instance volumes", hint);
+    }
     for (seconds, name) in [
         (&mut config.startup_timeout_s, "Container startup timeout (s)"),
         (&mut config.download_timeout_s, "Model download timeout (s)"),

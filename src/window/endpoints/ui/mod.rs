@@ -135,6 +135,7 @@ pub(crate) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
 /// “about $0.42 so far at $0.74 per hour”.
 pub(crate) fn endpoint_cost_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
     match endpoint.cost_usd(now_ms) {
+        _ if endpoint.is_serverless() => "billed only for requests".to_owned(),
         Some((so_far, hour)) => {
             let so_far = if so_far < 0.01 { "less than $0.01".to_owned() } else { format!("about ${so_far:.2}") };
             format!("{so_far} so far at {} per hour", human_usd(hour))

@@ -100,7 +100,7 @@ fn there_ui(ui: &mut Ui, there: &Endpoint) {
             message_ui(ui, Tone::Error, &text);
         }
         EndpointStatus::Creating => {
-            ui.weak("Starting the instances and downloading the container and the model. This takes several minutes");
+            ui.weak("Starting the container and downloading the model. This takes several minutes");
         }
         _ => {
             if let Some(why) = &there.failure {
@@ -257,9 +257,7 @@ fn facts_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
         if let Some(config) = endpoint.config() {
             key_value_ui(ui, "Model", &config.model_name);
             key_value_ui(ui, "Configuration", &config.name);
-            let kind = config.instance_type.as_deref().unwrap_or("serverless");
-            let instances = format!("{} × {kind}", config.instance_count);
-            key_value_ui(ui, "Instances", &instances);
+            key_value_ui(ui, "Instances", &config.instances_text());
             if let Some(version) = &config.ami_version {
                 key_value_ui(ui, "AMI", version);
             }
