@@ -10,7 +10,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 
-use crate::domain::{Credentials, S3Address};
+use crate::domain::{Credentials, S3Address, parse_endpoint};
 
 const CHANGED: &str = "the object changed since it was listed; list the images again";
 
@@ -184,6 +184,14 @@ impl AwsError {
     {
         if let Some(error) = find::<CredentialsError>(error) {
             return Self::from_credentials(error, operation, caller);
+        }
+        if let Some((url, why)) = caller.endpoint.as_ref().and_then(|url| Some((url, parse_endpoint(url).err()?))) {
+            return Self::new(
+                AwsErrorKind::NotS3,
+                format!(
+                    "Could not {operation}: the endpoint URL “{url}” of your AWS configuration is not valid: {why}"
+                ),
+            );
         }
         match error {
             SdkError::ServiceError(failed) => {
