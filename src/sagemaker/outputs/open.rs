@@ -154,25 +154,24 @@ impl FoundOutputs {
                 first,
             });
         }
-        let found = Self { parts: found, files, samples: Arc::clone(samples), joined: joined.unwrap_or_default() };
-        match found.files.first() {
-            None => {
-                let failed: Vec<Problem> =
-                    found.permanently_missing().filter_map(|place| found.failure(place)).collect();
-                Err(if failed.is_empty() {
-                    OutputsError::NoOutput(found.name())
-                } else {
-                    OutputsError::AllFailed(failed)
-                })
-            }
-            Some(_) if found.joined.works.is_empty() => Err(OutputsError::NoImage {
-                outputs: found.files.len(),
-                images: samples.len(),
-                example: found.name_of(0),
-                image: samples.first().map(|sample| sample.uri.to_string()).unwrap_or_default(),
-            }),
-            Some(_) => Ok(found),
+        Self { parts: found, files, samples: Arc::clone(samples), joined: joined.unwrap_or_default() }.unless_empty()
+    }
+
+    fn unless_empty(self) -> Result<Self, OutputsError> {
+        if self.files.is_empty() {
+            let failed: Vec<Problem> = self.permanently_missing().filter_map(|place| self.failure(place)).collect();
+            let is_unknown = failed.is_empty();
+            return Err(if is_unknown { OutputsError::NoOutput(self.name()) } else { OutputsError::AllFailed(failed) });
         }
+        if self.joined.works.is_empty() {
+            return Err(OutputsError::NoImage {
+                outputs: self.files.len(),
+                images: self.samples.len(),
+                example: self.name_of(0),
+                image: self.samples.first().map(|sample| sample.uri.to_string()).unwrap_or_default(),
+            });
+        }
+        Ok(self)
     }
 
     /// The folder that the run is named after.
