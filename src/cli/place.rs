@@ -15,7 +15,7 @@ use crate::tasks::TaskControl;
 
 /// Access to S3, with the defaults of the AWS CLI.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Images in S3")]
+#[command(next_help_heading = "S3")]
 pub(crate) struct S3Args {
     /// AWS profile; overrides the environment
     #[arg(long, value_name = "NAME", value_parser = parse_profile)]
@@ -86,7 +86,7 @@ pub(crate) fn is_in_s3(path: &Path) -> bool {
 
 /// How a folder in S3 is listed.
 #[derive(Debug, Clone, Copy, Default, Args)]
-#[command(next_help_heading = "Images in S3")]
+#[command(next_help_heading = "S3")]
 pub(crate) struct LayoutArgs {
     /// How to list an S3 folder [default: flat]
     #[arg(long, value_name = "LAYOUT")]

@@ -8,28 +8,25 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 
 use super::Outcome;
-use super::place::S3Args;
 use super::terminal::{interruptible, local_time, stdout, step_of, with_progress};
-use super::transform::NamedJob;
-use super::transform::job_args::PriceArgs;
+use super::transform::job_args::{InstanceArgs, PriceArgs};
 use super::transform::list::{self, Format};
 use super::transform::package::NetworkArgs;
-use super::transform::start::{must_pass, report};
-use super::transform::status::{LogArgs, billed_text, print_logs};
-use super::transform::stop;
-use super::values::{AccountArgs, parse_job_name, parse_pair, parse_positive};
+use super::transform::start::{failed_start, must_pass, report};
+use super::transform::status::{LogArgs, StatusArgs, print_logs, see};
+use super::transform::{NamedJob, print_leftovers, stop, watch_command};
+use super::values::{Account, AccountArgs, parse_job_name, parse_pair};
 use crate::aws::Aws;
 use crate::dirs::AppDirs;
-use crate::domain::S3Address;
-use crate::sagemaker::Poll;
-use crate::sagemaker::jobs::{StartFolders, follow, read_prices};
+use crate::domain::{S3Access, S3Address};
+use crate::sagemaker::jobs::StartFolders;
 use crate::sagemaker::log::LogKind;
 use crate::sagemaker::spec::training::{
     Algorithm, Channel, Checkpoints, MetricDefinition, Mpi, OutputConfig, Resources, StoppingCondition, TrainingPlan,
     TrainingProgress, TrainingSource, TrainingSpec, source_archive,
 };
-use crate::sagemaker::spec::transform::{DEFAULT_INSTANCE, JobKind, SageMakerAccess, dated_name};
-use crate::sagemaker::training::{TrainingRecords, TrainingWatch, clean_up, preflight, start};
+use crate::sagemaker::spec::transform::{JobKind, SageMakerAccess, billed_text, dated_name};
+use crate::sagemaker::training::{TrainingRecords, clean_up, poll, preflight, start};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
 /// The SDK's name of an only channel.
@@ -69,8 +66,8 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<Outcome> {
         TrainCommand::Preflight(args) => launch(args, None),
         TrainCommand::Start(args) => launch(&args.plan, Some(args)),
         TrainCommand::List(args) => list::run(args, JobKind::Training),
-        TrainCommand::Status(args) => args.run(false),
-        TrainCommand::Watch(args) => args.run(true),
+        TrainCommand::Status(args) => show(args, false),
+        TrainCommand::Watch(args) => show(args, true),
         TrainCommand::Stop(args) => stop::run::<TrainingSpec>(args),
         TrainCommand::Logs(args) => print_logs::<TrainingSpec>(args, LogKind::Training),
         TrainCommand::CleanUp(args) => stop::run_clean_up(args, clean_up),
@@ -138,24 +135,17 @@ struct PlanArgs {
     #[command(flatten)]
     price: PriceArgs,
     #[command(flatten)]
-    s3: S3Args,
+    account: AccountArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Instances")]
 struct ResourceArgs {
-    /// EC2 instance type
-    #[arg(long, value_name = "TYPE", default_value = DEFAULT_INSTANCE)]
-    instance_type: String,
-    /// Number of instances (1 to 100)
-    #[arg(long, visible_alias = "instance-count", value_name = "N", default_value_t = 1)]
-    instances: u32,
+    #[command(flatten)]
+    instances: InstanceArgs,
     /// Size of each instance's storage volume in GB
     #[arg(long, value_name = "GB", default_value_t = 30)]
     volume_gb: u32,
-    /// KMS key that encrypts the storage volumes
-    #[arg(long, value_name = "KEY")]
-    volume_kms_key: Option<String>,
     /// KMS key for the model
     #[arg(long, value_name = "KEY")]
     output_kms_key: Option<String>,
@@ -181,6 +171,9 @@ fn parse_channel(text: &str) -> Result<Channel, String> {
 
 fn parse_metric(text: &str) -> Result<MetricDefinition, String> {
     let (name, regex) = parse_pair(text)?;
+    if regex.is_empty() {
+        return Err("expected NAME=REGEX".to_owned());
+    }
     Ok(MetricDefinition { name, regex })
 }
 
@@ -206,8 +199,9 @@ fn unique(flag: &str, pairs: &[(String, String)]) -> anyhow::Result<BTreeMap<Str
 
 impl PlanArgs {
     fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<TrainingPlan> {
-        let s3 = self.s3.access();
-        let sagemaker = SageMakerAccess::from(&s3);
+        self.account.warn_if_unknown();
+        let sagemaker = self.account.sagemaker();
+        let s3 = self.account.over(S3Access::default());
         let region = aws.sagemaker(&sagemaker).region(Some(control))?;
         let resources = &self.resources;
         let script = self.entry_point.as_deref().and_then(|script| Path::new(script).file_stem()?.to_str());
@@ -231,10 +225,10 @@ impl PlanArgs {
             channels: input.chain(self.channels.iter().cloned()).collect(),
             output: OutputConfig { folder: output.to_string(), kms_key: resources.output_kms_key.clone() },
             resources: Resources {
-                instance_type: resources.instance_type.clone(),
-                instance_count: resources.instances,
+                instance_type: resources.instances.instance_type.clone(),
+                instance_count: resources.instances.instance_count,
                 volume_gb: resources.volume_gb,
-                volume_kms_key: resources.volume_kms_key.clone(),
+                volume_kms_key: resources.instances.volume_kms_key.clone(),
             },
             stopping: StoppingCondition {
                 max_run_s: resources.max_run_s,
@@ -269,92 +263,38 @@ fn launch(args: &PlanArgs, how: Option<&StartArgs>) -> anyhow::Result<Outcome> {
     must_pass(&found, how.force)?;
     let records = TrainingRecords::of_dirs(&dirs);
     let folders = StartFolders { records: &records, unfinished: &dirs.uploads() };
-    let record = with_progress("Starting", &control, || start(&aws, &plan, folders, now_ms(), &control))?;
-    let name = &record.spec.job_name;
-    writeln!(stdout(), "{name}")?;
+    let started = with_progress("Starting", &control, || start(&aws, &plan, folders, now_ms(), &control));
+    let record = started.map_err(|error| failed_start(&records, &plan.spec.job_name, error))?;
+    writeln!(stdout(), "{}", record.spec.job_name)?;
+    let named = NamedJob::started(aws, records, record);
     if !how.watch {
-        eprintln!("watch it with: spotcheck train watch {name}");
+        eprintln!("watch it with: {}", watch_command(JobKind::Training, &named.name));
         return Ok(Outcome::AllWell);
     }
     let (control, _hook) = step_of(&control, ProgressUnit::Steps);
-    let mut watch = TrainingWatch::new(&aws, (&record.sagemaker, &record.s3), name, record.usd_per_hour, prices);
-    conclude(&to_the_end(&mut watch, name, &control)?, Format::Text)
+    let mut polled = named.polled(None, prices);
+    conclude(&named, &see(&named, true, &control, || poll(&mut polled, &control))?, Format::Text)
 }
 
-#[derive(Debug, Args)]
-struct StatusArgs {
-    /// Job name
-    #[arg(value_parser = parse_job_name)]
-    job: String,
-    /// Price of one instance in USD per hour [default: the price at the start, or from the price table]
-    #[arg(long, value_name = "USD", value_parser = parse_positive)]
-    hourly_price: Option<f64>,
-    /// Output format; json is one object
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    output: Format,
-    #[command(flatten)]
-    account: AccountArgs,
-}
-
-impl StatusArgs {
-    fn run(&self, is_watching: bool) -> anyhow::Result<Outcome> {
-        self.account.warn_if_unknown();
-        let dirs = AppDirs::find()?;
-        let control = interruptible(ProgressUnit::Steps)?;
-        let named = NamedJob::<TrainingSpec>::find(&self.job, &self.account, &dirs, &control)?;
-        let of_record = named.record.as_ref().and_then(|record| record.usd_per_hour);
-        let mut watch = TrainingWatch::new(
-            &named.aws,
-            (&named.sagemaker, &named.s3),
-            &self.job,
-            self.hourly_price.or(of_record),
-            read_prices(&dirs.prices())?,
-        );
-        let progress = if is_watching {
-            to_the_end(&mut watch, &self.job, &control)?
-        } else {
-            with_progress("Checking", &control, || watch.poll(&control))?
-        };
-        conclude(&progress, self.output)
-    }
-}
-
-fn to_the_end(watch: &mut TrainingWatch, name: &str, control: &TaskControl) -> anyhow::Result<TrainingProgress> {
-    let watched = with_progress("Watching", control, || {
-        follow(
-            || watch.poll(control),
-            control,
-            |poll| match poll {
-                Poll::Seen(progress) => {
-                    control.set_step(progress.training.phase());
-                    control.set_detail(progress.log_tail.last().map_or("", |line| &line.message));
-                }
-                Poll::Trouble { why, again_in } => {
-                    control.set_step(format!("{why}; retrying in {} s", again_in.as_secs()));
-                }
-            },
-        )
-    });
-    match watched {
-        Err(error) if control.is_cancelled() => {
-            bail!(
-                "{error}; the job continues. Watch it with: spotcheck train watch {name}; stop it with: spotcheck train stop {name}"
-            )
-        }
-        watched => Ok(watched?),
-    }
+fn show(args: &StatusArgs, is_watching: bool) -> anyhow::Result<Outcome> {
+    let control = interruptible(ProgressUnit::Steps)?;
+    let (named, mut polled) = args.find(&control)?;
+    conclude(&named, &see(&named, is_watching, &control, || poll(&mut polled, &control))?, args.output)
 }
 
 /// Prints the state of a job; fails if it is over and has no model.
-fn conclude(progress: &TrainingProgress, format: Format) -> anyhow::Result<Outcome> {
-    let training = &progress.training;
-    let name = &training.spec.job_name;
+fn conclude(named: &NamedJob<TrainingSpec>, progress: &TrainingProgress, format: Format) -> anyhow::Result<Outcome> {
+    let NamedJob { name, record, .. } = named;
     match format {
         Format::Text => write(&mut stdout(), progress)?,
-        Format::Json => writeln!(stdout(), "{:#}", serde_json::to_value(progress)?)?,
+        Format::Json => writeln!(stdout(), "{:#}", progress.json())?,
     }
     for note in &progress.notes {
         eprintln!("note: {note}");
+    }
+    let training = &progress.training;
+    if let Some(record) = record.as_ref().filter(|_| training.status.is_over()) {
+        print_leftovers(record);
     }
     if let Some(problem) = training.problem() {
         bail!("job {name} has no complete model: {problem}. See its log with: spotcheck train logs {name}");
@@ -377,7 +317,7 @@ fn write(out: &mut dyn Write, progress: &TrainingProgress) -> anyhow::Result<()>
         line("phase", &format!("{at} {}: {}", phase.status, phase.status_message))?;
     }
     let is_over = training.status.is_over();
-    line("billed", &billed_text(training.spec.instances(), is_over, progress.billed_s, progress.cost_usd))?;
+    line("billed", &billed_text(training.spec.instances(), training.status, progress.billed_s, progress.cost_usd))?;
     for metric in &training.metrics {
         line("metric", &format!("{} = {}", metric.metric_name, metric.value))?;
     }

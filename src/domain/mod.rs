@@ -67,7 +67,7 @@ pub use sample::{
 pub use sample_set::SampleSet;
 pub use shared_list::SharedList;
 pub use text::{
-    CacheUsage, Utc, capitalized, column_delimiter, counted, grouped, hexadecimal, human_bytes, min_score_text, one_of,
-    score_text, shortened, visible, visible_lines,
+    CacheUsage, Utc, capitalized, column_delimiter, counted, grouped, hexadecimal, human_bytes, human_duration,
+    min_score_text, one_of, score_text, shortened, visible, visible_lines,
 };
 pub use view_settings::{ViewChange, ViewSettings, not_suppressed};

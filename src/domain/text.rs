@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write as _};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use strum::VariantArray;
@@ -119,6 +120,17 @@ pub fn human_bytes(bytes: u64) -> String {
     if unit == "B" || amount >= 9.95 { format!("{amount:.0} {unit}") } else { format!("{amount:.1} {unit}") }
 }
 
+/// Rounded to natural units: `3.1 s`, `42 s`, `2 min 10 s`, `1 h 5 min`.
+pub fn human_duration(duration: Duration) -> String {
+    let secs = duration.as_secs();
+    match secs {
+        0..10 => format!("{:.1} s", duration.as_secs_f64()),
+        10..60 => format!("{secs} s"),
+        60..3600 => format!("{} min {} s", secs / 60, secs % 60),
+        _ => format!("{} h {} min", secs / 3600, secs % 3600 / 60),
+    }
+}
+
 /// A moment, to the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Utc(Timestamp);
@@ -169,6 +181,13 @@ mod tests {
             assert_eq!(visible(name), expected);
         }
         assert_eq!(visible_lines("a\tb\nc\u{7}\n"), "a\tb\nc\\u{7}\n");
+    }
+
+    #[test]
+    fn durations_have_natural_units() {
+        for (secs, expected) in [(3.12, "3.1 s"), (42.0, "42 s"), (131.0, "2 min 11 s"), (3900.0, "1 h 5 min")] {
+            assert_eq!(human_duration(Duration::from_secs_f64(secs)), expected);
+        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Sender<'_> {
     /// Sends files to `folder`, keeping their names. Objects with the same content are left alone.
     pub(super) fn send(&self, folder: &S3Address, files: LocalFiles) -> Result<(), SendError> {
         let plan = self.plan(folder, files)?;
-        self.carry_out(&plan)
+        self.carry_out(&plan, Existing::Keep)
     }
 
     /// Sends one file. `write_down` is called before a new object is created.
@@ -52,6 +52,7 @@ impl Sender<'_> {
         &self,
         path: &Path,
         address: &S3Address,
+        existing: Existing,
         write_down: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
         let file = sample_of(path, address)?;
@@ -62,7 +63,7 @@ impl Sender<'_> {
         if plan.files.iter().any(|planned| is_new(&planned.state)) {
             write_down()?;
         }
-        Ok(self.carry_out(&plan)?)
+        Ok(self.carry_out(&plan, existing)?)
     }
 
     /// Whether there is definitely no object at an address.
@@ -76,10 +77,9 @@ impl Sender<'_> {
         Ok(upload::plan(self.aws, &place, files, self.control)?)
     }
 
-    fn carry_out(&self, plan: &UploadPlan) -> Result<(), SendError> {
+    fn carry_out(&self, plan: &UploadPlan, existing: Existing) -> Result<(), SendError> {
         let step = self.control.progress().step;
-        let options =
-            UploadOptions { concurrency: DEFAULT_CONCURRENCY, existing: Existing::Keep, unfinished: self.unfinished };
+        let options = UploadOptions { concurrency: DEFAULT_CONCURRENCY, existing, unfinished: self.unfinished };
         let report = upload::upload(self.aws, plan, options, self.control);
         self.control.set_step(step);
         self.control.set_detail("");

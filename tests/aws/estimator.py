@@ -53,6 +53,29 @@ CASES = [
         "mpi": {"processes": 1, "options": ""},
         "is_isolated": True,
     },
+    {
+        "job_name": "everything",
+        "output": "s3://bucket/models/",
+        "entry_point": "train.py",
+        "hyperparameters": {},
+        "mpi": None,
+        "is_isolated": False,
+        "inputs": {"training": "s3://bucket/data/", "validation": "s3://bucket/validation/"},
+        # Arguments of the estimator.
+        "more": {
+            "metric_definitions": [{"Name": "loss", "Regex": "loss=([0-9.]+)"}],
+            "environment": {"NOTE": "it's"},
+            "subnets": ["subnet-0a1"],
+            "security_group_ids": ["sg-0b2"],
+            "use_spot_instances": True,
+            "max_run": 600,
+            "max_wait": 900,
+            "checkpoint_s3_uri": "s3://bucket/checkpoints/",
+            "volume_size": 50,
+            "volume_kms_key": "alias/disk",
+            "output_kms_key": "alias/out",
+        },
+    },
 ]
 
 
@@ -76,20 +99,22 @@ def request_of(case):
             entry_point=case["entry_point"],
             source_dir=source,
             output_path=case["output"],
+            # Otherwise, the SDK puts the source folder at the top of the bucket.
+            code_location=case["output"],
             hyperparameters=dict(case["hyperparameters"]),
             distribution=distribution,
             enable_network_isolation=case["is_isolated"],
             model_dir=False,
             sagemaker_session=session,
+            **case.get("more", {}),
         )
-        estimator.fit(job_name=case["job_name"], wait=False)
+        estimator.fit(inputs=case.get("inputs"), job_name=case["job_name"], wait=False)
     return client.create_training_job.call_args.kwargs
 
 
 for case in CASES:
     case["region"] = REGION
-    request = request_of(case)
-    case["request"] = {key: request[key] for key in ("HyperParameters", "InputDataConfig") if key in request}
+    case["request"] = request_of(case)
 with open(sys.argv[1], "w") as file:
     json.dump(CASES, file, indent=1, ensure_ascii=False)
     file.write("\n")

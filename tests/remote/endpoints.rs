@@ -157,7 +157,7 @@ fn preflight_problems_block_deployment_without_force() {
         "ok       Endpoint name ",
         "ok       Role              ",
         "ok       Container         ",
-        "ok       Model             ",
+        "warning  Model             ",
         "ok       Instance          1 × ml.m5.xlarge: ",
         "$6.00 per day",
         "After 1.5 h",

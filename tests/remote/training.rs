@@ -70,6 +70,18 @@ impl Train {
         self.run(&args.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
+    /// As [`Train::train`], with other values for some of the flags.
+    fn train_with(&self, what: &str, job: &str, changes: &[&str]) -> Ended {
+        let mut args = self.of_job(what, job, &[]);
+        for pair in changes.chunks(2) {
+            match args.iter().position(|arg| arg == pair[0]) {
+                Some(flag) => pair[1].clone_into(&mut args[flag + 1]),
+                None => args.extend(pair.iter().map(|arg| (*arg).to_owned())),
+            }
+        }
+        self.run(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
     fn spawn(&self, job: &str, more: &[&str]) -> Child {
         let args = self.of_job("start", job, more);
         let mut command = self.command(&args.iter().map(String::as_str).collect::<Vec<_>>());
@@ -147,11 +159,21 @@ fn trained_model_predicts_in_a_batch_transform_job() {
     train.run(&[&args[..], &["--instance-type", "ml.m5.xlarge"]].concat()).must(0, &["trained"]);
     train.run(&["endpoint", "delete", "trained", "--yes"]).must(0, &[]);
 
+    // A container that trains does not serve.
+    let args = ["endpoint", "deploy", "--training-job", "first", "--image", TRAINING_IMAGE, "--name", "wrong"];
+    train.run(&[&args[..], &["--instance-type", "ml.m5.xlarge"]].concat()).must(1, &["cannot serve"]);
+
     // Without instances, and not in a VPC.
     let args = ["endpoint", "deploy", "--training-job", "first", "--image", IMAGE, "--serverless-memory-mb", "2048"];
     let network = ["--subnet", "subnet-0a1", "--security-group", "sg-0b2", "--network-isolation"];
     train.run(&[&args[..], &network, &["--name", "none"]].concat()).must(1, &["neither VPC settings"]);
-    train.run(&[&args[..], &["--name", "idle"]].concat()).must(0, &["billed only for requests"]);
+    for more in [["--hourly-price", "1"], ["--instance-count", "2"], ["--instance-type", "ml.m5.xlarge"]] {
+        train.run(&[&args[..], &more, &["--name", "none"]].concat()).must(2, &[more[0]]);
+    }
+    let idle = train.run(&[&args[..], &["--name", "idle"]].concat()).must(0, &["billed only for requests"]);
+    for words in ["--hourly-price", "continuously", "instance"] {
+        assert!(!idle.stderr.contains(words), "{words}: {idle:#?}");
+    }
     let variant = &train.asked("CreateEndpointConfig")["ProductionVariants"][0];
     assert_eq!(variant["ServerlessConfig"], json!({"MemorySizeInMB": 2048, "MaxConcurrency": 5}));
     assert_eq!((&variant["InstanceType"], &variant["InitialInstanceCount"]), (&Value::Null, &Value::Null));
@@ -167,7 +189,12 @@ fn trained_model_predicts_in_a_batch_transform_job() {
     train.run(&["train", "clean-up", "first", "--yes"]).must(0, &["1 deleted"]);
     assert!(train.bucket.get("models/first/source/sourcedir.tar.gz").is_none());
     let archive = train.bucket.uri("models/first/output/model.tar.gz");
-    assert_eq!(train.status("first", 0)["ModelArtifacts"]["S3ModelArtifacts"], archive);
+    let status = train.status("first", 0);
+    assert_eq!(status["ModelArtifacts"]["S3ModelArtifacts"], archive);
+    // All of AWS's response, with the cost.
+    for field in ["TrainingJobArn", "SecondaryStatus", "TrainingTimeInSeconds", "CostUsd"] {
+        assert!(!status[field].is_null(), "{field}: {status:#}");
+    }
 }
 
 #[test]
@@ -209,7 +236,7 @@ fn training_parameters_reach_sagemaker() {
         "team=vision",
     ];
     train.train("start", "parameters", &more).must(0, &["train watch parameters"]);
-    let data = |uri: &str| json!({"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": uri}});
+    let data = |uri: &str| json!({"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": uri, "S3DataDistributionType": "FullyReplicated"}});
     let source = train.bucket.uri("models/parameters/source/sourcedir.tar.gz");
     let expected = json!({
         "TrainingJobName": "parameters",
@@ -268,20 +295,14 @@ fn preflight_finds_problems_before_they_cost_money() {
         (&["--entry-point", "no.py"][..], "There is no no.py"),
         (&["--role", "me"], "“me” is not the ARN of a role"),
         (&["--image", &elsewhere], "The container is in eu-west-1"),
+        (&["--image", IMAGE], "cannot train"),
+        (&["--volume-gb", "0"], "at least 1"),
         (&["--instance-type", "big"], "“big” is not an instance type"),
         (&["--output", "s3://there-is-no-such-bucket/"], "there-is-no-such-bucket"),
         (&["--spot", "--max-wait-s", "5"], "maximum wait in seconds is 5"),
         (&["--subnet", "a b", "--security-group", "sg-1"], "subnets must be 1 to 16 IDs"),
     ] {
-        let mut args = train.of_job("start", "trap", &[]);
-        for pair in more.chunks(2) {
-            match args.iter().position(|arg| arg == pair[0]) {
-                Some(flag) => pair[1].clone_into(&mut args[flag + 1]),
-                None => args.extend(pair.iter().map(|arg| (*arg).to_owned())),
-            }
-        }
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        train.run(&args).must(1, &["othing was started", said]);
+        train.train_with("start", "trap", more).must(1, &["othing was started", said]);
     }
     let empty = train.bucket.uri("empty/");
     let mut args = train.of_job("start", "trap", &[]);
@@ -293,12 +314,12 @@ fn preflight_finds_problems_before_they_cost_money() {
     std::fs::create_dir(&source).unwrap();
     std::fs::write(source.join("train.py"), "").unwrap();
     std::fs::write(source.join(".env"), "SECRET=1").unwrap();
-    let more = ["--spot", "--source", source.to_str().unwrap()];
-    let mut args = train.of_job("preflight", "spot", &["--spot"]);
-    let flag = args.iter().position(|arg| arg == "--source").unwrap();
-    more[2].clone_into(&mut args[flag + 1]);
-    let found = train.run(&args.iter().map(String::as_str).collect::<Vec<_>>()).must(0, &[]);
-    for words in ["(1 file)", "without checkpoints", "price of ml.m5.xlarge is unknown"] {
+    // A prefix without a slash also matches its siblings.
+    train.bucket.put("data-old/cat-9.jpg", b"");
+    let siblings = format!("old={}", train.bucket.uri("data"));
+    let more = ["--source", source.to_str().unwrap(), "--channel", &siblings, "--spot"];
+    let found = train.train_with("preflight", "spot", &more).must(0, &[]);
+    for words in ["(1 file)", "without checkpoints", "price of ml.m5.xlarge is unknown", "/data-old/"] {
         assert!(found.stdout.contains(words), "{words}: {found:#?}");
     }
 }
@@ -315,7 +336,7 @@ fn failed_script_shows_its_last_lines() {
     assert_eq!(status["ModelArtifacts"]["S3ModelArtifacts"], Value::Null);
     let (images, output) = (train.bucket.uri("data/"), train.bucket.uri("out/"));
     let args = ["transform", "start", &images, "--output", &output, "--training-job", "crash", "--image", IMAGE];
-    train.run(&args).must(1, &["job crash is failed"]);
+    train.run(&args).must(1, &["crash", "AlgorithmError"]);
 }
 
 #[test]
@@ -349,15 +370,30 @@ fn invalid_names_and_buckets_are_found_before_the_start() {
 #[test]
 fn refused_training_can_be_repeated() {
     let train = Train::new("train-quota");
+    let source = train.home.path().join("source");
+    let copied = Command::new("cp").arg("-r").arg(repository().join("tests/training/source")).arg(&source).status();
+    assert!(copied.unwrap().success());
+    let of_source = ["--source", source.to_str().unwrap()];
     train.plane.fail(Failure::ResourceLimit);
-    train.train("start", "quota", &[]).must(1, &["ResourceLimitExceeded", "training job usage", "quota"]);
+    let refused = train.train_with("start", "quota", &of_source);
+    let archive = train.bucket.uri("models/quota/source/sourcedir.tar.gz");
+    refused.must(1, &["ResourceLimitExceeded", "training job usage", "quota", &archive, "train clean-up quota"]);
     train.plane.heal();
-    train.train("start", "quota", &["--watch"]).must(0, &[]);
+    // The corrected script replaces the one of the start that failed.
+    let script = source.join("train.py");
+    let corrected = std::fs::read_to_string(&script).unwrap() + "# corrected\n";
+    std::fs::write(&script, corrected).unwrap();
+    train.train_with("start", "quota", &of_source).must(0, &["train watch quota"]);
+    train.run(&["train", "watch", "quota"]).must(0, &["train clean-up quota"]);
     train.train("start", "quota", &[]).must(1, &["quota already exists"]);
     assert_eq!(train.plane.count("CreateTrainingJob"), 2);
     // An empty URL means none.
     let listed = Ended::new(&train.command(&["train", "list"]).env("AWS_ENDPOINT_URL", "").output().unwrap());
     assert_eq!(listed.code, Some(0), "{listed:#?}");
+    let mut wrong = train.command(&["train", "list"]);
+    wrong.env_remove("AWS_ENDPOINT_URL_SAGEMAKER").env("AWS_ENDPOINT_URL", "localhost:9000");
+    let wrong = Ended::new(&wrong.output().unwrap()).must(1, &["“localhost:9000”", "http://"]);
+    assert!(!wrong.stderr.contains("Error {"), "{wrong:#?}");
     assert!(listed.stdout.contains("completed") && listed.stdout.contains(" quota"), "{listed:#?}");
     train.plane.fail(Failure::NoCapacity);
     train.train("start", "later", &["--watch"]).must(1, &["CapacityError"]);

@@ -5,7 +5,7 @@ use std::process::Command as Process;
 use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
-use serde_json::Value;
+use serde_json::{Value, json};
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{S3Address, S3Place};
 use spotcheck::sagemaker::spec::transform::{CheckGrade, CheckPoint};
@@ -249,6 +249,9 @@ fn advanced_parameters_reach_sagemaker() {
             type_into(&mut window, field, text);
         }
         type_into(&mut window, "Model environment", "LOG=1");
+        type_into(&mut window, "VPC subnets", "subnet-0a1, subnet-0b2");
+        type_into(&mut window, "VPC security groups", "sg-0c3");
+        click(&mut window, "Network isolation");
         let captured = bucket.uri("captured/");
         type_into(&mut window, "DestinationS3Uri:", &captured);
         click(&mut window, "GenerateInferenceId");
@@ -264,6 +267,8 @@ fn advanced_parameters_reach_sagemaker() {
     let model = asked(&plane, "CreateModel");
     assert_eq!(model["ModelName"], "advanced-model");
     assert_eq!(model["PrimaryContainer"]["Environment"]["LOG"], "1");
+    let vpc = json!({"Subnets": ["subnet-0a1", "subnet-0b2"], "SecurityGroupIds": ["sg-0c3"]});
+    assert_eq!((&model["VpcConfig"], &model["EnableNetworkIsolation"]), (&vpc, &json!(true)));
     let job = asked(&plane, "CreateTransformJob");
     assert_eq!(job["ModelName"], "advanced-model");
     assert_eq!(job["DataCaptureConfig"]["GenerateInferenceId"], true);
@@ -489,7 +494,7 @@ fn price_is_saved_with_its_source() {
         open_form(&mut window);
         start(&mut window);
         wait_for(&mut window, "✓ completed");
-        let unpriced = "billed; price unknown";
+        let unpriced = "price unknown";
         wait_for(&mut window, unpriced);
         click(&mut window, "Enter the price");
         type_into(&mut window, "Price per instance", "3.6");

@@ -112,8 +112,7 @@ fn trained_model_goes_into_the_forms() {
         assert!(bucket.get(&format!("spotcheck/{}/cat-1.png.out", open.name)).is_some());
 
         // The page of the training job lists the job that used its model.
-        window.state_mut().command(JobsCommand::Open(well.clone()));
-        window.state_mut().command(JobsCommand::Watch(well));
+        window.state_mut().command(JobsCommand::Open(well));
         wait_for(&mut window, "Compare its outputs with…");
         assert_eq!(window.state().state().remote.jobs.shown().unwrap().used_by, [open]);
     });

@@ -9,7 +9,7 @@ use aws_smithy_types::Blob;
 use aws_smithy_types::timeout::TimeoutConfig;
 use serde::{Deserialize, Serialize};
 
-use super::{SageMaker, Tag, Timestamp, if_there, non_empty, sagemaker, tags, unsupported};
+use super::{SageMaker, Tag, Timestamp, if_there, named, non_empty, sagemaker, tags, unsupported};
 use crate::aws::AwsError;
 use crate::aws::connection::{CONNECT_TIMEOUT, Connection};
 use crate::aws::error::{AwsErrorKind, Operation};
@@ -58,18 +58,6 @@ struct Variant {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct CreatedConfig {
-    endpoint_config_arn: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct NamedConfig<'a> {
-    endpoint_config_name: &'a str,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
 struct DescribedConfig {
     endpoint_config_name: String,
     production_variants: Vec<Variant>,
@@ -83,18 +71,6 @@ struct CreateEndpoint<'a> {
     endpoint_config_name: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tags: Vec<Tag<'a>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct CreatedEndpoint {
-    endpoint_arn: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct NamedEndpoint<'a> {
-    endpoint_name: &'a str,
 }
 
 #[derive(Deserialize)]
@@ -157,8 +133,7 @@ impl SageMaker {
             tags: tags(&config.tags),
             kms_key_id: config.kms_key.as_deref(),
         };
-        let response: CreatedConfig = self.ask(&call, &request, control)?;
-        Ok(response.endpoint_config_arn)
+        self.create(&call, &request, control)
     }
 
     /// `None` if it does not exist. Of several models that share an endpoint, the first is returned.
@@ -171,7 +146,7 @@ impl SageMaker {
         control: Option<&TaskControl>,
     ) -> Result<Option<EndpointConfig>, AwsError> {
         let call = sagemaker("DescribeEndpointConfig", format!("describe endpoint configuration {name}"));
-        let request = NamedConfig { endpoint_config_name: name };
+        let request = named("EndpointConfigName", name);
         let Some(told) = if_there(self.ask::<DescribedConfig>(&call, &request, control))? else {
             return Ok(None);
         };
@@ -198,7 +173,7 @@ impl SageMaker {
 
     pub fn delete_endpoint_config(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
         let call = sagemaker("DeleteEndpointConfig", format!("delete endpoint configuration {name}"));
-        let request = NamedConfig { endpoint_config_name: name };
+        let request = named("EndpointConfigName", name);
         self.send_only(&call, &request, control)
     }
 
@@ -212,14 +187,13 @@ impl SageMaker {
         let call = sagemaker("CreateEndpoint", format!("create endpoint {name}"));
         let request =
             CreateEndpoint { endpoint_name: name, endpoint_config_name: &config.name, tags: tags(&config.tags) };
-        let response: CreatedEndpoint = self.ask(&call, &request, control)?;
-        Ok(response.endpoint_arn)
+        self.create(&call, &request, control)
     }
 
     /// `None` if it does not exist, or no longer.
     pub fn describe_endpoint(&self, name: &str, control: Option<&TaskControl>) -> Result<Option<Endpoint>, AwsError> {
         let call = sagemaker("DescribeEndpoint", format!("describe endpoint {name}"));
-        let request = NamedEndpoint { endpoint_name: name };
+        let request = named("EndpointName", name);
         let Some(told) = if_there(self.ask::<DescribedEndpoint>(&call, &request, control))? else {
             return Ok(None);
         };
@@ -246,7 +220,7 @@ impl SageMaker {
     /// Deletes the endpoint, which ends its cost. The configuration and the model stay.
     pub fn delete_endpoint(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
         let call = sagemaker("DeleteEndpoint", format!("delete endpoint {name}"));
-        let request = NamedEndpoint { endpoint_name: name };
+        let request = named("EndpointName", name);
         self.send_only(&call, &request, control)
     }
 

@@ -5,9 +5,9 @@
 //! `sagemaker::spec`. Tests compare both with AWS's own description of the service.
 
 mod endpoints;
+mod jobs;
 mod logs;
 mod models;
-mod training;
 mod transform;
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use super::control_plane::{Call, Service};
 use super::credentials;
 use super::error::{AwsError, AwsErrorKind};
 use crate::domain::{Identity, ListPage, ListQuery, S3Address};
-use crate::sagemaker::spec::transform::{JobKind, JobPage, JobQuery, SageMakerAccess, TransformStatus};
+use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::tasks::TaskControl;
 
 pub use endpoints::{Invocation, MAX_INVOCATION_BYTES};
@@ -75,11 +75,34 @@ impl SageMaker {
         self.0.network.wait(control, self.0.call(call, request))
     }
 
+    /// Sends a request that creates a resource; returns its ARN.
+    fn create(&self, call: &Call, request: &impl Serialize, control: Option<&TaskControl>) -> Result<String, AwsError> {
+        let Created { arn } = self.ask(call, request, control)?;
+        Ok(arn)
+    }
+
     /// Sends a request whose response has no content.
     fn send_only(&self, call: &Call, request: &impl Serialize, control: Option<&TaskControl>) -> Result<(), AwsError> {
         let _: IgnoredAny = self.ask(call, request, control)?;
         Ok(())
     }
+}
+
+#[derive(Deserialize)]
+struct Created {
+    #[serde(
+        alias = "ModelArn",
+        alias = "EndpointConfigArn",
+        alias = "EndpointArn",
+        alias = "TransformJobArn",
+        alias = "TrainingJobArn"
+    )]
+    arn: String,
+}
+
+/// A request about the resource with this name; `field` is that of its name.
+fn named<'n>(field: &'static str, name: &'n str) -> BTreeMap<&'static str, &'n str> {
+    BTreeMap::from([(field, name)])
 }
 
 fn sagemaker(operation: &'static str, what: impl Into<String>) -> Call {
@@ -173,47 +196,6 @@ impl SageMaker {
         };
         let listed: Listed<A> = self.ask(call, &request, control)?;
         Ok(ListPage { items: listed.items.into_iter().map(T::from).collect(), next: non_empty(listed.next_token) })
-    }
-}
-
-impl SageMaker {
-    /// A page of the jobs of one kind in this account and region, newest first.
-    pub fn list_jobs(
-        &self,
-        kind: JobKind,
-        query: &JobQuery,
-        control: Option<&TaskControl>,
-    ) -> Result<JobPage, AwsError> {
-        match kind {
-            JobKind::Transform => {
-                self.list::<_, transform::Summary, _>(&sagemaker("ListTransformJobs", "list the jobs"), query, control)
-            }
-            JobKind::Training => self.list::<_, training::Summary, _>(
-                &sagemaker("ListTrainingJobs", "list the training jobs"),
-                query,
-                control,
-            ),
-        }
-    }
-
-    pub fn job_status(
-        &self,
-        kind: JobKind,
-        name: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<TransformStatus, AwsError> {
-        Ok(match kind {
-            JobKind::Transform => self.describe_transform_job(name, control)?.status,
-            JobKind::Training => self.describe_training_job(name, control)?.status,
-        })
-    }
-
-    /// Stops a job, which takes a while; its outputs stay.
-    pub fn stop_job(&self, kind: JobKind, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
-        match kind {
-            JobKind::Transform => self.stop_transform_job(name, control),
-            JobKind::Training => self.stop_training_job(name, control),
-        }
     }
 }
 

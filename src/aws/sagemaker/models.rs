@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{SageMaker, Tag, address, if_there, sagemaker, tags, unsupported};
+use super::{SageMaker, Tag, address, if_there, named, sagemaker, tags, unsupported};
 use crate::aws::AwsError;
 use crate::sagemaker::spec::transform::{ModelSpec, Network};
 use crate::tasks::TaskControl;
@@ -53,18 +53,6 @@ struct NewContainer<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct CreatedModel {
-    model_arn: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct NamedModel<'a> {
-    model_name: &'a str,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
 struct DescribedModel {
     model_name: String,
     primary_container: Option<Container>,
@@ -102,9 +90,7 @@ impl SageMaker {
     /// Creates a model from a container image and an archive; returns its ARN.
     pub fn create_model(&self, spec: &ModelSpec, control: Option<&TaskControl>) -> Result<String, AwsError> {
         let call = sagemaker("CreateModel", format!("create model {}", spec.name));
-        let request = CreateModel::from_spec(spec);
-        let response: CreatedModel = self.ask(&call, &request, control)?;
-        Ok(response.model_arn)
+        self.create(&call, &CreateModel::from_spec(spec), control)
     }
 
     /// `None` if it does not exist. The result has no tags.
@@ -114,7 +100,7 @@ impl SageMaker {
     /// one archive.
     pub fn describe_model(&self, name: &str, control: Option<&TaskControl>) -> Result<Option<ModelSpec>, AwsError> {
         let call = sagemaker("DescribeModel", format!("describe model {name}"));
-        let request = NamedModel { model_name: name };
+        let request = named("ModelName", name);
         let Some(model) = if_there(self.ask::<DescribedModel>(&call, &request, control))? else {
             return Ok(None);
         };
@@ -141,6 +127,6 @@ impl SageMaker {
     /// Deletes the model. The archive stays.
     pub fn delete_model(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
         let call = sagemaker("DeleteModel", format!("delete model {name}"));
-        self.send_only(&call, &NamedModel { model_name: name }, control)
+        self.send_only(&call, &named("ModelName", name), control)
     }
 }

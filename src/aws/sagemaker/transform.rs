@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{SageMaker, Tag, Timestamp, address, non_empty, sagemaker, tags, unsupported};
+use super::{SageMaker, Tag, Timestamp, address, named, non_empty, sagemaker, tags, unsupported};
 use crate::aws::AwsError;
 use crate::aws::control_plane::Call;
 use crate::sagemaker::spec::transform::{
-    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment, InputObjects, JobKind,
-    JobSummary, ModelClient, SplitType, TransformInput, TransformJob, TransformOutput, TransformSpec, TransformStatus,
+    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment, InputObjects, ModelClient,
+    SplitType, TransformInput, TransformJob, TransformOutput, TransformSpec, TransformStatus,
 };
 use crate::tasks::TaskControl;
 
@@ -167,18 +167,6 @@ struct ExperimentConfig {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct CreatedJob {
-    transform_job_arn: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct NamedJob<'a> {
-    transform_job_name: &'a str,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
 struct DescribedJob {
     #[serde(flatten)]
     job: Job,
@@ -190,17 +178,6 @@ struct DescribedJob {
     transform_end_time: Option<Timestamp>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(super) struct Summary {
-    transform_job_name: String,
-    transform_job_arn: String,
-    transform_job_status: TransformStatus,
-    failure_reason: Option<String>,
-    creation_time: Timestamp,
-    transform_end_time: Option<Timestamp>,
-}
-
 impl SageMaker {
     /// Starts a job; returns its ARN.
     pub fn create_transform_job(
@@ -209,9 +186,7 @@ impl SageMaker {
         control: Option<&TaskControl>,
     ) -> Result<String, AwsError> {
         let call = sagemaker("CreateTransformJob", format!("start job {}", spec.job_name));
-        let request = CreateTransformJob::from_spec(spec);
-        let response: CreatedJob = self.ask(&call, &request, control)?;
-        Ok(response.transform_job_arn)
+        self.create(&call, &CreateTransformJob::from_spec(spec), control)
     }
 
     /// The parameters of a job, without its tags, and its status.
@@ -221,8 +196,7 @@ impl SageMaker {
     /// [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported) if it reads something other than objects.
     pub fn describe_transform_job(&self, name: &str, control: Option<&TaskControl>) -> Result<TransformJob, AwsError> {
         let call = sagemaker("DescribeTransformJob", format!("describe job {name}"));
-        let request = NamedJob { transform_job_name: name };
-        let told: DescribedJob = self.ask(&call, &request, control)?;
+        let told: DescribedJob = self.ask(&call, &named("TransformJobName", name), control)?;
         Ok(TransformJob {
             spec: told.job.spec(&call)?,
             arn: told.transform_job_arn,
@@ -232,27 +206,6 @@ impl SageMaker {
             started_ms: told.transform_start_time.map(Timestamp::ms),
             ended_ms: told.transform_end_time.map(Timestamp::ms),
         })
-    }
-
-    /// Stops a job, which takes a while; its outputs stay.
-    pub(super) fn stop_transform_job(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
-        let call = sagemaker("StopTransformJob", format!("stop job {name}"));
-        let request = NamedJob { transform_job_name: name };
-        self.send_only(&call, &request, control)
-    }
-}
-
-impl From<Summary> for JobSummary {
-    fn from(job: Summary) -> Self {
-        Self {
-            kind: JobKind::Transform,
-            name: job.transform_job_name,
-            arn: job.transform_job_arn,
-            status: job.transform_job_status,
-            failure: non_empty(job.failure_reason),
-            created_ms: job.creation_time.ms(),
-            ended_ms: job.transform_end_time.map(Timestamp::ms),
-        }
     }
 }
 

@@ -129,18 +129,26 @@ struct RequestArgs {
     join_input: bool,
 }
 
+/// The instances of a job of any kind.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Instances")]
+pub(crate) struct InstanceArgs {
+    /// EC2 instance type
+    #[arg(long, value_name = "TYPE", default_value = DEFAULT_INSTANCE)]
+    pub(crate) instance_type: String,
+    /// Number of instances (1 to 100)
+    #[arg(long, visible_alias = "instances", value_name = "N", default_value_t = 1)]
+    pub(crate) instance_count: u32,
+    /// KMS key that encrypts the instances' storage volumes
+    #[arg(long, value_name = "KEY")]
+    pub(crate) volume_kms_key: Option<String>,
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Instances")]
 struct ResourceArgs {
-    /// EC2 instance type
-    #[arg(long, value_name = "TYPE", default_value = DEFAULT_INSTANCE)]
-    instance_type: String,
-    /// Number of instances (1 to 100)
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    instance_count: u32,
-    /// KMS key that encrypts the instances' storage volumes
-    #[arg(long, value_name = "KEY")]
-    volume_kms_key: Option<String>,
+    #[command(flatten)]
+    instances: InstanceArgs,
     /// AMI of the instances [default: chosen by SageMaker]
     #[arg(long, value_name = "VERSION")]
     ami_version: Option<String>,
@@ -388,9 +396,9 @@ impl RequestArgs {
 
 impl ResourceArgs {
     fn apply(&self, spec: &mut TransformSpec) {
-        spec.instance_type.clone_from(&self.instance_type);
-        spec.instance_count = self.instance_count;
-        spec.volume_kms_key.clone_from(&self.volume_kms_key);
+        spec.instance_type.clone_from(&self.instances.instance_type);
+        spec.instance_count = self.instances.instance_count;
+        spec.volume_kms_key.clone_from(&self.instances.volume_kms_key);
         spec.ami_version.clone_from(&self.ami_version);
     }
 }

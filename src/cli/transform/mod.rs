@@ -18,8 +18,8 @@ use crate::aws::Aws;
 use crate::cli::values::Account;
 use crate::dirs::AppDirs;
 use crate::domain::S3Access;
-use crate::sagemaker::jobs::{JobRecords, clean_up, find_record};
-use crate::sagemaker::spec::transform::{JobKind, JobRecord, JobSpec, SageMakerAccess, TransformSpec};
+use crate::sagemaker::jobs::{JobRecords, PolledJob, clean_up, find_record};
+use crate::sagemaker::spec::transform::{JobKind, JobRecord, JobSpec, PriceTable, SageMakerAccess, TransformSpec};
 use crate::tasks::TaskControl;
 
 #[derive(Debug, Args)]
@@ -41,7 +41,7 @@ enum TransformCommand {
     /// List jobs in the account and region
     List(list::ListArgs),
     /// Show a job's progress and the results for its images
-    Status(status::StatusArgs),
+    Status(status::TransformStatusArgs),
     /// Stop a job; its existing outputs are kept
     Stop(stop::StopArgs),
     /// Show a job's container log, or SageMaker's messages per object
@@ -73,8 +73,26 @@ pub(crate) fn run(args: &TransformArgs) -> anyhow::Result<Outcome> {
     }
 }
 
+/// The command about jobs of this kind: `spotcheck train`.
+pub(crate) fn command_of(kind: JobKind) -> &'static str {
+    match kind {
+        JobKind::Transform => "spotcheck transform",
+        JobKind::Training => "spotcheck train",
+    }
+}
+
+/// The command that watches a job until it ends.
+pub(crate) fn watch_command(kind: JobKind, name: &str) -> String {
+    let command = command_of(kind);
+    match kind {
+        JobKind::Transform => format!("{command} status {name} --watch"),
+        JobKind::Training => format!("{command} watch {name}"),
+    }
+}
+
 /// A job, and the access to it.
 pub(crate) struct NamedJob<S = TransformSpec> {
+    pub(crate) name: String,
     pub(crate) aws: Aws,
     pub(crate) sagemaker: SageMakerAccess,
     pub(crate) s3: S3Access,
@@ -94,13 +112,7 @@ impl<S: JobSpec> NamedJob<S> {
                 eprintln!("warning: {error}");
             }
             if let Some(record) = all.into_iter().find(|record| record.spec.job_name() == name) {
-                return Ok(Self {
-                    aws,
-                    sagemaker: record.sagemaker.clone(),
-                    s3: record.s3.clone(),
-                    records,
-                    record: Some(record),
-                });
+                return Ok(Self::started(aws, records, record));
             }
         }
         let s3 = args.over(S3Access::default());
@@ -108,6 +120,33 @@ impl<S: JobSpec> NamedJob<S> {
         let record = find_record(&aws, &records, &sagemaker, name, control)?;
         // Flags override the bucket's server and region in the record.
         let s3 = record.as_ref().map_or(s3, |record| args.over(record.s3.clone()));
-        Ok(Self { aws, sagemaker, s3, records, record })
+        Ok(Self { name: name.to_owned(), aws, sagemaker, s3, records, record })
     }
+
+    /// A job that was started on this computer.
+    pub(crate) fn started(aws: Aws, records: JobRecords<S>, record: JobRecord<S>) -> Self {
+        Self {
+            name: record.spec.job_name().to_owned(),
+            aws,
+            sagemaker: record.sagemaker.clone(),
+            s3: record.s3.clone(),
+            records,
+            record: Some(record),
+        }
+    }
+
+    pub(crate) fn polled(&self, usd_per_hour: Option<f64>, prices: PriceTable) -> PolledJob {
+        let access = (&self.sagemaker, &self.s3);
+        PolledJob::new(&self.aws, access, &self.name, self.record.as_ref(), (usd_per_hour, prices))
+    }
+}
+
+/// Prints what was created for a job and still exists, and how to delete it.
+pub(crate) fn print_leftovers<S: JobSpec>(record: &JobRecord<S>) {
+    if record.left.is_empty() {
+        return;
+    }
+    let left: Vec<String> = record.left.iter().map(ToString::to_string).collect();
+    let (command, name) = (command_of(S::KIND), record.spec.job_name());
+    eprintln!("left behind: {}. Delete it with: {command} clean-up {name}", left.join(", "));
 }

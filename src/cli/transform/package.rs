@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
+use super::watch_command;
 use crate::aws::SageMaker;
 use crate::cli::Outcome;
 use crate::cli::inspect::recognize_for_run;
@@ -24,7 +25,9 @@ use crate::sagemaker::jobs::{NewArchive, NewModel};
 use crate::sagemaker::package::{
     PackageOptions, Packaged, Processor, SavedModelOptions, package_model, package_saved_model,
 };
-use crate::sagemaker::spec::transform::{ArchiveContent, InstanceType, ModelSource, Network, TransformStatus, Vpc};
+use crate::sagemaker::spec::transform::{
+    ArchiveContent, InstanceType, JobKind, ModelSource, Network, TransformStatus, Vpc,
+};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 pub(crate) const ARCHIVE: &str = "model.tar.gz";
@@ -295,10 +298,15 @@ impl ModelSourceArgs {
             return Ok(None);
         };
         let training = sagemaker.describe_training_job(name, Some(control))?;
-        let status = training.status;
-        match training.archive().filter(|_| status == TransformStatus::Completed) {
+        if let Some(problem) = training.problem() {
+            bail!("training job {name} has no complete model: {problem}");
+        }
+        match training.archive().filter(|_| training.status == TransformStatus::Completed) {
             Some(archive) => Ok(Some((archive, training.spec.role))),
-            None => bail!("training job {name} is {} and has no complete model", status.into_str()),
+            None => bail!(
+                "training job {name} has no model yet. Wait for it with: {}",
+                watch_command(JobKind::Training, name)
+            ),
         }
     }
 

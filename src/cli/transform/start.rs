@@ -6,11 +6,10 @@ use std::io::Write;
 use anyhow::bail;
 use clap::Args;
 
-use super::NamedJob;
 use super::job_args::{JobArgs, Planned};
-use super::list::Format;
 use super::package::{ARCHIVE, Packing};
-use super::status::{Watched, watch_to_the_end};
+use super::status::watch_started;
+use super::{NamedJob, print_leftovers, watch_command};
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::place::S3Args;
@@ -20,11 +19,11 @@ use crate::dirs::AppDirs;
 use crate::domain::counted;
 use crate::sagemaker;
 use crate::sagemaker::jobs::{
-    JobRecords, PlannedRetry, Retry, RetryChanges, StartFolders, aws_commands, outcome, plan_retry, quoted,
+    JobError, JobRecords, PlannedRetry, Retry, RetryChanges, StartFolders, aws_commands, outcome, plan_retry, quoted,
     read_prices, shell_script,
 };
 use crate::sagemaker::spec::transform::{
-    CheckGrade, JobRecord, Leftover, ModelSource, Preflight, PriceTable, RetryChoice, TransformPlan,
+    CheckGrade, JobKind, JobRecord, JobSpec, ModelSource, Preflight, PriceTable, RetryChoice, TransformPlan,
 };
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
@@ -81,7 +80,7 @@ pub(crate) fn start(
         let name = &record.spec.job_name;
         writeln!(stdout(), "{name}")?;
         eprintln!("job {name} was already started with the same model, input, output and instances");
-        return watch_started(aws, &record, &records, prices, how, control);
+        return watch(&NamedJob::started(aws.clone(), records, record), prices, how, control);
     }
     let packed = planned.pack(aws, control)?;
     let found = planned.preflight(aws, (&prices, &records), packed.as_ref(), control)?;
@@ -92,42 +91,18 @@ pub(crate) fn start(
     let plan = planned.plan;
     let folders = StartFolders { records: &records, unfinished: &dirs.uploads() };
     let started = with_progress("Starting", control, || sagemaker::jobs::start(aws, &plan, folders, now_ms(), control));
-    let record = match started {
-        Ok(record) => record,
-        Err(error) => {
-            print_leftovers(&records, &plan.spec.job_name);
-            return Err(error.into());
-        }
-    };
+    let record = started.map_err(|error| failed_start(&records, &plan.spec.job_name, error))?;
     print_note(&record)?;
-    watch_started(aws, &record, &records, prices, how, control)
+    watch(&NamedJob::started(aws.clone(), records, record), prices, how, control)
 }
 
 /// Watches a started job if requested.
-fn watch_started(
-    aws: &Aws,
-    record: &JobRecord,
-    records: &JobRecords,
-    prices: PriceTable,
-    how: &LaunchArgs,
-    control: &TaskControl,
-) -> anyhow::Result<Outcome> {
-    if !how.watch {
-        eprintln!("watch it with: spotcheck transform status {} --watch", record.spec.job_name);
-        return Ok(Outcome::AllWell);
+fn watch(named: &NamedJob, prices: PriceTable, how: &LaunchArgs, control: &TaskControl) -> anyhow::Result<Outcome> {
+    if how.watch {
+        return watch_started(named, prices, control);
     }
-    let watched = Watched {
-        aws,
-        sagemaker: &record.sagemaker,
-        s3: &record.s3,
-        job_name: &record.spec.job_name,
-        record: Some(record.clone()),
-        records,
-        prices,
-        usd_per_hour: None,
-        format: Format::Text,
-    };
-    watch_to_the_end(&watched, control)
+    eprintln!("watch it with: {}", watch_command(JobKind::Transform, &named.name));
+    Ok(Outcome::AllWell)
 }
 
 fn print_note(record: &JobRecord) -> anyhow::Result<()> {
@@ -144,19 +119,15 @@ fn print_note(record: &JobRecord) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A failed start may have created resources.
-fn print_leftovers(records: &JobRecords, name: &str) {
+/// The error of a failed start, which may have created resources.
+pub(crate) fn failed_start<S: JobSpec>(records: &JobRecords<S>, name: &str, error: JobError) -> anyhow::Error {
     let (all, _) = records.all();
-    let left = all.into_iter().find(|record| record.spec.job_name == name).map(|record| record.left);
-    let Some(left) = left.filter(|left| !left.is_empty()) else {
-        return;
-    };
-    let left: Vec<String> = left.iter().map(Leftover::to_string).collect();
-    eprintln!(
-        "left behind: {}. Run the same command with --job-name {name} to continue, or delete it with: spotcheck \
-         transform clean-up {name}",
-        left.join(", ")
-    );
+    let left = all.into_iter().find(|record| record.spec.job_name() == name && !record.left.is_empty());
+    if let Some(record) = left {
+        print_leftovers(&record);
+        eprintln!("to continue with it instead, run the same command with --job-name {name}");
+    }
+    error.into()
 }
 
 fn print_commands(plan: &TransformPlan, packing: Option<&Packing>) -> anyhow::Result<Outcome> {

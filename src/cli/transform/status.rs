@@ -7,20 +7,20 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 
-use super::NamedJob;
 use super::list::{Format, status_json};
-use crate::aws::{Aws, AwsErrorKind};
+use super::{NamedJob, command_of, print_leftovers, watch_command};
+use crate::aws::AwsErrorKind;
 use crate::cli::Outcome;
 use crate::cli::terminal::{interruptible, local_time, print_log, print_problems, stdout, step_of, with_progress};
 use crate::cli::values::{AccountArgs, parse_job_name, parse_positive};
 use crate::dirs::AppDirs;
-use crate::domain::{Problem, S3Access};
+use crate::domain::Problem;
 use crate::sagemaker::Poll;
-use crate::sagemaker::jobs::{JobRecords, Watch, outcome, read_prices};
+use crate::sagemaker::jobs::{Followed, JobError, PolledJob, Watch, follow, outcome, read_prices};
 use crate::sagemaker::log::{LogKind, LogReader};
 use crate::sagemaker::spec::transform::{
-    JobOutcome, JobProgress, JobRecord, JobSpec, PriceTable, SageMakerAccess, TransformJob, TransformSpec,
-    TransformStatus, Unexplained, human_usd,
+    JobOutcome, JobProgress, JobSpec, PriceTable, TransformJob, TransformSpec, TransformStatus, Unexplained,
+    billed_text, human_usd,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -28,90 +28,78 @@ use crate::tasks::{ProgressUnit, TaskControl};
 const LOG_LINES: usize = 5;
 
 #[derive(Debug, Args)]
+pub(crate) struct TransformStatusArgs {
+    // First, because the help heading of the account applies to all flags after it.
+    /// Watch the job until it ends
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    status: StatusArgs,
+}
+
+/// Flags for the status of a job of any kind.
+#[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     /// Job name
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// Watch the job until it ends
-    #[arg(long)]
-    watch: bool,
-    /// Price of one instance in USD per hour [default: from the price table]
+    /// Price of one instance in USD per hour [default: the price at the start, or from the price table]
     #[arg(long, value_name = "USD", value_parser = parse_positive)]
     hourly_price: Option<f64>,
-    /// Output format; json is one object that lists each image without an output and the reason; with --watch, it is
-    /// printed at the end
+    /// Output format; json is one object, printed at the end
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    output: Format,
+    pub(crate) output: Format,
     #[command(flatten)]
     account: AccountArgs,
 }
 
-pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
-    args.account.warn_if_unknown();
-    let dirs = AppDirs::find()?;
+impl StatusArgs {
+    /// The job of this name, and how to poll it.
+    pub(crate) fn find<S: JobSpec>(&self, control: &TaskControl) -> anyhow::Result<(NamedJob<S>, PolledJob)> {
+        self.account.warn_if_unknown();
+        let dirs = AppDirs::find()?;
+        let named = NamedJob::find(&self.job, &self.account, &dirs, control)?;
+        let polled = named.polled(self.hourly_price, read_prices(&dirs.prices())?);
+        Ok((named, polled))
+    }
+}
+
+pub(crate) fn run(args: &TransformStatusArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Images)?;
-    let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;
-    let watched = Watched {
-        aws: &named.aws,
-        sagemaker: &named.sagemaker,
-        s3: &named.s3,
-        job_name: &args.job,
-        record: named.record.clone(),
-        records: &named.records,
-        prices: read_prices(&dirs.prices())?,
-        usd_per_hour: args.hourly_price,
-        format: args.output,
-    };
-    if args.watch {
-        return watch(&watched, &control);
+    let (named, polled) = args.status.find(&control)?;
+    let mut watch = Watch::new(polled, named.record.clone());
+    let progress = see(&named, args.watch, &control, || watch.poll(&control))?;
+    conclude(&named, &progress, args.status.output, &control)
+}
+
+/// Watches a job that was started here.
+pub(crate) fn watch_started(named: &NamedJob, prices: PriceTable, control: &TaskControl) -> anyhow::Result<Outcome> {
+    // A separate control, because that of a start counts bytes.
+    let (control, _hook) = step_of(control, ProgressUnit::Images);
+    let mut watch = Watch::new(named.polled(None, prices), named.record.clone());
+    let progress = see(named, true, &control, || watch.poll(&control))?;
+    conclude(named, &progress, Format::Text, &control)
+}
+
+/// Polls a job once, or until it ends.
+pub(crate) fn see<S: JobSpec, P: Followed>(
+    named: &NamedJob<S>,
+    is_watching: bool,
+    control: &TaskControl,
+    mut poll: impl FnMut() -> Result<P, JobError>,
+) -> anyhow::Result<P> {
+    if !is_watching {
+        return Ok(with_progress("Checking", control, poll)?);
     }
-    let mut watch = watched.watch();
-    let progress = with_progress("Checking", &control, || watch.poll(&control))?;
-    conclude(&watched, &progress, &control)
-}
-
-/// A job to watch.
-pub(crate) struct Watched<'w> {
-    pub(crate) aws: &'w Aws,
-    pub(crate) sagemaker: &'w SageMakerAccess,
-    pub(crate) s3: &'w S3Access,
-    pub(crate) job_name: &'w str,
-    pub(crate) record: Option<JobRecord>,
-    pub(crate) records: &'w JobRecords,
-    pub(crate) prices: PriceTable,
-    pub(crate) usd_per_hour: Option<f64>,
-    pub(crate) format: Format,
-}
-
-impl Watched<'_> {
-    fn watch(&self) -> Watch {
-        Watch::new(
-            self.aws,
-            self.sagemaker,
-            self.s3,
-            self.job_name,
-            self.record.clone(),
-            self.prices.clone(),
-            self.usd_per_hour,
-        )
-    }
-}
-
-/// Watches with a separate control, because that of a start counts bytes.
-pub(crate) fn watch_to_the_end(watched: &Watched<'_>, interrupted: &TaskControl) -> anyhow::Result<Outcome> {
-    let (control, _hook) = step_of(interrupted, ProgressUnit::Images);
-    watch(watched, &control)
-}
-
-fn watch(watched: &Watched<'_>, control: &TaskControl) -> anyhow::Result<Outcome> {
-    let mut watch = watched.watch();
     let mut is_known = false;
-    let progress = with_progress("Watching", control, || {
-        watch.follow(control, |event| match event {
+    let seen = with_progress("Watching", control, || {
+        follow(&mut poll, control, |event| match event {
             Poll::Seen(progress) => {
                 is_known = true;
-                control.set_step(step_text(progress));
-                let details = cost_text(progress).into_iter().chain(progress.uncounted.clone());
+                let is_stopping = progress.status() == TransformStatus::Stopping;
+                control.set_step(if is_stopping { "stopping" } else { progress.phase() });
+                let cost = progress.cost_usd().map(|usd| format!("{} so far", human_usd(usd)));
+                let details = cost.into_iter().chain(progress.detail().map(str::to_owned));
                 control.set_detail(details.collect::<Vec<_>>().join(", "));
             }
             Poll::Trouble { why, again_in } => {
@@ -119,44 +107,33 @@ fn watch(watched: &Watched<'_>, control: &TaskControl) -> anyhow::Result<Outcome
             }
         })
     });
-    let progress = match progress {
-        Err(error) if control.is_cancelled() => bail!(
-            "{error}; the job continues. Check it with: spotcheck transform status {0}; stop it with: spotcheck \
-             transform stop {0}",
-            watched.job_name
-        ),
-        Err(error) if is_known || error.aws_kind() == Some(AwsErrorKind::ExpiredCredentials) => bail!(
-            "{error}. The job continues; watch it again with: spotcheck transform status {} --watch",
-            watched.job_name
-        ),
-        progress => progress?,
-    };
-    control.begin(ProgressUnit::Steps);
-    conclude(watched, &progress, control)
-}
-
-/// “transforming”, “stopping”.
-fn step_text(progress: &JobProgress) -> String {
-    match progress.job.status {
-        TransformStatus::Stopping => "stopping".to_owned(),
-        _ => progress.phase.into_str().to_owned(),
+    let (name, command, watch) = (&named.name, command_of(S::KIND), watch_command(S::KIND, &named.name));
+    match seen {
+        Err(error) if control.is_cancelled() => {
+            bail!("{error}; the job continues. Watch it with: {watch}; stop it with: {command} stop {name}")
+        }
+        Err(error) if is_known || error.aws_kind() == Some(AwsErrorKind::ExpiredCredentials) => {
+            bail!("{error}. The job continues; watch it again with: {watch}")
+        }
+        seen => Ok(seen?),
     }
-}
-
-/// “$0.03 so far”
-fn cost_text(progress: &JobProgress) -> Option<String> {
-    Some(format!("{} so far", human_usd(progress.cost_usd?)))
 }
 
 /// Reports the job's status and, if it has ended, the results of its images; returns the outcome for the exit code.
-fn conclude(watched: &Watched<'_>, progress: &JobProgress, control: &TaskControl) -> anyhow::Result<Outcome> {
+fn conclude(
+    named: &NamedJob,
+    progress: &JobProgress,
+    format: Format,
+    control: &TaskControl,
+) -> anyhow::Result<Outcome> {
+    control.begin(ProgressUnit::Steps);
     let job = &progress.job;
-    if let Some(record) = &watched.record
-        && let Err(error) = watched.records.note_speed(record, progress)
+    if let Some(record) = &named.record
+        && let Err(error) = named.records.note_speed(record, progress)
     {
         eprintln!("warning: {error}");
     }
-    if watched.format == Format::Text {
+    if format == Format::Text {
         write(&mut stdout(), progress)?;
     }
     for note in progress.notes.iter().chain(&progress.uncounted) {
@@ -166,11 +143,10 @@ fn conclude(watched: &Watched<'_>, progress: &JobProgress, control: &TaskControl
     let asks = job.status.is_over() && !is_well;
     let found = asks.then(|| {
         with_progress("Checking which images have no output", control, || {
-            let asked = (watched.sagemaker, watched.s3);
-            outcome(watched.aws, asked, job, watched.records, control)
+            outcome(&named.aws, (&named.sagemaker, &named.s3), job, &named.records, control)
         })
     });
-    if watched.format == Format::Json {
+    if format == Format::Json {
         let known = found.as_ref().and_then(|found| found.as_ref().ok());
         writeln!(stdout(), "{:#}", status_json(progress, known))?;
     }
@@ -183,11 +159,11 @@ fn conclude(watched: &Watched<'_>, progress: &JobProgress, control: &TaskControl
         eprintln!(
             "see the container log with: spotcheck transform logs {}; add --data-log for SageMaker's messages about \
              each image",
-            watched.job_name
+            named.name
         );
     }
-    if job.status.is_over() {
-        print_clean_up(watched);
+    if let Some(record) = named.record.as_ref().filter(|_| job.status.is_over()) {
+        print_leftovers(record);
     }
     outcome
 }
@@ -250,19 +226,6 @@ fn advice(found: &JobOutcome, name: &str) -> String {
     }
 }
 
-fn print_clean_up(watched: &Watched<'_>) {
-    let record = watched.record.as_ref();
-    let Some(record) = record.filter(|record| !record.left.is_empty()) else {
-        return;
-    };
-    let left: Vec<String> = record.left.iter().map(ToString::to_string).collect();
-    eprintln!(
-        "left behind: {}. Delete it with: spotcheck transform clean-up {}",
-        left.join(", "),
-        record.spec.job_name
-    );
-}
-
 fn past_tense(status: TransformStatus) -> &'static str {
     match status {
         TransformStatus::Stopped => "was stopped",
@@ -302,7 +265,7 @@ fn write(out: &mut dyn Write, progress: &JobProgress) -> anyhow::Result<()> {
     line("outputs", &outputs_text(progress))?;
     line("created", &local_time(job.created_ms))?;
     let instances = (spec.instance_type.as_str(), spec.instance_count);
-    line("billed", &billed_text(instances, job.status.is_over(), progress.billed_s, progress.cost_usd))?;
+    line("billed", &billed_text(instances, job.status, progress.billed_s, progress.cost_usd))?;
     let lines = &progress.log_tail;
     for last in &lines[lines.len().saturating_sub(LOG_LINES)..] {
         line("log", &last.message)?;
@@ -320,25 +283,6 @@ fn outputs_text(progress: &JobProgress) -> String {
     let age = progress.count_age_text(progress.seen_at_ms);
     let age = age.map(|age| format!(", {age}"));
     [Some(counted), percent, rate, left, age].into_iter().flatten().collect()
-}
-
-/// “360 s on 1 × ml.m5.xlarge, $0.03”
-pub(crate) fn billed_text(
-    (instance_type, count): (&str, u32),
-    is_over: bool,
-    billed_s: Option<f64>,
-    cost_usd: Option<f64>,
-) -> String {
-    let instances = format!("{count} × {instance_type}");
-    let Some(billed_s) = billed_s else {
-        let nothing = if is_over { "not reported by SageMaker" } else { "nothing yet" };
-        return format!("{nothing}, for {instances}");
-    };
-    let cost = match cost_usd {
-        Some(usd) => human_usd(usd),
-        None => "price unknown; set it with --hourly-price".to_owned(),
-    };
-    format!("{billed_s:.0} s on {instances}, {cost}")
 }
 
 /// The interval between reads of a growing log.

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::bail;
 use clap::Args;
 
-use super::NamedJob;
+use super::{NamedJob, watch_command};
 use crate::cli::Outcome;
 use crate::cli::place::S3Args;
 use crate::cli::terminal::{confirm, interruptible, stdout, with_progress};
@@ -38,15 +38,9 @@ pub(crate) fn run<S: JobSpec>(args: &StopArgs) -> anyhow::Result<Outcome> {
         bail!("job {} is already {}", args.job, status.into_str());
     }
     let job = &args.job;
-    let (kept, follow) = match S::KIND {
-        JobKind::Transform => (
-            "Existing outputs are kept; the remaining images get none.",
-            format!("spotcheck transform status {job} --watch"),
-        ),
-        JobKind::Training => (
-            "SageMaker keeps the model that the script has saved so far, if any.",
-            format!("spotcheck train watch {job}"),
-        ),
+    let kept = match S::KIND {
+        JobKind::Transform => "Existing outputs are kept; the remaining images get none.",
+        JobKind::Training => "SageMaker keeps the model that the script has saved so far, if any.",
     };
     let question = format!("Stop job {}? {kept}", args.job);
     if !args.yes && !confirm(&question)? {
@@ -54,7 +48,7 @@ pub(crate) fn run<S: JobSpec>(args: &StopArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::AllWell);
     }
     sagemaker.stop_job(S::KIND, &args.job, Some(&control))?;
-    eprintln!("stopping job {job}; it is billed until it has stopped. Follow it with: {follow}");
+    eprintln!("stopping job {job}; it is billed until it has stopped. Watch it with: {}", watch_command(S::KIND, job));
     Ok(Outcome::AllWell)
 }
 

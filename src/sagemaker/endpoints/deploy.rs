@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{Deletion, EndpointError, EndpointRecords};
+use crate::aws::upload::Existing;
 use crate::aws::{Aws, AwsError};
 use crate::domain::S3Address;
 use crate::sagemaker::sending::Sender;
@@ -88,7 +89,7 @@ impl Deployment<'_> {
         let Self { aws, records, record, plan, unfinished, control } = self;
         control.set_step(format!("uploading the model to {address}"));
         let sender = Sender { aws, s3: &plan.s3, unfinished, control };
-        let sent = sender.send_file(path, address, || {
+        let sent = sender.send_file(path, address, Existing::Keep, || {
             record.archive = Some(UploadedArchive { address: address.clone(), s3: plan.s3.clone() });
             Ok(records.write(record)?)
         });

@@ -32,7 +32,7 @@ pub use new_model::{NewArchive, NewModel};
 pub use outcome::{Account, outcome};
 pub use output_keys::{OUT, OutputKeys, folders_around};
 pub use preflight::{Checked, ModelPlan, check_only_model, has_input, preflight};
-pub(crate) use preflight::{Place, check_image, check_job_name, check_regions, check_role};
+pub(crate) use preflight::{Place, check_image, check_job_name, check_prefix, check_regions, check_role};
 pub use prices::{add_price, change_price, read_prices};
 pub(crate) use records::delete_leftovers;
 pub use records::{CleanUp, JobRecords, clean_up};
@@ -40,7 +40,7 @@ pub use retries::{FoundRetries, FoundRetry};
 pub use retry::{PlannedRetry, Retry, RetryChanges, looks_like_retry, plan_retry, retry_prefix};
 pub(crate) use start::Start;
 pub use start::{StartFolders, start, started_before};
-pub use watch::{Followed, Watch, find_record, follow};
+pub use watch::{Followed, PolledJob, Watch, find_record, follow};
 
 /// The message is complete, and states what to do.
 #[derive(Debug, thiserror::Error)]

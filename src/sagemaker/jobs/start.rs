@@ -7,7 +7,7 @@ use super::inputs::{Inputs, each_object};
 use super::manifest::write_manifest;
 use super::preflight::is_same_model;
 use super::{JobError, JobRecords};
-use crate::aws::upload::{LocalFiles, files_below};
+use crate::aws::upload::{Existing, LocalFiles, files_below};
 use crate::aws::{Aws, AwsError, AwsErrorKind, SageMaker};
 use crate::domain::{S3Access, S3Address};
 use crate::image::source::is_folder_marker;
@@ -169,10 +169,13 @@ impl<'a, S: JobSpec> Start<'a, S> {
         Ok(self.record)
     }
 
-    /// Uploads one file, and records that it exists only for the job, unless it existed before.
+    /// Uploads one file, and records that it exists only for the job, unless it existed before. A file of an earlier
+    /// start that ended early is replaced.
     pub(crate) fn send_file(&mut self, path: &Path, address: &S3Address, leaves: &Leftover) -> Result<(), JobError> {
-        let sent =
-            self.sender.send_file(path, address, || record_leftover(&mut self.record, self.records, leaves.clone()));
+        let existing = if self.record.left.contains(leaves) { Existing::Replace } else { Existing::Keep };
+        let sent = self
+            .sender
+            .send_file(path, address, existing, || record_leftover(&mut self.record, self.records, leaves.clone()));
         let is_noted = self.record.left.contains(leaves);
         if sent.is_err() && is_noted && self.sender.is_absent(address) {
             self.forget_leftover(leaves)?;

@@ -12,7 +12,7 @@ use crate::domain::{S3Access, S3Address};
 use crate::sagemaker::Poll;
 use crate::sagemaker::log::{LogKind, LogTail};
 use crate::sagemaker::spec::transform::{
-    InputObjects, JobPhase, JobProgress, JobRecord, JobSpec, PriceTable, SageMakerAccess, TransformJob,
+    InputObjects, JobKind, JobPhase, JobProgress, JobRecord, JobSpec, PriceTable, SageMakerAccess, TransformJob,
     TransformStatus, cost_usd,
 };
 use crate::tasks::{Counted, TaskControl, now_ms};
@@ -32,58 +32,76 @@ const LOOKING_SHARE: u32 = 10;
 const PAGE: u64 = 1000;
 const PAGE_PERIOD_MS: i64 = 1000;
 
-pub struct Watch {
-    sagemaker: SageMaker,
-    s3: S3,
-    job_name: String,
-    record: Option<JobRecord>,
+/// A job of any kind to poll: access, log, and prices for its cost.
+pub struct PolledJob {
+    pub(crate) sagemaker: SageMaker,
+    pub(crate) s3: S3,
+    pub(crate) name: String,
+    pub(crate) log: LogTail,
     usd_per_hour: Option<f64>,
     prices: PriceTable,
-    region: Option<String>,
+}
+
+impl PolledJob {
+    /// Sends no request yet. The price is the given one, or else that of the record, or of the table.
+    pub fn new<S: JobSpec>(
+        aws: &Aws,
+        (sagemaker, s3): (&SageMakerAccess, &S3Access),
+        name: &str,
+        record: Option<&JobRecord<S>>,
+        (usd_per_hour, prices): (Option<f64>, PriceTable),
+    ) -> Self {
+        let log = match S::KIND {
+            JobKind::Transform => LogKind::Container,
+            JobKind::Training => LogKind::Training,
+        };
+        Self {
+            sagemaker: aws.sagemaker(sagemaker),
+            s3: aws.s3(s3),
+            name: name.to_owned(),
+            log: LogTail::new(name, log),
+            usd_per_hour: usd_per_hour.or_else(|| record?.usd_per_hour),
+            prices,
+        }
+    }
+
+    /// The cost of these instances; `None` if their price or time is unknown.
+    pub(crate) fn cost_usd(
+        &self,
+        (instance_type, count): (&str, u32),
+        billed_s: Option<f64>,
+        control: &TaskControl,
+    ) -> Result<Option<f64>, JobError> {
+        let region = self.sagemaker.region(Some(control))?;
+        let of_table = self.prices.find(instance_type, Some(&region)).map(|price| price.usd_per_hour);
+        let price = self.usd_per_hour.or(of_table);
+        Ok(price.zip(billed_s).map(|(price, billed_s)| cost_usd(price, count, billed_s)))
+    }
+}
+
+/// Polls a Batch Transform job.
+pub struct Watch {
+    job: PolledJob,
+    record: Option<JobRecord>,
     /// Listed once; `None` until that succeeded.
     inputs: Option<Inputs>,
     /// The outputs of the last listing.
     counted: Option<OutputCount>,
-    log: LogTail,
     has_seen_request: bool,
 }
 
 impl Watch {
-    /// A job by its name. Sends no request yet. Account and price are from the job's record unless given.
-    pub fn new(
-        aws: &Aws,
-        sagemaker: &SageMakerAccess,
-        s3: &S3Access,
-        job_name: &str,
-        record: Option<JobRecord>,
-        prices: PriceTable,
-        usd_per_hour: Option<f64>,
-    ) -> Self {
-        let of_record = record.as_ref().and_then(|record| record.usd_per_hour);
-        Self {
-            sagemaker: aws.sagemaker(sagemaker),
-            s3: aws.s3(s3),
-            job_name: job_name.to_owned(),
-            usd_per_hour: usd_per_hour.or(of_record),
-            record,
-            prices,
-            region: sagemaker.region.clone(),
-            inputs: None,
-            counted: None,
-            log: LogTail::new(job_name, LogKind::Container),
-            has_seen_request: false,
-        }
+    pub fn new(job: PolledJob, record: Option<JobRecord>) -> Self {
+        Self { job, record, inputs: None, counted: None, has_seen_request: false }
     }
 
-    /// The current state of the job. What cannot be determined beyond its status is in the notes.
+    /// The current state of the job, whose outputs and rate are also reported to `control`. What cannot be determined
+    /// beyond its status is in the notes.
     ///
     /// # Errors
     /// SageMaker does not return the job, or the task was canceled.
     pub fn poll(&mut self, control: &TaskControl) -> Result<JobProgress, JobError> {
-        let job = self.sagemaker.describe_transform_job(&self.job_name, Some(control))?;
-        if self.region.is_none() {
-            self.region = Some(self.sagemaker.region(Some(control))?);
-        }
+        let job = self.job.sagemaker.describe_transform_job(&self.job.name, Some(control))?;
         let mut notes = Vec::new();
         let (outputs, uncounted) = match self.count_outputs(&job, &mut notes, control) {
             Ok(outputs) => (Some(outputs), None),
@@ -93,7 +111,7 @@ impl Watch {
             Err(error) => (self.counted.clone(), Some(error.to_string())),
         };
         // A container may log before SageMaker reports the start, or without one.
-        let log_tail = self.log.read(&self.sagemaker, &mut notes, control)?;
+        let log_tail = self.job.log.read(&self.job.sagemaker, &mut notes, control)?;
         self.has_seen_request |= log_tail.iter().any(|line| line.message.contains(REQUEST));
         notes.extend(outputs.as_ref().and_then(|found| found.note.clone()));
         let of_job = outputs.as_ref().and_then(|found| found.inputs);
@@ -101,24 +119,24 @@ impl Watch {
         let of_record = self.record.as_ref().and_then(|record| record.input_objects);
         let seen_at_ms = now_ms();
         let billed_s = billed_s(&job, seen_at_ms);
-        Ok(JobProgress {
+        let instances = (job.spec.instance_type.as_str(), job.spec.instance_count);
+        let seen = JobProgress {
             phase: phase(&job, outputs.as_ref().is_some_and(|found| found.count > 0) || self.has_seen_request),
             inputs: of_job.or(listed).or(of_record),
             outputs: outputs.as_ref().map(|found| found.count),
             counted_at_ms: outputs.as_ref().map(|found| found.at_ms),
             outputs_per_s: outputs.as_ref().and_then(|found| found.per_s),
             billed_s,
-            cost_usd: self
-                .usd_per_hour(&job)
-                .zip(billed_s)
-                .map(|(price, seconds)| cost_usd(price, job.spec.instance_count, seconds)),
+            cost_usd: self.job.cost_usd(instances, billed_s, control)?,
             log_tail,
             uncounted,
             notes,
             images_in: self.images_in(&job),
             seen_at_ms,
             job,
-        })
+        };
+        show_progress(control, &seen);
+        Ok(seen)
     }
 
     fn images_in(&self, job: &TransformJob) -> Option<S3Address> {
@@ -130,26 +148,6 @@ impl Watch {
         }
     }
 
-    /// As [`follow`]; also reports the outputs and their rate to `control`.
-    ///
-    /// # Errors
-    /// As [`follow`].
-    pub fn follow(
-        &mut self,
-        control: &TaskControl,
-        see: impl FnMut(Poll<'_, JobProgress>),
-    ) -> Result<JobProgress, JobError> {
-        follow(|| self.poll(control).inspect(|seen| show_progress(control, seen)), control, see)
-    }
-
-    fn usd_per_hour(&self, job: &TransformJob) -> Option<f64> {
-        let of_table = || {
-            let price = self.prices.find(&job.spec.instance_type, self.region.as_deref())?;
-            Some(price.usd_per_hour)
-        };
-        self.usd_per_hour.or_else(of_table)
-    }
-
     fn count_outputs(
         &mut self,
         job: &TransformJob,
@@ -157,7 +155,7 @@ impl Watch {
         control: &TaskControl,
     ) -> Result<OutputCount, JobError> {
         if self.inputs.is_none() {
-            match Inputs::list(&self.s3, &job.spec.input.objects, control) {
+            match Inputs::list(&self.job.s3, &job.spec.input.objects, control) {
                 Ok(inputs) => self.inputs = Some(inputs),
                 Err(JobError::Cancelled) => return Err(JobError::Cancelled),
                 Err(error) if error.aws_kind().is_some_and(AwsErrorKind::concerns_everything) => return Err(error),
@@ -168,7 +166,7 @@ impl Watch {
         if let Some(counted) = self.counted.clone().filter(is_new_enough) {
             return Ok(counted);
         }
-        let outputs = Outputs::list(&self.s3, &job.spec.output.folder, control)?;
+        let outputs = Outputs::list(&self.job.s3, &job.spec.output.folder, control)?;
         let listed = InputListed::by(job, self.record.as_ref());
         let counted = OutputCount::new(self.inputs.as_ref(), listed, job, &outputs, now_ms());
         self.counted = Some(counted.clone());
@@ -183,6 +181,12 @@ pub trait Followed {
     /// Polling slows down while this is unchanged.
     fn phase(&self) -> &str;
 
+    /// The cost so far; `None` if no price is known.
+    fn cost_usd(&self) -> Option<f64>;
+
+    /// What else to show while it is followed.
+    fn detail(&self) -> Option<&str>;
+
     /// Whether something could not be reached, so that the duration of the poll does not predict that of the next one.
     fn has_trouble(&self) -> bool {
         false
@@ -196,6 +200,14 @@ impl Followed for JobProgress {
 
     fn phase(&self) -> &str {
         self.phase.into_str()
+    }
+
+    fn cost_usd(&self) -> Option<f64> {
+        self.cost_usd
+    }
+
+    fn detail(&self) -> Option<&str> {
+        self.uncounted.as_deref()
     }
 
     fn has_trouble(&self) -> bool {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::transform::{
     FieldProblem, JobKind, JobSpec, LogLine, MAX_ENVIRONMENT, MAX_INSTANCES, MAX_S3_URI, Network, Problems,
@@ -54,10 +55,11 @@ pub struct TrainingSpec {
     pub resources: Resources,
     #[serde(rename = "StoppingCondition")]
     pub stopping: StoppingCondition,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
     #[serde(flatten)]
     pub network: Network,
-    #[serde(rename = "EnableManagedSpotTraining")]
+    #[serde(rename = "EnableManagedSpotTraining", skip_serializing_if = "std::ops::Not::not")]
     pub is_spot: bool,
     /// The folder for checkpoints, which a job on spot instances needs to continue after an interruption.
     #[serde(rename = "CheckpointConfig", skip_serializing_if = "Option::is_none")]
@@ -76,7 +78,7 @@ pub struct Algorithm {
     #[serde(rename = "TrainingInputMode")]
     pub input_mode: String,
     /// At most 40.
-    #[serde(rename = "MetricDefinitions")]
+    #[serde(rename = "MetricDefinitions", skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricDefinition>,
 }
 
@@ -112,9 +114,12 @@ struct DataSource {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
+#[expect(clippy::struct_field_names, reason = "AWS names them so")]
 struct S3DataSource {
     s3_data_type: String,
     s3_uri: String,
+    /// Whether each instance receives all objects.
+    s3_data_distribution_type: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,7 +168,7 @@ pub struct TrainingSource {
     /// The path of the script in the folder.
     pub entry_point: String,
     pub mpi: Option<Mpi>,
-    /// Where the packed folder is uploaded; the SDK uses the same key.
+    /// Where the packed folder is uploaded, as with the SDK's `code_location`.
     pub archive: S3Address,
 }
 
@@ -201,7 +206,11 @@ impl JobSpec for TrainingSpec {
 
 impl Channel {
     pub fn new(name: impl Into<String>, objects: &S3Address) -> Self {
-        let source = S3DataSource { s3_data_type: "S3Prefix".to_owned(), s3_uri: objects.to_string() };
+        let source = S3DataSource {
+            s3_data_type: "S3Prefix".to_owned(),
+            s3_uri: objects.to_string(),
+            s3_data_distribution_type: Some("FullyReplicated".to_owned()),
+        };
         Self { name: name.into(), data_source: DataSource { s3_data_source: Some(source) } }
     }
 
@@ -230,7 +239,7 @@ impl TrainingSpec {
         for value in self.hyperparameters.values_mut() {
             *value = json_of(value);
         }
-        let mut set = |name: &str, value: serde_json::Value| {
+        let mut set = |name: &str, value: Value| {
             self.hyperparameters.insert(format!("sagemaker_{name}"), value.to_string());
         };
         set("submit_directory", directory.into());
@@ -261,20 +270,15 @@ impl TrainingSpec {
             found.range(field, number, least, most);
         }
         self.check_channels(&mut found);
-        for (name, value) in &self.hyperparameters {
-            found.length("hyperparameter name", name, MAX_HYPERPARAMETER_NAME);
-            found.length("hyperparameter", value, MAX_HYPERPARAMETER);
-        }
         found.count("hyperparameters", self.hyperparameters.len(), MAX_HYPERPARAMETERS);
+        for (name, value) in &self.hyperparameters {
+            found.entry("hyperparameter", (name, MAX_HYPERPARAMETER_NAME), (value, MAX_HYPERPARAMETER));
+        }
         found.count("metrics", self.algorithm.metrics.len(), MAX_METRICS);
         for MetricDefinition { name, regex } in &self.algorithm.metrics {
-            found.length("metric name", name, MAX_METRIC_NAME);
-            found.length("metric", regex, MAX_METRIC);
+            found.entry("metric", (name, MAX_METRIC_NAME), (regex, MAX_METRIC));
         }
-        found.environment(&self.environment, MAX_ENVIRONMENT);
-        for value in self.environment.values() {
-            found.length("environment", value, MAX_VARIABLE);
-        }
+        found.environment(&self.environment, MAX_ENVIRONMENT, MAX_VARIABLE);
         found.kms_key("volume KMS key", resources.volume_kms_key.as_deref());
         found.kms_key("output KMS key", output.kms_key.as_deref());
         found.tags(&self.tags);
@@ -310,14 +314,17 @@ pub fn source_archive(output: &S3Address, job_name: &str) -> S3Address {
 fn json_of(text: &str) -> String {
     match serde_json::from_str::<serde::de::IgnoredAny>(text) {
         Ok(_) => text.to_owned(),
-        Err(_) => serde_json::Value::from(text).to_string(),
+        Err(_) => Value::from(text).to_string(),
     }
 }
 
 /// A training job as `DescribeTrainingJob` returns it. Times are seconds since 1970-01-01 UTC.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct TrainingJob {
+    /// The complete response.
+    #[serde(skip)]
+    pub described: Value,
     #[serde(flatten)]
     pub spec: TrainingSpec,
     #[serde(rename = "TrainingJobStatus")]
@@ -344,7 +351,7 @@ pub struct TrainingJob {
     pub metrics: Vec<Metric>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ModelArtifacts {
     /// The resulting `model.tar.gz`.
@@ -353,7 +360,7 @@ pub struct ModelArtifacts {
 }
 
 /// SageMaker's secondary status during some time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct TrainingPhase {
     /// `Downloading`
@@ -364,29 +371,36 @@ pub struct TrainingPhase {
     pub status_message: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 pub struct Metric {
     pub metric_name: String,
     /// A number, or text for infinity and NaN.
-    pub value: serde_json::Value,
+    pub value: Value,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TrainingProgress {
-    #[serde(flatten)]
     pub training: TrainingJob,
     /// The billed time of each instance so far; `None` before the instances run.
-    #[serde(skip)]
     pub billed_s: Option<f64>,
     /// `None` if no price is known.
     pub cost_usd: Option<f64>,
     /// The newest lines of the container's log, oldest first.
-    #[serde(skip)]
     pub log_tail: Vec<LogLine>,
     /// What could not be determined, and why.
     pub notes: Vec<String>,
+}
+
+impl TrainingProgress {
+    /// The response of `DescribeTrainingJob`, with the address of a model that exists, the cost and the notes.
+    pub fn json(&self) -> Value {
+        let mut all = self.training.described.clone();
+        all["ModelArtifacts"]["S3ModelArtifacts"] = self.training.model.archive.clone().into();
+        all["CostUsd"] = self.cost_usd.into();
+        all["Notes"] = self.notes.clone().into();
+        all
+    }
 }
 
 impl TrainingJob {
@@ -419,49 +433,88 @@ impl TrainingJob {
 
 #[cfg(test)]
 mod tests {
+    use super::super::transform::Vpc;
     use super::*;
 
     /// The request that the SageMaker Python SDK sends, and the arguments of its estimator, from
-    /// `tests/aws/estimator.py`.
+    /// `tests/aws/estimator.py`. Only the SDK sets up SageMaker Debugger, which stores tensors and metrics in S3.
     #[test]
-    fn hyperparameters_match_the_python_sdk() {
-        let cases: Vec<serde_json::Value> =
-            serde_json::from_str(include_str!("../../../tests/aws/estimator.json")).unwrap();
-        assert_eq!(cases.len(), 3);
+    fn request_matches_the_python_sdk() {
+        let cases: Vec<Value> = serde_json::from_str(include_str!("../../../tests/aws/estimator.json")).unwrap();
+        assert_eq!(cases.len(), 4);
         for case in cases {
-            let text = |name: &str| case[name].as_str().unwrap().to_owned();
-            let given = case["hyperparameters"].as_object().unwrap();
-            let spec = TrainingSpec {
-                job_name: text("job_name"),
-                hyperparameters: given.iter().map(|(name, value)| (name.clone(), typed(value))).collect(),
-                network: Network { is_isolated: case["is_isolated"] == true, ..Network::default() },
-                ..TrainingSpec::default()
-            };
+            let parse = |text: &Value| S3Address::parse(text.as_str().unwrap()).unwrap();
             let mpi = case["mpi"].as_object().map(|mpi| Mpi {
                 processes_per_host: mpi["processes"].as_u64().unwrap() as u32,
                 options: mpi["options"].as_str().unwrap().to_owned(),
             });
-            let archive = source_archive(&S3Address::parse(&text("output")).unwrap(), &spec.job_name);
-            let source = TrainingSource { folder: "source".into(), entry_point: text("entry_point"), mpi, archive };
-            let spec = spec.with_source(&source, &text("region"));
-            let expected = case["request"]["HyperParameters"].as_object().unwrap();
-            let parsed = |value: &str| serde_json::from_str::<serde_json::Value>(value).unwrap();
-            assert_eq!(spec.hyperparameters.len(), expected.len(), "{spec:?}");
-            for (name, expected) in expected {
-                // Python escapes all letters beyond ASCII; both mean the same.
-                assert_eq!(parsed(&spec.hyperparameters[name]), parsed(expected.as_str().unwrap()), "{name}");
+            let job_name = case["job_name"].as_str().unwrap();
+            let archive = source_archive(&parse(&case["output"]), job_name);
+            let entry_point = case["entry_point"].as_str().unwrap().to_owned();
+            let source = TrainingSource { folder: "source".into(), entry_point, mpi, archive };
+            let spec = of_case(&case).with_source(&source, case["region"].as_str().unwrap());
+            let mut sent = serde_json::to_value(&spec).unwrap();
+            let mut expected = case["request"].clone();
+            for request in [&mut sent, &mut expected] {
+                for value in request["HyperParameters"].as_object_mut().unwrap().values_mut() {
+                    // Python escapes all letters beyond ASCII; both mean the same.
+                    *value = serde_json::from_str(value.as_str().unwrap()).unwrap();
+                }
+                for debugger in ["DebugHookConfig", "ProfilerConfig"] {
+                    request.as_object_mut().unwrap().remove(debugger);
+                }
             }
-            let code = case["request"]["InputDataConfig"].as_array().into_iter().flatten();
-            let code: Vec<&str> =
-                code.map(|channel| channel["DataSource"]["S3DataSource"]["S3Uri"].as_str().unwrap()).collect();
-            let channels: Vec<String> =
-                spec.channels.iter().map(|channel| channel.objects().unwrap().to_string()).collect();
-            assert_eq!(channels, code);
+            assert_eq!(sent, expected, "{job_name}");
+        }
+    }
+
+    /// The job that the arguments of an estimator describe, with the defaults of `spotcheck train`.
+    fn of_case(case: &Value) -> TrainingSpec {
+        let (more, request) = (&case["more"], &case["request"]);
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let number = |value: &Value, usual: u32| value.as_u64().map_or(usual, |number| number as u32);
+        let list = |value: &Value| value.as_array().into_iter().flatten().filter_map(text).collect::<Vec<_>>();
+        let pairs = |value: &Value| {
+            let pairs = value.as_object().into_iter().flatten();
+            pairs.map(|(name, value)| (name.clone(), typed(value))).collect::<BTreeMap<_, _>>()
+        };
+        let inputs = pairs(&case["inputs"]).into_iter();
+        let subnets = list(&more["subnets"]);
+        TrainingSpec {
+            job_name: text(&case["job_name"]).unwrap(),
+            hyperparameters: pairs(&case["hyperparameters"]),
+            algorithm: Algorithm {
+                image: text(&request["AlgorithmSpecification"]["TrainingImage"]).unwrap(),
+                metrics: serde_json::from_value(more["metric_definitions"].clone()).unwrap_or_default(),
+                ..Algorithm::default()
+            },
+            role: text(&request["RoleArn"]).unwrap(),
+            channels: inputs.map(|(name, uri)| Channel::new(name, &S3Address::parse(&uri).unwrap())).collect(),
+            output: OutputConfig { folder: text(&case["output"]).unwrap(), kms_key: text(&more["output_kms_key"]) },
+            resources: Resources {
+                instance_type: "ml.p3.16xlarge".to_owned(),
+                instance_count: 2,
+                volume_gb: number(&more["volume_size"], 30),
+                volume_kms_key: text(&more["volume_kms_key"]),
+            },
+            stopping: StoppingCondition {
+                max_run_s: number(&more["max_run"], 86400),
+                max_wait_s: more["max_wait"].as_u64().map(|seconds| seconds as u32),
+            },
+            environment: pairs(&more["environment"]),
+            network: Network {
+                vpc: (!subnets.is_empty())
+                    .then(|| Vpc { subnets, security_group_ids: list(&more["security_group_ids"]) }),
+                is_isolated: case["is_isolated"] == true,
+            },
+            is_spot: more["use_spot_instances"] == true,
+            checkpoints: text(&more["checkpoint_s3_uri"]).map(|s3_uri| Checkpoints { s3_uri }),
+            tags: BTreeMap::new(),
         }
     }
 
     /// A value as typed on the command line.
-    fn typed(value: &serde_json::Value) -> String {
+    fn typed(value: &Value) -> String {
         value.as_str().map_or_else(|| value.to_string(), str::to_owned)
     }
 
@@ -494,6 +547,7 @@ mod tests {
     fn job_without_a_model_has_a_reason() {
         let problem = |status, failure: Option<&str>, archive: Option<&str>| {
             let training = TrainingJob {
+                described: Value::Null,
                 spec: example(),
                 status,
                 failure: failure.map(str::to_owned),

@@ -19,9 +19,9 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::domain::{Credentials, ListPage, ListQuery, S3Access, S3Address};
 
-pub use container::{ArchiveContent, EcrImage, default_image, known_images};
+pub use container::{ArchiveContent, ContainerUse, EcrImage, default_image, known_images};
 pub use cost::{
-    CostEstimate, HEADLINE, Headline, InstanceType, Price, PriceChange, PriceTable, cost_usd, human_usd,
+    CostEstimate, HEADLINE, Headline, InstanceType, Price, PriceChange, PriceTable, billed_text, cost_usd, human_usd,
     known_instance_types,
 };
 pub use limits::{

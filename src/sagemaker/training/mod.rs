@@ -1,22 +1,59 @@
-//! Training jobs: checked before they cost money, started, watched and cleaned up, with what [`super::jobs`] shares.
+//! Training jobs: checked before they cost money, started, polled and cleaned up, with what [`super::jobs`] shares.
 
 mod preflight;
-mod start;
 
-use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
-use crate::domain::S3Access;
-use crate::sagemaker::jobs::{Followed, JobError, JobRecords, delete_leftovers};
-use crate::sagemaker::log::{LogKind, LogTail};
+use crate::aws::{Aws, AwsErrorKind};
+use crate::dirs::Scratch;
+use crate::project::export::{Existing, ExportTarget};
+use crate::sagemaker::jobs::{Followed, JobError, JobRecords, PolledJob, Start, StartFolders, delete_leftovers};
+use crate::sagemaker::package::{PackageError, package_source};
 use crate::sagemaker::spec::Deleted;
-use crate::sagemaker::spec::training::{TrainingProgress, TrainingSpec};
-use crate::sagemaker::spec::transform::{JobRecord, Leftover, PriceTable, SageMakerAccess, TransformStatus, cost_usd};
+use crate::sagemaker::spec::training::{TrainingPlan, TrainingProgress, TrainingSpec};
+use crate::sagemaker::spec::transform::{JobRecord, Leftover, TransformStatus};
 use crate::tasks::{TaskControl, now_ms};
 
 pub use preflight::preflight;
-pub use start::start;
+
+const SOURCE_ARCHIVE: &str = "sourcedir.tar.gz";
 
 pub type TrainingRecords = JobRecords<TrainingSpec>;
 pub type TrainingRecord = JobRecord<TrainingSpec>;
+
+/// Starts a job. The uploaded source folder is recorded before it is uploaded. A start that ended early can be repeated
+/// with the same plan.
+///
+/// # Errors
+/// The source folder cannot be packed or uploaded, or SageMaker rejects the job. No job runs then.
+pub fn start(
+    aws: &Aws,
+    plan: &TrainingPlan,
+    folders: StartFolders<'_, TrainingSpec>,
+    now_ms: i64,
+    control: &TaskControl,
+) -> Result<TrainingRecord, JobError> {
+    let mut start = Start::begin(aws, (&plan.sagemaker, &plan.s3), plan.spec.clone(), folders, now_ms, control)?;
+    start.record.usd_per_hour = plan.usd_per_hour;
+    if let Some(source) = &plan.source {
+        control.set_step("packing the source folder");
+        let scratch = Scratch::new().map_err(|error| JobError::local("Could not pack", &source.folder, error))?;
+        let target = ExportTarget { path: scratch.path().join(SOURCE_ARCHIVE), existing: Existing::Keep };
+        let packed = package_source(&source.folder, &target, control).map_err(|error| match error {
+            PackageError::Cancelled(_) => JobError::Cancelled,
+            error => JobError::Plan(format!("Could not pack the source folder: {error}")),
+        })?;
+        let archive = &source.archive;
+        control.set_step(format!("uploading the source folder to {archive}"));
+        start.send_file(&packed.path, archive, &Leftover::Archive(archive.clone()))?;
+    }
+    let sagemaker = aws.sagemaker(&plan.sagemaker);
+    start.create(
+        |spec| sagemaker.create_training_job(spec, Some(control)),
+        |spec| {
+            let there = sagemaker.describe_training_job(&spec.job_name, Some(control))?.spec;
+            Ok(there.hyperparameters == spec.hyperparameters)
+        },
+    )
+}
 
 impl Followed for TrainingProgress {
     fn status(&self) -> TransformStatus {
@@ -26,58 +63,37 @@ impl Followed for TrainingProgress {
     fn phase(&self) -> &str {
         self.training.phase()
     }
-}
 
-/// Reads the state of a training job, from AWS alone.
-pub struct TrainingWatch {
-    sagemaker: SageMaker,
-    s3: S3,
-    job_name: String,
-    usd_per_hour: Option<f64>,
-    prices: PriceTable,
-    log: LogTail,
-}
-
-impl TrainingWatch {
-    /// Sends no request yet. The price is that of the record, or else of the table.
-    pub fn new(
-        aws: &Aws,
-        (sagemaker, s3): (&SageMakerAccess, &S3Access),
-        job_name: &str,
-        usd_per_hour: Option<f64>,
-        prices: PriceTable,
-    ) -> Self {
-        let log = LogTail::new(job_name, LogKind::Training);
-        let job_name = job_name.to_owned();
-        Self { sagemaker: aws.sagemaker(sagemaker), s3: aws.s3(s3), job_name, usd_per_hour, prices, log }
+    fn cost_usd(&self) -> Option<f64> {
+        self.cost_usd
     }
 
-    /// The current state of the job. What cannot be determined beyond its status is in the notes.
-    ///
-    /// # Errors
-    /// SageMaker does not return the job, or the task was canceled.
-    pub fn poll(&mut self, control: &TaskControl) -> Result<TrainingProgress, JobError> {
-        let mut training = self.sagemaker.describe_training_job(&self.job_name, Some(control))?;
-        let mut notes = Vec::new();
-        // SageMaker names the model of a failed or stopped job even if there is none.
-        if let Some(archive) = training.archive().filter(|_| training.status.is_over()) {
-            match self.s3.object(&archive.bucket, &archive.prefix, Some(control)).map_err(JobError::from) {
-                Err(error) if error.aws_kind() == Some(AwsErrorKind::NotFound) => training.model.archive = None,
-                Err(JobError::Cancelled) => return Err(JobError::Cancelled),
-                Err(error) => notes.push(error.to_string()),
-                Ok(_) => {}
-            }
+    fn detail(&self) -> Option<&str> {
+        self.log_tail.last().map(|line| line.message.as_str())
+    }
+}
+
+/// The current state of a training job. What cannot be determined beyond its status is in the notes.
+///
+/// # Errors
+/// SageMaker does not return the job, or the task was canceled.
+pub fn poll(job: &mut PolledJob, control: &TaskControl) -> Result<TrainingProgress, JobError> {
+    let mut training = job.sagemaker.describe_training_job(&job.name, Some(control))?;
+    let mut notes = Vec::new();
+    // SageMaker names the model of a failed or stopped job even if there is none.
+    if let Some(archive) = training.archive().filter(|_| training.status.is_over()) {
+        match job.s3.object(&archive.bucket, &archive.prefix, Some(control)).map_err(JobError::from) {
+            Err(error) if error.aws_kind() == Some(AwsErrorKind::NotFound) => training.model.archive = None,
+            Err(JobError::Cancelled) => return Err(JobError::Cancelled),
+            Err(error) => notes.push(error.to_string()),
+            Ok(_) => {}
         }
-        let log_tail = self.log.read(&self.sagemaker, &mut notes, control)?;
-        let region = self.sagemaker.region(Some(control))?;
-        let (instance_type, instances) = training.spec.instances();
-        let of_table = self.prices.find(instance_type, Some(&region)).map(|price| price.usd_per_hour);
-        let ended_s = training.ended_s.unwrap_or(now_ms() as f64 / 1e3);
-        let billed_s = training.billable_s.or_else(|| Some((ended_s - training.started_s?).max(0.0)));
-        let price = self.usd_per_hour.or(of_table);
-        let cost_usd = price.zip(billed_s).map(|(price, billed_s)| cost_usd(price, instances, billed_s));
-        Ok(TrainingProgress { training, billed_s, cost_usd, log_tail, notes })
     }
+    let log_tail = job.log.read(&job.sagemaker, &mut notes, control)?;
+    let ended_s = training.ended_s.unwrap_or(now_ms() as f64 / 1e3);
+    let billed_s = training.billable_s.or_else(|| Some((ended_s - training.started_s?).max(0.0)));
+    let cost_usd = job.cost_usd(training.spec.instances(), billed_s, control)?;
+    Ok(TrainingProgress { training, billed_s, cost_usd, log_tail, notes })
 }
 
 /// Deletes the uploaded source folder of a training job. Its model stays.

@@ -4,11 +4,13 @@ use crate::aws::{Aws, S3};
 use crate::domain::{S3Address, counted};
 use crate::sagemaker::checks::{Checks, Service};
 use crate::sagemaker::jobs::{
-    JobError, Place, check_image, check_job_name, check_regions, check_role, unless_cancelled,
+    JobError, Place, check_image, check_job_name, check_prefix, check_regions, check_role, unless_cancelled,
 };
 use crate::sagemaker::package::source_files;
 use crate::sagemaker::spec::training::{Channel, TrainingPlan, TrainingSource, TrainingSpec};
-use crate::sagemaker::spec::transform::{CheckPoint, JobKind, ModelSource, Preflight, PriceTable, cost_usd, human_usd};
+use crate::sagemaker::spec::transform::{
+    CheckGrade, CheckPoint, ContainerUse, JobKind, ModelSource, Preflight, PriceTable, cost_usd, human_usd,
+};
 use crate::tasks::{Cancelled, TaskControl};
 
 /// Checks a plan, and sets its price from the table if none was given. What cannot be checked is a warning, never an
@@ -32,38 +34,22 @@ pub fn preflight(
     }
     check_instances(&mut checks, spec);
     control.set_step("checking the data");
-    let archive = plan.source.as_ref().map(|source| &source.archive);
-    let inputs: Vec<S3Address> = spec.channels.iter().filter_map(Channel::objects).collect();
-    let output = S3Address::parse(&spec.output.folder).unwrap_or_default();
-    for input in inputs.iter().filter(|input| Some(*input) != archive) {
-        check_objects(&mut checks, &s3, (CheckPoint::Input, input), control)?;
+    let used = addresses(plan);
+    for (address, purpose) in &used {
+        check_objects(&mut checks, &s3, (address, purpose), control)?;
     }
-    check_objects(&mut checks, &s3, (CheckPoint::Output, &output), control)?;
-    let checkpoints = spec.checkpoints.as_ref().map(|folder| S3Address::parse(&folder.s3_uri).unwrap_or_default());
-    if let Some(checkpoints) = &checkpoints {
-        check_objects(&mut checks, &s3, (CheckPoint::Output, checkpoints), control)?;
-    }
-    let region = unless_cancelled(sagemaker.region(Some(control)).map_err(JobError::from))?;
-    let region = match region {
+    let region = match unless_cancelled(sagemaker.region(Some(control)).map_err(JobError::from))? {
         Ok(region) => region,
         Err(why) => {
             checks.failed(CheckPoint::Region, Service::SageMaker, &why, "");
             return Ok(checks.into_preflight());
         }
     };
-    check_image(&mut checks, &spec.algorithm.image, None, Place { instance_type, region: &region });
+    let image = (spec.algorithm.image.as_str(), ContainerUse::Training);
+    check_image(&mut checks, image, None, Place { instance_type, region: &region });
     check_job_name(&mut checks, &sagemaker, (JobKind::Training, &spec.job_name), &region, control)?;
-    let inputs = inputs.iter().map(|input| (input, "input"));
-    check_regions(
-        &mut checks,
-        &s3,
-        &inputs
-            .chain([(&output, "outputs")])
-            .chain(checkpoints.iter().map(|folder| (folder, "checkpoints")))
-            .collect::<Vec<_>>(),
-        &region,
-        control,
-    )?;
+    let used: Vec<_> = used.iter().map(|(address, purpose)| (address, *purpose)).collect();
+    check_regions(&mut checks, &s3, &used, &region, control)?;
     plan.usd_per_hour = checks.hourly_cost(plan.usd_per_hour, prices, instances, Some(&region));
     if let Some(usd_per_hour) = plan.usd_per_hour {
         let max_run_s = spec.stopping.max_run_s;
@@ -72,6 +58,18 @@ pub fn preflight(
         checks.ok(CheckPoint::Cost, format!("At most {most} until the maximum runtime of {max_run_s} s{spot}"));
     }
     Ok(checks.into_preflight())
+}
+
+const INPUT: &str = "input";
+
+/// The addresses that a job reads and writes, with their purposes. A source folder is not uploaded yet.
+fn addresses(TrainingPlan { spec, source, .. }: &TrainingPlan) -> Vec<(S3Address, &'static str)> {
+    let archive = source.as_ref().map(|source| &source.archive);
+    let inputs = spec.channels.iter().filter_map(Channel::objects).filter(|input| Some(input) != archive);
+    let written =
+        [(Some(&spec.output.folder), "outputs"), (spec.checkpoints.as_ref().map(|to| &to.s3_uri), "checkpoints")];
+    let written = written.into_iter().filter_map(|(uri, purpose)| Some((S3Address::parse(uri?).ok()?, purpose)));
+    inputs.map(|input| (input, INPUT)).chain(written).collect()
 }
 
 fn check_source(checks: &mut Checks, TrainingSource { folder, entry_point, archive, .. }: &TrainingSource) {
@@ -91,18 +89,24 @@ fn check_source(checks: &mut Checks, TrainingSource { folder, entry_point, archi
     }
 }
 
-/// Checks that an input has objects, or that the folder of an output can be listed.
+/// Checks that an input has objects and includes no others, or that an output folder can be listed.
 fn check_objects(
     checks: &mut Checks,
     s3: &S3,
-    (point, address): (CheckPoint, &S3Address),
+    (address, purpose): (&S3Address, &str),
     control: &TaskControl,
 ) -> Result<(), Cancelled> {
+    let point = if purpose == INPUT { CheckPoint::Input } else { CheckPoint::Output };
     match unless_cancelled(s3.first_object(address, Some(control)).map_err(JobError::from))? {
         Ok(None) if point == CheckPoint::Input => {
             checks.problem(point, format!("There is no object in {address}"), "Check the spelling");
         }
-        Ok(_) => checks.ok(point, address.to_string()),
+        Ok(_) => {
+            checks.ok(point, address.to_string());
+            if point == CheckPoint::Input {
+                check_prefix(checks, s3, address, CheckGrade::Warning, control)?;
+            }
+        }
         Err(why) => checks.failed(point, Service::S3, &why, ""),
     }
     Ok(())

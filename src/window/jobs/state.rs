@@ -128,14 +128,7 @@ pub enum JobsEvent {
     Seen {
         id: JobId,
         task: TaskId,
-        progress: Box<JobProgress>,
-    },
-    /// The current state of a training job, and the jobs started here that use its model.
-    TrainingSeen {
-        id: JobId,
-        task: TaskId,
-        progress: Box<TrainingProgress>,
-        used_by: Vec<JobId>,
+        seen: Box<SeenJob>,
     },
     /// The job could not be polled; polling continues.
     Trouble {
@@ -156,6 +149,15 @@ pub enum JobsEvent {
     RetryStarted(JobId, TaskId, Result<String, Failure>),
     LeftoversFound(JobId, TaskId, Result<Leftovers, Failure>),
     LeftoversDeleted(JobId, TaskId, Result<Deleted<Leftover>, Failure>),
+}
+
+/// The state of a job at a poll.
+#[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "an event boxes it")]
+pub enum SeenJob {
+    Transform(JobProgress),
+    /// Also the jobs started here that use its model, newest first.
+    Training(TrainingProgress, Vec<JobId>),
 }
 
 /// A job, and how to access it.

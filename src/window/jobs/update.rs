@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::transform::{
-    JobOutcome, JobPage, JobRetry, Leftover, PriceTable, RetryChoice, SageMakerAccess, TransformPlan, TransformStatus,
+    JobKind, JobOutcome, JobPage, JobRetry, Leftover, PriceTable, RetryChoice, SageMakerAccess, TransformPlan,
+    TransformStatus,
 };
 use crate::tasks::ProgressUnit;
 use crate::window::endpoints;
@@ -14,8 +15,8 @@ use crate::window::remote::update::begin_for;
 use crate::window::s3;
 use crate::window::state::{
     ExportScope, Failure, JobDraft, JobId, JobRequest, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers,
-    Loadable, ModelDraft, ModelFrom, ModelUse, Overlay, RehearsalOptions, RehearsalReport, RehearsalRequest, State,
-    TaskId, TaskKind, TaskOutcome, WatchEnd,
+    Loadable, ModelDraft, ModelFrom, ModelUse, Overlay, RehearsalOptions, RehearsalReport, RehearsalRequest, SeenJob,
+    State, TaskId, TaskKind, TaskOutcome, WatchEnd,
 };
 use crate::window::tasks::update::{begin, cancel, end, settle};
 
@@ -52,11 +53,7 @@ pub(crate) fn on_event(state: &mut State, event: JobsEvent) {
         JobsEvent::Listed { task, is_first, result } => {
             listed(state, task, is_first, result);
         }
-        JobsEvent::Seen { id, task, progress } => polled(state, &id, task, |job| job.progress = Some(*progress)),
-        JobsEvent::TrainingSeen { id, task, progress, used_by } => polled(state, &id, task, |job| {
-            job.training = Some(*progress);
-            job.used_by = used_by;
-        }),
+        JobsEvent::Seen { id, task, seen } => polled(state, &id, task, *seen),
         JobsEvent::Trouble { id, task, text } => remote::update::trouble::<KnownJob>(state, &id, task, text),
         JobsEvent::WatchEnded { id, task, end: ending } => {
             watch_ended(state, &id, task, &ending);
@@ -90,8 +87,11 @@ fn open(state: &mut State, id: &JobId) {
     state.overlay = Overlay::Jobs;
     state.remote.jobs.open = Some(id.clone());
     let job = state.remote.jobs.get_or_insert(id);
-    if job.watch.task.is_none() && !job.is_over() {
-        watch(state, id);
+    match (job.is_over(), id.kind) {
+        (false, _) => watch(state, id),
+        // Other jobs may use its model meanwhile.
+        (true, JobKind::Training) => drop(remote::update::watch::<KnownJob>(state, id)),
+        (true, JobKind::Transform) => {}
     }
     // A retry may have changed the outcome meanwhile.
     let known = job_outcome(state, id);
@@ -146,11 +146,14 @@ fn listed(state: &mut State, task: TaskId, is_first: bool, result: Result<(JobPa
     }
 }
 
-fn polled(state: &mut State, id: &JobId, task: TaskId, store: impl FnOnce(&mut KnownJob)) {
+fn polled(state: &mut State, id: &JobId, task: TaskId, seen: SeenJob) {
     let Some(job) = remote::update::polled::<KnownJob>(state, id, task) else {
         return;
     };
-    store(job);
+    match seen {
+        SeenJob::Transform(progress) => job.progress = Some(progress),
+        SeenJob::Training(progress, used_by) => (job.training, job.used_by) = (Some(progress), used_by),
+    }
     let Some(status) = job.status() else {
         return;
     };
@@ -171,8 +174,11 @@ fn watch_ended(state: &mut State, id: &JobId, task: TaskId, ending: &WatchEnd) {
     }
     match ending {
         WatchEnd::JobOver => {
+            let was_watched = state.settings.watched_jobs.contains(id);
             forget_watching(state, id);
-            job_ended(state, id);
+            if was_watched {
+                job_ended(state, id);
+            }
         }
         WatchEnd::NoSuchJob(_) | WatchEnd::Failed(Failure::Cancelled) => forget_watching(state, id),
         // The job itself continues and is watched again at the next start.

@@ -42,7 +42,7 @@ pub use crate::window::jobs::form::state::{
     ImagesFrom, JobDraft, JobForm, JobImages, JobRequest, RehearsalOptions, RehearsalReport, RehearsalRequest,
 };
 pub use crate::window::jobs::state::{
-    JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, ModelUse, Prices, RetryPlan, WatchEnd,
+    JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, ModelUse, Prices, RetryPlan, SeenJob, WatchEnd,
 };
 pub use crate::window::judge::state::judgments::{ImageJudgment, Judgments};
 pub use crate::window::judge::state::spot_check::{SampleDesign, SampleRequest, SampleWork, SpotChecks};

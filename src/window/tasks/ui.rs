@@ -4,7 +4,7 @@ use eframe::egui::{
     Align, Button, Label, Layout, Panel, ProgressBar, RichText, ScrollArea, Sense, TextStyle, Ui, vec2,
 };
 
-use crate::domain::problem_of;
+use crate::domain::{human_duration, problem_of};
 use crate::window::project::ui::saved_ui;
 use crate::window::state::{
     Action, BrowseCommand, Command, Commands, FinishedTask, Loadable, ProblemEntry, State, TaskEntry, TaskOutcome,
@@ -12,8 +12,7 @@ use crate::window::state::{
 };
 use crate::window::ui;
 use crate::window::ui::widgets::{
-    action_button_ui, command_button_ui, ends_ui, human_duration, progress_text, sign_in_menu_ui, small_note_line_ui,
-    strong,
+    action_button_ui, command_button_ui, ends_ui, progress_text, sign_in_menu_ui, small_note_line_ui, strong,
 };
 
 /// The space of the panel, as high as the user made it.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use spotcheck::sagemaker::spec::transform::known_instance_types;
 
 use super::{POINTS, Transform, UNKNOWN_SPEED, check, of_point, wait_for_next_second};
-use crate::support::control_plane::{IMAGE, ROLE, archive};
+use crate::support::control_plane::{IMAGE, REGION, ROLE, archive};
 use crate::support::ended::Ended;
 use crate::support::fault_proxy::{Fault, FaultProxy, Often, Response};
 use crate::support::python_packages;
@@ -16,7 +16,8 @@ use crate::support::seaweed::Seaweed;
 #[test]
 fn valid_plan_passes_preflight() {
     let transform = Transform::with_images("preflight", 3);
-    let more = ["--hourly-price", "1", "--images-per-s", "0.5"];
+    let own = format!("123456789012.dkr.ecr.{REGION}.amazonaws.com/echo:1");
+    let more = ["--hourly-price", "1", "--images-per-s", "0.5", "--image", &own];
     let well = transform.preflight("well", "photos/", &more);
     let well = well.must(0, &["2 ml.p3.2xlarge"]);
     for point in POINTS {
@@ -193,7 +194,7 @@ fn archive_gets_a_matching_container() {
     find(&["--archive", &onnx], "Container", "ok", "/ray:");
     let serving = IMAGE.split_once('/').unwrap().0.to_owned() + "/tensorflow-inference:2.19.0-cpu";
     find(&["--archive", &onnx, "--image", &serving], "Container", "problem", "an ONNX model");
-    find(&[], "Model", "ok", "it is unknown");
+    find(&[], "Model", "warning", "it is unknown");
 
     // A folder is packed first.
     let folder = transform.home.path().join("resnet/1");

@@ -10,7 +10,9 @@ use crate::domain::{S3Address, Sample, counted, human_bytes};
 use crate::image::source::{NamedKind, SourceError, is_folder_marker, is_hidden_name, kind_of_name};
 use crate::sagemaker::jobs::JobError;
 use crate::sagemaker::jobs::inputs::{Inputs, each_object};
-use crate::sagemaker::spec::transform::{CheckPoint, InputObjects, InputSurvey, KeySample, SplitType, TransformPlan};
+use crate::sagemaker::spec::transform::{
+    CheckGrade, CheckPoint, InputObjects, InputSurvey, KeySample, SplitType, TransformPlan,
+};
 use crate::tasks::{Cancelled, TaskControl};
 
 /// The number of siblings of a prefix that are named.
@@ -50,7 +52,7 @@ pub(super) fn check_input(
     let objects = &plan.spec.input.objects;
     control.set_step("listing the input");
     if let InputObjects::Prefix(prefix) = objects {
-        check_prefix(checks, s3, prefix, control)?;
+        check_prefix(checks, s3, prefix, CheckGrade::Problem, control)?;
     }
     let survey = match (&plan.input_folder, &plan.manifest) {
         (Some(folder), _) => survey_of_folder(folder, objects.address(), control),
@@ -102,10 +104,17 @@ pub(super) fn check_input(
     Ok(Some(survey))
 }
 
-/// SageMaker reads every key that begins with the prefix: `photos` also includes `photos-old/`.
-fn check_prefix(checks: &mut Checks, s3: &S3, prefix: &S3Address, control: &TaskControl) -> Result<(), Cancelled> {
+/// SageMaker reads every key that begins with the prefix: `photos` also includes `photos-old/`. `others` is the grade of
+/// a prefix that includes something else.
+pub(crate) fn check_prefix(
+    checks: &mut Checks,
+    s3: &S3,
+    prefix: &S3Address,
+    others: CheckGrade,
+    control: &TaskControl,
+) -> Result<(), Cancelled> {
     if prefix.is_folder() {
-        checks.ok(CheckPoint::Prefix, "It ends in a slash, so it matches nothing else");
+        checks.ok(CheckPoint::Prefix, format!("{prefix} ends in a slash, so it matches nothing else"));
         return Ok(());
     }
     let request = ListRequest { by_folder: true, max_keys: Some(EXAMPLES + 1), ..ListRequest::new(prefix) };
@@ -124,20 +133,20 @@ fn check_prefix(checks: &mut Checks, s3: &S3, prefix: &S3Address, control: &Task
         .take(usize::from(EXAMPLES))
         .collect();
     let advice = if is_object {
-        "Send this object as a list of one".to_owned()
+        "Send this object as a list of one, or put it into a folder of its own".to_owned()
     } else {
-        format!("Write {}", prefix.as_folder())
+        format!("Write {} for only that folder", prefix.as_folder())
     };
     if siblings.is_empty() && is_object {
-        checks.ok(CheckPoint::Prefix, "It is a single object, and no other name begins with its name");
+        let finding = format!("{prefix} is a single object, and no other name begins with its name");
+        checks.ok(CheckPoint::Prefix, finding);
     } else if siblings.is_empty() {
-        checks.warning(CheckPoint::Prefix, "It does not end in a slash, so later objects may also match it", advice);
+        let finding = format!("{prefix} does not end in a slash, so later objects may also match it");
+        checks.warning(CheckPoint::Prefix, finding, advice);
     } else {
-        checks.problem(
-            CheckPoint::Prefix,
-            format!("It does not end in a slash, so the job would also read {}", siblings.join(", ")),
-            advice,
-        );
+        let siblings = siblings.join(", ");
+        let finding = format!("{prefix} does not end in a slash, so the job would also read {siblings}");
+        checks.add(CheckPoint::Prefix, others, finding, advice);
     }
     Ok(())
 }

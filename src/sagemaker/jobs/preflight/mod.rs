@@ -5,6 +5,7 @@ mod locations;
 mod model;
 mod requests;
 
+pub(crate) use input::check_prefix;
 pub use input::has_input;
 pub(crate) use locations::check_regions;
 pub(super) use model::is_same_model;

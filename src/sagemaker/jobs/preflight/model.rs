@@ -11,8 +11,8 @@ use crate::sagemaker::jobs::JobError;
 use crate::sagemaker::jobs::new_model::content_in_s3;
 use crate::sagemaker::package::peek_file;
 use crate::sagemaker::spec::transform::{
-    ArchiveContent, CheckPoint, EcrImage, InstanceType, JobKind, ModelSource, ModelSpec, default_image, image_problem,
-    name_problem, role_problem,
+    ArchiveContent, CheckPoint, ContainerUse, EcrImage, InstanceType, JobKind, ModelSource, ModelSpec, default_image,
+    image_problem, name_problem, role_problem,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -117,8 +117,8 @@ fn check_content(
         (ModelSource::Existing, Ok(Some(model))) => {
             check_role(checks, &model.role);
             let content = content_in_s3(s3, &model.archive, control)?;
-            check_image(checks, &model.image, content, place);
-            check_archive(checks, s3, &model.archive, content, control)?;
+            check_image(checks, (&model.image, ContainerUse::Serving), content, place);
+            check_archive(checks, s3, &model.archive, (&model.image, content), control)?;
             content
         }
         (ModelSource::New { spec, .. }, Ok(Some(model))) if !is_same_model(spec, &model) => {
@@ -135,10 +135,10 @@ fn check_content(
                 Some(path) => peek_file(path).ok().flatten(),
                 None => content_in_s3(s3, &spec.archive, control)?,
             };
-            check_image(checks, &spec.image, content, place);
+            check_image(checks, (&spec.image, ContainerUse::Serving), content, place);
             match local_archive {
-                Some(path) => check_local_archive(checks, path, &spec.archive, content),
-                None => check_archive(checks, s3, &spec.archive, content, control)?,
+                Some(path) => check_local_archive(checks, path, spec, content),
+                None => check_archive(checks, s3, &spec.archive, (&spec.image, content), control)?,
             }
             content
         }
@@ -149,9 +149,9 @@ fn check_content(
 fn check_without_sagemaker(checks: &mut Checks, spec: &ModelSpec, local_archive: Option<&Path>, place: Place<'_>) {
     check_role(checks, &spec.role);
     let content = local_archive.and_then(|path| peek_file(path).ok().flatten());
-    check_image(checks, &spec.image, content, place);
+    check_image(checks, (&spec.image, ContainerUse::Serving), content, place);
     if let Some(path) = local_archive {
-        check_local_archive(checks, path, &spec.archive, content);
+        check_local_archive(checks, path, spec, content);
     }
 }
 
@@ -178,9 +178,10 @@ pub(crate) fn check_role(checks: &mut Checks, role: &str) {
     }
 }
 
+/// `content` is that of the archive to serve.
 pub(crate) fn check_image(
     checks: &mut Checks,
-    image: &str,
+    (image, wanted): (&str, ContainerUse),
     content: Option<ArchiveContent>,
     Place { instance_type: instance, region }: Place<'_>,
 ) {
@@ -205,6 +206,15 @@ pub(crate) fn check_image(
             "Use the container of that region, or run in the other region",
         );
     }
+    if let Some(purpose) = ecr.purpose().filter(|purpose| *purpose != wanted) {
+        let (finding, advice) = match purpose {
+            ContainerUse::Training => {
+                ("trains models and cannot serve them", "Set the container that serves the model")
+            }
+            ContainerUse::Serving => ("serves models and cannot train them", "Set the container that runs the script"),
+        };
+        return checks.problem(CheckPoint::Image, format!("{image} {finding}"), advice);
+    }
     if let Some(content) = content
         && ecr.serves(content) == Some(false)
     {
@@ -214,7 +224,13 @@ pub(crate) fn check_image(
             format!("Remove the container, or set {}", default_image(region, instance, content)),
         );
     }
+    check_gpu(checks, image, ecr, instance);
+}
+
+/// Checks that the container uses the GPU if there is one.
+fn check_gpu(checks: &mut Checks, image: &str, ecr: EcrImage<'_>, instance: &str) {
     let has_gpu = InstanceType::parse(instance).is_some_and(|instance| instance.has_gpu());
+    let instance = if instance.is_empty() { "a serverless endpoint" } else { instance };
     match ecr.needs_gpu() {
         Some(true) if !has_gpu => checks.warning(
             CheckPoint::Image,
@@ -234,7 +250,7 @@ fn check_archive(
     checks: &mut Checks,
     s3: &S3,
     archive: &S3Address,
-    content: Option<ArchiveContent>,
+    (image, content): (&str, Option<ArchiveContent>),
     control: &TaskControl,
 ) -> Result<(), Cancelled> {
     if !archive.prefix.ends_with(ARCHIVE_END) {
@@ -247,10 +263,9 @@ fn check_archive(
     }
     let object = s3.object(&archive.bucket, &archive.prefix, Some(control));
     match unless_cancelled(object.map_err(JobError::from))? {
-        Ok(object) => checks.ok(
-            CheckPoint::Model,
-            format!("{archive} ({}), {}", human_bytes(object.size_bytes), content_words(content)),
-        ),
+        Ok(object) => {
+            found_archive(checks, &format!("{archive} ({})", human_bytes(object.size_bytes)), image, content);
+        }
         Err(why) => {
             let is_missing = why.aws_kind() == Some(AwsErrorKind::NotFound);
             let advice = if is_missing { "Package the model and upload it" } else { "" };
@@ -260,14 +275,22 @@ fn check_archive(
     Ok(())
 }
 
-fn content_words(content: Option<ArchiveContent>) -> &'static str {
-    content.map_or(
-        "which Spotcheck did not pack, so it is unknown whether the container can serve it",
-        ArchiveContent::words,
-    )
+/// Reports an existing archive.
+fn found_archive(checks: &mut Checks, archive: &str, image: &str, content: Option<ArchiveContent>) {
+    const POINT: CheckPoint = CheckPoint::Model;
+    let serves_ours = || EcrImage::parse(image).and_then(|image| image.serves(ArchiveContent::Onnx)).is_some();
+    match content {
+        Some(content) => checks.ok(POINT, format!("{archive}, {}", content.words())),
+        None if serves_ours() => checks.warning(
+            POINT,
+            format!("{archive}, which Spotcheck did not pack, so it is unknown whether {image} can serve it"),
+            "Set the container that this archive is made for",
+        ),
+        None => checks.ok(POINT, format!("{archive}, which Spotcheck did not pack")),
+    }
 }
 
-fn check_local_archive(checks: &mut Checks, path: &Path, archive: &S3Address, content: Option<ArchiveContent>) {
+fn check_local_archive(checks: &mut Checks, path: &Path, spec: &ModelSpec, content: Option<ArchiveContent>) {
     let begins = || -> std::io::Result<(u64, [u8; 2])> {
         let mut file = local_file::open(path)?;
         let mut begin = [0; 2];
@@ -275,10 +298,10 @@ fn check_local_archive(checks: &mut Checks, path: &Path, archive: &S3Address, co
         Ok((file.metadata()?.len(), begin))
     };
     match begins() {
-        Ok((size, GZIP)) => checks.ok(
-            CheckPoint::Model,
-            format!("The archive ({}), {}, will be uploaded to {archive}", human_bytes(size), content_words(content)),
-        ),
+        Ok((size, GZIP)) => {
+            let archive = format!("The archive ({}), to be uploaded to {}", human_bytes(size), spec.archive);
+            found_archive(checks, &archive, &spec.image, content);
+        }
         Ok(_) => checks.problem(
             CheckPoint::Model,
             format!("{} is not a gzip file; SageMaker accepts only model.tar.gz", path.display()),

@@ -34,6 +34,13 @@ pub enum ArchiveContent {
     SavedModel,
 }
 
+/// The purpose of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContainerUse {
+    Training,
+    Serving,
+}
+
 impl ArchiveContent {
     /// “an ONNX model with its handler”
     pub fn words(self) -> &'static str {
@@ -110,10 +117,25 @@ impl<'i> EcrImage<'i> {
         }
     }
 
+    /// The purpose of a container of AWS; `None` for others.
+    pub fn purpose(&self) -> Option<ContainerUse> {
+        let is_of_aws = [DLC_ACCOUNT, CHINA_ACCOUNT].contains(&self.account)
+            || ACCOUNTS.iter().any(|(_, account)| *account == self.account);
+        let repository = self.repository();
+        match repository.rsplit_once('-').map_or(repository, |(_, end)| end) {
+            "training" if is_of_aws => Some(ContainerUse::Training),
+            "inference" | RAY_REPOSITORY if is_of_aws => Some(ContainerUse::Serving),
+            _ => None,
+        }
+    }
+
+    fn repository(&self) -> &'i str {
+        self.name.split([':', '@']).next().unwrap_or_default()
+    }
+
     /// Whether it can serve such an archive; `None` if unknown.
     pub fn serves(&self, content: ArchiveContent) -> Option<bool> {
-        let repository = self.name.split([':', '@']).next()?;
-        match repository {
+        match self.repository() {
             RAY_REPOSITORY | PYTORCH_REPOSITORY => Some(content == ArchiveContent::Onnx),
             TENSORFLOW_REPOSITORY => Some(content == ArchiveContent::SavedModel),
             _ => None,
@@ -187,5 +209,20 @@ mod tests {
         let ray = "ray@sha256:00";
         assert_eq!(serves(ray, ArchiveContent::SavedModel), Some(false));
         assert_eq!(serves("of-our-own:1", ArchiveContent::Onnx), None);
+    }
+
+    #[test]
+    fn purpose_of_aws_containers_is_known() {
+        for (account, name, expected) in [
+            ("763104351884", "tensorflow-training:2.19.0-cpu-py312", Some(ContainerUse::Training)),
+            ("871362719292", "huggingface-pytorch-training@sha256:00", Some(ContainerUse::Training)),
+            ("763104351884", "pytorch-inference:2.6.0-cpu", Some(ContainerUse::Serving)),
+            ("763104351884", "ray:serve-ml-sagemaker-cpu-v1.4", Some(ContainerUse::Serving)),
+            ("763104351884", "djl-serving:1", None),
+            ("123456789012", "cats-training:1", None),
+        ] {
+            let image = format!("{account}.dkr.ecr.eu-west-1.amazonaws.com/{name}");
+            assert_eq!(EcrImage::parse(&image).unwrap().purpose(), expected, "{image}");
+        }
     }
 }

@@ -1,7 +1,12 @@
 //! The cost of a job: instance types, and prices, which come from the user, each with its source and date; none is ever
 //! guessed.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
+
+use super::TransformStatus;
+use crate::domain::human_duration;
 
 /// A figure published by AWS: “100,000 images in 12 minutes on 2 ml.p3.2xlarge”.
 pub const HEADLINE: Headline = Headline { images: 100_000, minutes: 12, instances: 2, instance_type: "ml.p3.2xlarge" };
@@ -121,6 +126,26 @@ pub fn human_usd(usd: f64) -> String {
         format!("${usd:.2}")
     } else {
         format!("${usd:.0}")
+    }
+}
+
+/// “12 min 3 s of 2 × ml.m5.xlarge so far, $0.08”
+pub fn billed_text(
+    (instance_type, count): (&str, u32),
+    status: TransformStatus,
+    billed_s: Option<f64>,
+    cost_usd: Option<f64>,
+) -> String {
+    let so_far = if status.is_over() { "" } else { " so far" };
+    match (billed_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()), cost_usd) {
+        (None, _) if status.is_over() => format!("not reported by SageMaker, for {count} × {instance_type}"),
+        (None, _) => format!("nothing yet, for {count} × {instance_type}"),
+        (Some(time), Some(usd)) => {
+            format!("{} of {count} × {instance_type}{so_far}, {}", human_duration(time), human_usd(usd))
+        }
+        (Some(time), None) => {
+            format!("{} of {count} × {instance_type}{so_far}, price unknown", human_duration(time))
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::ModelSpec;
+use crate::domain::shortened;
 
 /// The largest product of `MaxPayloadInMB` and `MaxConcurrentTransforms`, and the largest payload.
 pub const MAX_PAYLOAD_IN_FLIGHT_MB: u32 = 100;
@@ -17,7 +18,9 @@ const MAX_NAME: usize = 63;
 /// Of a model and of a training job.
 pub const MAX_ENVIRONMENT: usize = 100;
 const MAX_ENVIRONMENT_KEY: usize = 1024;
-const MAX_ENVIRONMENT_VALUE: usize = 10_240;
+pub(super) const MAX_ENVIRONMENT_VALUE: usize = 10_240;
+/// The characters of a name that a message shows.
+const SHOWN_NAME: usize = 40;
 const MAX_TAGS: usize = 50;
 const MAX_TAG_KEY: usize = 128;
 const MAX_TAG_VALUE: usize = 256;
@@ -71,7 +74,7 @@ impl ModelSpec {
     pub fn problems_of_details(&self) -> Vec<FieldProblem> {
         let mut found = Problems::default();
         found.length("model archive", &self.archive.to_string(), MAX_S3_URI);
-        found.environment(&self.environment, MAX_ENVIRONMENT);
+        found.environment(&self.environment, MAX_ENVIRONMENT, MAX_ENVIRONMENT_VALUE);
         found.tags(&self.tags);
         self.network.check(&mut found);
         found.0
@@ -191,7 +194,8 @@ impl Problems {
 
     pub fn range(&mut self, field: &'static str, value: u32, least: u32, most: u32) {
         if !(least..=most).contains(&value) {
-            self.add(field, format!("is {value}; it must be {least} to {most}"));
+            let range = if most == u32::MAX { format!("at least {least}") } else { format!("{least} to {most}") };
+            self.add(field, format!("is {value}; it must be {range}"));
         }
     }
 
@@ -199,6 +203,17 @@ impl Problems {
         let count = text.chars().count();
         if count > longest {
             self.add(field, format!("has {count} characters; the limit is {longest}"));
+        }
+    }
+
+    /// The lengths of a name and of its value.
+    pub fn entry(&mut self, field: &'static str, (name, longest_name): (&str, usize), (value, longest): (&str, usize)) {
+        for (what, text, longest) in [("name", name, longest_name), ("value", value, longest)] {
+            let count = text.chars().count();
+            if count > longest {
+                let name = shortened(name, SHOWN_NAME);
+                self.add(field, format!("“{name}” has a {what} of {count} characters; the limit is {longest}"));
+            }
         }
     }
 
@@ -222,7 +237,7 @@ impl Problems {
         }
     }
 
-    pub fn environment(&mut self, environment: &BTreeMap<String, String>, most: usize) {
+    pub fn environment(&mut self, environment: &BTreeMap<String, String>, most: usize, longest: usize) {
         let count = environment.len();
         if count > most {
             self.add("environment", format!("has {count} variables; the limit is {most}"));
@@ -230,15 +245,13 @@ impl Problems {
         for (key, value) in environment {
             let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
             let begins_well = !key.starts_with(|first: char| first.is_ascii_digit());
-            if key.is_empty() || key.len() > MAX_ENVIRONMENT_KEY || !begins_well || !key.bytes().all(fits) {
+            if key.is_empty() || !begins_well || !key.bytes().all(fits) {
                 self.add(
                     "environment",
                     format!("cannot have the variable “{key}”: use letters, digits and _, and no digit at the start"),
                 );
             }
-            if value.chars().count() > MAX_ENVIRONMENT_VALUE {
-                self.add("environment", format!("has more than {MAX_ENVIRONMENT_VALUE} characters in {key}"));
-            }
+            self.entry("environment variable", (key, MAX_ENVIRONMENT_KEY), (value, longest));
         }
     }
 

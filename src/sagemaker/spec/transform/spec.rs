@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use super::limits::{
-    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, MAX_S3_URI, Problems, in_flight_problem,
-    is_name,
+    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_ENVIRONMENT_VALUE, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, MAX_S3_URI,
+    Problems, in_flight_problem, is_name,
 };
 use crate::domain::S3Address;
 
@@ -212,7 +212,7 @@ impl TransformSpec {
         self.check_places(&mut found);
         self.check_resources(&mut found);
         self.check_requests(&mut found);
-        found.environment(&self.environment, MAX_ENVIRONMENT);
+        found.environment(&self.environment, MAX_ENVIRONMENT, MAX_ENVIRONMENT_VALUE);
         found.tags(&self.tags);
         self.check_experiment(&mut found);
         found.0

@@ -12,25 +12,25 @@ use strum::VariantArray;
 use crate::aws::{AwsError, AwsErrorKind, SageMaker, upload};
 use crate::domain::{S3Access, S3Address, Sample, SampleUri, counted};
 use crate::sagemaker::jobs::{
-    Checked, CleanUp, JobError, JobRecords, PlannedRetry, Retry, RetryChanges, StartFolders, Watch, add_price,
-    aws_commands, change_price, clean_up, find_record, manifest_of, outcome, preflight, read_prices, shell_script,
+    Checked, CleanUp, Followed, JobError, JobRecords, PlannedRetry, PolledJob, Retry, RetryChanges, StartFolders,
+    Watch, add_price, aws_commands, change_price, clean_up, find_record, manifest_of, outcome, preflight, read_prices,
+    shell_script,
 };
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::training::{TrainingProgress, TrainingSpec};
 use crate::sagemaker::spec::transform::{
-    ImagesInside, JobKind, JobOutcome, JobPage, JobProgress, JobQuery, JobRecord, JobSpec, Leftover, ManifestPlan,
-    Price, PriceChange, PriceTable, RetryChoice, SageMakerAccess, TransformJob, TransformPlan, TransformSpec,
+    ImagesInside, JobKind, JobOutcome, JobPage, JobQuery, JobRecord, JobSpec, Leftover, ManifestPlan, Price,
+    PriceChange, PriceTable, RetryChoice, SageMakerAccess, TransformJob, TransformPlan, TransformSpec,
 };
-use crate::sagemaker::training::{self, TrainingRecord, TrainingWatch};
-use crate::sagemaker::{self, Poll};
+use crate::sagemaker::{self, Poll, training};
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::{Effects, Shared};
 use crate::window::remote;
 use crate::window::remote::effects::{failure_of, failure_of_job, model_source, records, trouble_text};
 use crate::window::s3::effects::failure;
 use crate::window::state::{
-    Failure, FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEffect, JobsEvent, Leftovers, RetryPlan, TaskId,
-    Ticket, WatchEnd,
+    Failure, FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEffect, JobsEvent, Leftovers, RetryPlan, SeenJob,
+    TaskId, Ticket, WatchEnd,
 };
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
@@ -139,61 +139,64 @@ fn watch(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
 }
 
 fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> {
-    if id.kind == JobKind::Training {
-        return follow_training(shared, id, ticket);
+    let control = &ticket.control;
+    match id.kind {
+        JobKind::Transform => {
+            let (record, polled) = polled::<TransformSpec>(shared, id, control)?;
+            let mut watch = Watch::new(polled, record.clone());
+            let last = follow_until_end(shared, (id, ticket), || watch.poll(control), SeenJob::Transform)?;
+            if let Some(Err(error)) = record.map(|record| records(shared).note_speed(&record, &last)) {
+                log::warn!("{error}");
+            }
+        }
+        JobKind::Training => {
+            let (_, mut polled) = polled::<TrainingSpec>(shared, id, control)?;
+            let seen = |progress: TrainingProgress| {
+                let archive = progress.training.archive();
+                SeenJob::Training(progress, archive.map_or_else(Vec::new, |archive| users_of(shared, &archive)))
+            };
+            follow_until_end(shared, (id, ticket), || training::poll(&mut polled, control), seen)?;
+        }
     }
-    let (task, control) = (ticket.id, &ticket.control);
-    let record: Option<JobRecord> = record_of(shared, id, control)?;
+    Ok(())
+}
+
+/// The record of the job, if it was started here, and how to poll it.
+fn polled<S: JobSpec>(
+    shared: &Shared,
+    id: &JobId,
+    control: &TaskControl,
+) -> Result<(Option<JobRecord<S>>, PolledJob), JobError> {
+    let record = record_of(shared, id, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
-    let mut watch = Watch::new(&shared.aws, &id.sagemaker, &id.s3, &id.name, record.clone(), prices, None);
-    let seen = |progress: &JobProgress| {
-        control.set_step(progress.phase.into_str());
-        let is_open = shared.report(JobsEvent::Seen { id: id.clone(), task, progress: Box::new(progress.clone()) });
-        if !is_open {
+    let polled = PolledJob::new(&shared.aws, (&id.sagemaker, &id.s3), &id.name, record.as_ref(), (None, prices));
+    Ok((record, polled))
+}
+
+/// Reports each state of a job, as `seen`, until it ends.
+fn follow_until_end<P: Followed + Clone>(
+    shared: &Shared,
+    (id, ticket): (&JobId, &Ticket),
+    poll: impl FnMut() -> Result<P, JobError>,
+    seen: impl Fn(P) -> SeenJob,
+) -> Result<P, JobError> {
+    let (task, control) = (ticket.id, &ticket.control);
+    let report = |progress: &P| {
+        control.set_step(progress.phase());
+        let seen = Box::new(seen(progress.clone()));
+        if !shared.report(JobsEvent::Seen { id: id.clone(), task, seen }) {
             control.cancel();
         }
     };
-    let last = watch.follow(control, |event| match event {
-        Poll::Seen(progress) => seen(progress),
+    let last = sagemaker::jobs::follow(poll, control, |event| match event {
+        Poll::Seen(progress) => report(progress),
         Poll::Trouble { why, again_in } => {
             let text = trouble_text(why, again_in);
             shared.report(JobsEvent::Trouble { id: id.clone(), task, text });
         }
     })?;
-    seen(&last);
-    if let Some(Err(error)) = record.map(|record| records(shared).note_speed(&record, &last)) {
-        log::warn!("{error}");
-    }
-    Ok(())
-}
-
-fn follow_training(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> {
-    let (task, control) = (ticket.id, &ticket.control);
-    let record: Option<TrainingRecord> = record_of(shared, id, control)?;
-    let price = record.and_then(|record| record.usd_per_hour);
-    let prices = read_prices(&shared.dirs.prices())?;
-    let mut watch = TrainingWatch::new(&shared.aws, (&id.sagemaker, &id.s3), &id.name, price, prices);
-    let seen = |progress: &TrainingProgress| {
-        control.set_step(progress.training.phase());
-        let used_by = progress.training.archive().map_or_else(Vec::new, |archive| users_of(shared, &archive));
-        let progress = Box::new(progress.clone());
-        if !shared.report(JobsEvent::TrainingSeen { id: id.clone(), task, progress, used_by }) {
-            control.cancel();
-        }
-    };
-    let last = sagemaker::jobs::follow(
-        || watch.poll(control),
-        control,
-        |poll| match poll {
-            Poll::Seen(progress) => seen(progress),
-            Poll::Trouble { why, again_in } => {
-                let text = trouble_text(why, again_in);
-                shared.report(JobsEvent::Trouble { id: id.clone(), task, text });
-            }
-        },
-    )?;
-    seen(&last);
-    Ok(())
+    report(&last);
+    Ok(last)
 }
 
 /// The jobs started here that use this archive, newest first.

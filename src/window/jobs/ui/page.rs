@@ -5,11 +5,11 @@ use std::time::Duration;
 use eframe::egui::{Button, CollapsingHeader, Label, ProgressBar, ScrollArea, TextStyle, Ui};
 use strum::VariantArray;
 
-use crate::domain::{S3Place, Utc, counted};
+use crate::domain::{S3Place, Utc, counted, human_duration};
 use crate::sagemaker::spec::output_mapping::ReadingRequest;
 use crate::sagemaker::spec::transform::{
     DEFAULT_PAYLOAD_MB, InputObjects, JobKind, JobOutcome, JobPhase, JobProgress, Leftover, RetryChoice, TransformJob,
-    TransformSpec, TransformStatus, human_usd, predicted_by_retry,
+    TransformSpec, TransformStatus, billed_text, predicted_by_retry,
 };
 use crate::tasks::now_ms;
 use crate::window::jobs::ui::{PriceMemory, keep_price_ui, price_problem_ui, status_sign};
@@ -21,8 +21,7 @@ use crate::window::state::{
 use crate::window::ui::form::{preflight_ui, price_ui};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, command_button_ui, grouped, human_duration, key_value_ui, message_ui, note_ui, primary_button,
-    strong, waiting_ui,
+    Tone, banner_ui, command_button_ui, grouped, key_value_ui, message_ui, note_ui, primary_button, strong, waiting_ui,
 };
 
 const FAILED_HEIGHT: f32 = 140.0;
@@ -164,13 +163,23 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
     ui.label(parts.join(", "));
     let spec = &progress.job.spec;
     let instances = (spec.instance_type.as_str(), spec.instance_count);
-    ui.label(cost_text(instances, progress.job.status.is_over(), progress.billed_s, progress.cost_usd));
+    billed_ui(ui, instances, progress.job.status, progress.billed_s, progress.cost_usd);
     if let Some(uncounted) = &progress.uncounted {
         message_ui(ui, Tone::Warning, uncounted);
     }
     for note in &progress.notes {
         note_ui(ui, note);
     }
+}
+
+pub(super) fn billed_ui(
+    ui: &mut Ui,
+    instances: (&str, u32),
+    status: TransformStatus,
+    billed_s: Option<f64>,
+    cost_usd: Option<f64>,
+) {
+    ui.label(format!("Billed: {}", billed_text(instances, status, billed_s, cost_usd)));
 }
 
 /// A price is never guessed: the user enters it, once for all jobs.
@@ -194,25 +203,6 @@ pub(super) fn missing_price_ui(
         keep_price_ui(ui, &mut memory.price, instance_type, region, amount, commands);
         price_problem_ui(ui, state);
     });
-}
-
-/// “$0.08, 12 min 3 s of 2 × ml.m5.xlarge”.
-pub(super) fn cost_text(
-    (instance_type, count): (&str, u32),
-    is_over: bool,
-    billed_s: Option<f64>,
-    cost_usd: Option<f64>,
-) -> String {
-    let instances = format!("{count} × {instance_type}");
-    let Some(billed) = billed_s.filter(|secs| secs.is_finite() && *secs >= 0.0) else {
-        return format!("Nothing is billed yet ({instances})");
-    };
-    let time = human_duration(Duration::from_secs_f64(billed.min(1e9)));
-    let so_far = if is_over { "" } else { " so far" };
-    match cost_usd {
-        Some(usd) => format!("{}{so_far}: {time} of {instances}", human_usd(usd)),
-        None => format!("{time} of {instances} billed{so_far}; price unknown"),
-    }
 }
 
 fn actions_ui(

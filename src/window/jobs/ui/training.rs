@@ -2,7 +2,7 @@
 
 use eframe::egui::{Button, CollapsingHeader, Ui};
 
-use super::page::{PageMemory, cost_text, left_ui, missing_price_ui, stop_ui};
+use super::page::{PageMemory, billed_ui, left_ui, missing_price_ui, stop_ui};
 use super::status_sign;
 use crate::sagemaker::spec::output_mapping::ReadingRequest;
 use crate::sagemaker::spec::training::{TrainingJob, TrainingProgress};
@@ -27,7 +27,7 @@ pub(super) fn training_ui(
         message_ui(ui, tone, &format!("This job has no complete model: {problem}"));
     }
     phases_ui(ui, training);
-    ui.label(cost_text(training.spec.instances(), job.is_over(), progress.billed_s, progress.cost_usd));
+    billed_ui(ui, training.spec.instances(), training.status, progress.billed_s, progress.cost_usd);
     for note in &progress.notes {
         note_ui(ui, note);
     }

@@ -5,11 +5,10 @@ use eframe::egui::{
     WidgetInfo, pos2, vec2,
 };
 
-use crate::domain::{grouped, human_bytes};
+use crate::domain::{grouped, human_bytes, human_duration};
 use crate::tasks::{Progress, ProgressUnit};
 use crate::window::state::{Command, Commands, State, TaskId, TaskSignal};
 use crate::window::ui::theme;
-use crate::window::ui::widgets::text::human_duration;
 use crate::window::ui::widgets::{command_button_ui, small_note_line_ui, truncated};
 
 /// A bar, a cancel button, and the progress as text.

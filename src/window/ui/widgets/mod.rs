@@ -29,9 +29,9 @@ pub(crate) use marks::{
     paint_wrong_small, verdict_color, verdict_sign, verdict_text,
 };
 pub(crate) use text::{
-    FIELD_PADDING, Tone, ago_text, banner_ui, box_count, elided_in_middle, fitting, focus_whole_text, human_duration,
-    image_count, key_value_ui, line_banner_ui, message_ui, note_line_ui, note_ui, problem_ui, section_ui,
-    small_note_line_ui, small_note_ui, strong, titled_section_ui, truncated, waiting_ui, warning_ui,
+    FIELD_PADDING, Tone, ago_text, banner_ui, box_count, elided_in_middle, fitting, focus_whole_text, image_count,
+    key_value_ui, line_banner_ui, message_ui, note_line_ui, note_ui, problem_ui, section_ui, small_note_line_ui,
+    small_note_ui, strong, titled_section_ui, truncated, waiting_ui, warning_ui,
 };
 pub(crate) use tree::{TREE_INDENT, TREE_ROW_HEIGHT, TREE_TOGGLE_WIDTH, TreeLine, tree_rows_ui};
 

@@ -1,7 +1,6 @@
 //! Texts and numbers for display.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use eframe::egui::text::{CCursor, LayoutJob};
 use eframe::egui::text_edit::TextEditState;
@@ -198,17 +197,6 @@ pub(crate) fn ago_text(at_ms: i64) -> String {
     }
 }
 
-/// Rounded to natural units: `3.1 s`, `42 s`, `2 min 10 s`, `1 h 5 min`.
-pub(crate) fn human_duration(duration: Duration) -> String {
-    let secs = duration.as_secs();
-    match secs {
-        0..10 => format!("{:.1} s", duration.as_secs_f64()),
-        10..60 => format!("{secs} s"),
-        60..3600 => format!("{} min {} s", secs / 60, secs % 60),
-        _ => format!("{} h {} min", secs / 3600, secs % 3600 / 60),
-    }
-}
-
 pub(crate) fn image_count(count: usize) -> String {
     counted(count, "image", "images")
 }
@@ -225,6 +213,5 @@ mod tests {
     fn numbers_are_grouped() {
         assert_eq!(image_count(1), "1 image");
         assert_eq!(image_count(100_000), "100,000 images");
-        assert_eq!(human_duration(Duration::from_secs(131)), "2 min 11 s");
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{cat, command, event, opened, prediction, ready};
 use crate::domain::{InferenceLocation, LabelSet, Location, S3Access, S3Address, S3Place, SampleId};
 use crate::sagemaker::spec::output_mapping::{ReadingRequest, ResponseExamples};
+use crate::sagemaker::spec::training::TrainingProgress;
 use crate::sagemaker::spec::transform::{
     Check, CheckGrade, CheckPoint, FailedObject, InputObjects, JobKind, JobOutcome, JobPage, JobPhase, JobProgress,
     JobQuery, JobSummary, Leftover, ModelSource, Preflight, RetryChoice, SageMakerAccess, TransformJob, TransformPlan,
@@ -13,8 +14,8 @@ use crate::sagemaker::spec::transform::{
 use crate::window::state::{
     Action, BrowseCommand, BrowseEvent, Command, DisplayInfo, Effect, Event, ExportScope, Failure, FormCheck,
     ImagesFrom, JobDraft, JobId, JobRequest, JobsCommand, JobsEffect, JobsEvent, Leftovers, Loadable, ModelDraft,
-    OutputsAt, OutputsCommand, OutputsEffect, OutputsEvent, Overlay, ReadingTrial, RetryPlan, S3Effect, State, TaskId,
-    TaskKind, WatchEnd,
+    OutputsAt, OutputsCommand, OutputsEffect, OutputsEvent, Overlay, ReadingTrial, RetryPlan, S3Effect, SeenJob, State,
+    TaskId, TaskKind, WatchEnd,
 };
 
 fn id(name: &str) -> JobId {
@@ -79,10 +80,10 @@ fn check_of(request: &JobRequest, grade: CheckGrade) -> Box<FormCheck<TransformP
     })
 }
 
-fn progress(status: TransformStatus, inputs: u64, outputs: u64) -> Box<JobProgress> {
+fn progress(status: TransformStatus, inputs: u64, outputs: u64) -> Box<SeenJob> {
     let objects = InputObjects::Prefix(S3Address::new("bucket", "photos/"));
     let base = S3Address::new("bucket", "out/");
-    Box::new(JobProgress {
+    Box::new(SeenJob::Transform(JobProgress {
         job: TransformJob {
             spec: TransformSpec::over_images("cats-1", "cats-1", objects, &base),
             arn: String::new(),
@@ -104,7 +105,7 @@ fn progress(status: TransformStatus, inputs: u64, outputs: u64) -> Box<JobProgre
         notes: Vec::new(),
         images_in: None,
         seen_at_ms: 0,
-    })
+    }))
 }
 
 /// Opens a job for the first time; returns the task that watches it.
@@ -265,8 +266,8 @@ fn completed_job_with_missing_outputs_is_a_problem() {
     let mut state = State::default();
     let id = id("cats-1");
     let task = watched(&mut state, &id);
-    let progress = progress(TransformStatus::Completed, 3, 2);
-    event(&mut state, JobsEvent::Seen { id: id.clone(), task, progress });
+    let seen = progress(TransformStatus::Completed, 3, 2);
+    event(&mut state, JobsEvent::Seen { id: id.clone(), task, seen });
     let ended = Event::Jobs(JobsEvent::WatchEnded { id: id.clone(), task, end: WatchEnd::JobOver });
     let effects = event(&mut state, ended);
     assert!(has!(effects, Effect::Jobs(JobsEffect::FindOutcome { .. })), "{effects:?}");
@@ -276,6 +277,32 @@ fn completed_job_with_missing_outputs_is_a_problem() {
     assert!(problems[0].problem.message.contains("1 missing"));
     // Opening it again does not watch a finished job.
     assert!(!has!(command(&mut state, JobsCommand::Open(id)), Effect::Jobs(JobsEffect::Watch { .. })));
+}
+
+#[test]
+fn reopened_training_job_lists_new_users_of_its_model() {
+    let mut state = State::default();
+    let id = JobId { kind: JobKind::Training, ..id("trained") };
+    let over = |state: &mut State, used_by: Vec<JobId>| {
+        let task = watched(state, &id);
+        let described = serde_json::json!({"TrainingJobStatus": "Completed", "CreationTime": 0.0});
+        let training = serde_json::from_value(described).unwrap();
+        let progress =
+            TrainingProgress { training, billed_s: None, cost_usd: None, log_tail: Vec::new(), notes: Vec::new() };
+        let seen = Box::new(SeenJob::Training(progress, used_by));
+        event(state, JobsEvent::Seen { id: id.clone(), task, seen });
+        event(state, JobsEvent::WatchEnded { id: id.clone(), task, end: WatchEnd::JobOver })
+    };
+    let effects = over(&mut state, Vec::new());
+    assert!(has!(effects, Effect::Jobs(JobsEffect::FindLeftovers { .. })), "{effects:?}");
+    let problems = state.problems.entries().len();
+    let user = self::id("user");
+    let effects = over(&mut state, vec![user.clone()]);
+    assert_eq!(state.remote.jobs.get(&id).unwrap().used_by, [user]);
+    // Its end is reported once.
+    assert!(!has!(effects, Effect::Jobs(JobsEffect::FindLeftovers { .. })), "{effects:?}");
+    assert_eq!(state.problems.entries().len(), problems);
+    assert!(state.settings.watched_jobs.is_empty());
 }
 
 #[test]
