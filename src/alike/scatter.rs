@@ -90,17 +90,24 @@ impl DotLayer {
     }
 }
 
-/// Draws a dot per point, `radius` pixels large: premultiplied RGBA, row after row.
-pub fn draw(points: &[Point], dots: &[Dot], view: &MapView, radius: f32) -> Vec<u8> {
+/// Draws a dot per point with a radius of `radius` pixels, and around it an edge of one pixel that separates it from those
+/// below: premultiplied RGBA, row after row.
+pub fn draw(points: &[Point], dots: &[Dot], view: &MapView, radius: f32, edge: Option<[u8; 3]>) -> Vec<u8> {
     let [width, height] = view.size;
     let mut pixels = vec![[0_u8; 4]; width * height];
     for layer in DotLayer::ALL {
         let (factor, opacity) = layer.look();
         let stamp = Stamp::new(radius * factor, opacity);
+        let edge = edge.map(|color| (Stamp::new(radius * factor + 1.0, opacity), color));
         for (point, dot) in points.iter().zip(dots) {
-            if dot.layer == layer {
-                stamp.draw(&mut pixels, view, view.pixel(*point), dot.color);
+            if dot.layer != layer {
+                continue;
             }
+            let at = view.pixel(*point);
+            if let Some((edge, color)) = &edge {
+                edge.draw(&mut pixels, view, at, *color);
+            }
+            stamp.draw(&mut pixels, view, at, dot.color);
         }
     }
     pixels.into_flattened()
@@ -209,17 +216,21 @@ mod tests {
         let dot = |color, layer| Dot { color, layer };
         let (red, green) = ([255, 0, 0], [0, 255, 0]);
         let dots = [dot(red, DotLayer::Selected), dot(green, DotLayer::Usual)];
-        let pixels = draw(&[[0.0; 2]; 2], &dots, &view, 4.0);
+        let pixels = draw(&[[0.0; 2]; 2], &dots, &view, 4.0, None);
         let pixel = |x: usize, y: usize| pixels[(y * 21 + x) * 4..][..4].to_vec();
         assert_eq!(pixel(10, 10), [255, 0, 0, 255]);
         assert_eq!(pixel(0, 0), [0; 4]);
+        let with_edge = draw(&[[0.0; 2]; 2], &dots, &view, 4.0, Some([9, 9, 9]));
+        assert_eq!(with_edge[(10 * 21 + 10) * 4..][..4], [255, 0, 0, 255]);
+        let beside = (10 * 21 + 17) * 4 + 3;
+        assert!(with_edge[beside] > 0 && pixels[beside] == 0, "{}, {}", with_edge[beside], pixels[beside]);
         let opaque = pixels.chunks(4).filter(|pixel| pixel[3] > 127).count() as f32;
         let area = std::f32::consts::PI * 36.0;
         assert!((opaque - area).abs() < 12.0, "{opaque} pixels, expected {area}, tolerance 12");
         // Cut off at the edges, and outside.
         let corners = [[-10.5, -10.5], [10.4, 10.4], [500.0, -3.0], [-3.0, -500.0]];
         let dots = [dot(red, DotLayer::Usual); 4];
-        assert!(draw(&corners, &dots, &view, 3.0).iter().any(|value| *value > 0));
+        assert!(draw(&corners, &dots, &view, 3.0, None).iter().any(|value| *value > 0));
     }
 
     #[test]

@@ -152,9 +152,8 @@ fn widgets_have_names_and_are_reached_by_tab() {
         click(&mut window, section);
     }
     check(&mut window, "other inspector sections");
-    for action in
-        [Action::ThumbnailsOnly, Action::ThumbnailsOnly, Action::Filmstrip, Action::Filmstrip, Action::LargeImage]
-    {
+    let twice = [Action::ThumbnailsOnly, Action::Filmstrip, Action::Map].map(|action| [action; 2]);
+    for action in twice.into_iter().flatten().chain([Action::LargeImage]) {
         window.state_mut().command(action);
         check(&mut window, action.label());
     }

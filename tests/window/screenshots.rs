@@ -561,14 +561,14 @@ fn fill_in(window: &mut Harness<'static, App>) {
     wait_for(window, "No problems found");
 }
 
-/// Parts of the sample images, one folder for each of them, all predicted, and their finished map.
-fn map_of_parts(theme: Theme) -> (Harness<'static, App>, tempfile::TempDir) {
+/// Parts of the sample images, one folder for each of them.
+fn parts_of_samples() -> std::path::PathBuf {
     const PARTS: u32 = 24;
-    let folder = tempfile::tempdir().unwrap();
+    let folder = std::env::temp_dir().join("parts-of-sample-images");
     for name in ["coffee.png", "chelsea.png", "rocket.jpg", "astronaut.png", "hubble_deep_field.jpg"] {
         let image = image::open(samples().join(name)).unwrap().to_rgb8();
-        let parts = folder.path().join(name.split('.').next().unwrap());
-        std::fs::create_dir(&parts).unwrap();
+        let parts = folder.join(name.split('.').next().unwrap());
+        std::fs::create_dir_all(&parts).unwrap();
         for part in 0..PARTS {
             // Spread evenly over positions and sizes.
             let share = |step: u32| f64::from(part * step % PARTS) / f64::from(PARTS);
@@ -580,7 +580,13 @@ fn map_of_parts(theme: Theme) -> (Harness<'static, App>, tempfile::TempDir) {
             view.save(parts.join(format!("{part:02}.png"))).unwrap();
         }
     }
-    let mut window = open_with(Some(folder.path()), CLASSIFIER, |builder| drawn(builder, theme));
+    folder
+}
+
+#[test]
+fn map_in_both_themes() {
+    let folder = parts_of_samples();
+    let mut window = open_with(Some(&folder), CLASSIFIER, |builder| drawn(builder, Theme::Dark));
     wait_for(&mut window, "120 images");
     click(&mut window, "Predict all");
     wait_for(&mut window, "120 predicted");
@@ -592,20 +598,14 @@ fn map_of_parts(theme: Theme) -> (Harness<'static, App>, tempfile::TempDir) {
         is_finished && state.map_groups().is_some()
     });
     wait_until_idle(&mut window);
-    (window, folder)
-}
-
-#[test]
-fn map_dark() {
-    let (mut window, _folder) = map_of_parts(Theme::Dark);
     save(&mut window, "map-dark");
-}
-
-#[test]
-fn map_light() {
-    let (mut window, _folder) = map_of_parts(Theme::Light);
+    window.state_mut().command(Action::ThemeLight);
     window.state_mut().command(MapCommand::GroupBy(GroupBy::Folder));
     wait_for(&mut window, "% rocket");
-    click(&mut window, "Select cluster 2");
+    click(&mut window, "Select cluster 1: 24 images");
+    click(&mut window, "Show only these");
+    wait_for(&mut window, "24 of 120 images");
+    wait_until_idle(&mut window);
     save(&mut window, "map-light");
+    std::fs::remove_dir_all(folder).unwrap();
 }

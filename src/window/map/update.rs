@@ -15,7 +15,9 @@ use crate::window::{browse, search, tasks};
 const PICKED: &str = "picked";
 
 pub(crate) fn toggle(state: &mut State) {
-    state.map.is_shown = !state.map.is_shown;
+    // An evaluation covers the map.
+    let is_covered = state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown);
+    state.map.is_shown = is_covered || !state.map.is_shown;
     if state.map.is_shown {
         show_image(state);
         state.large_image = false;

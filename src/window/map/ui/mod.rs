@@ -14,7 +14,8 @@ use crate::window::ui::field::Field;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, command_button_ui, ends_or_lines_ui, grouped, note_line_ui, progress_ui, strong, verdict_color,
+    Tone, action_button_ui, banner_ui, command_button_ui, ends_or_lines_ui, grouped, note_line_ui, progress_ui, strong,
+    verdict_color,
 };
 
 /// The width of the title below which its buttons move under it.
@@ -92,6 +93,9 @@ fn status_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
         Loadable::Loading(task) if state.map_was_attempted() => progress_ui(ui, state, *task, "Cancel", commands),
         Loadable::Failed(failure) if state.map_was_attempted() => banner_ui(ui, Tone::Hint, failure.message(), |ui| {
             command_button_ui(ui, "Try again", commands, || MapCommand::Renew);
+            if !state.settings.save_embeddings {
+                action_button_ui(ui, state, Action::ToggleEmbeddings, commands);
+            }
         }),
         Loadable::NotLoaded if state.map_was_attempted() => {
             let message = match state.map_layout() {

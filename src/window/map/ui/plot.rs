@@ -164,7 +164,10 @@ fn paint_points(ui: &Ui, state: &State, layout: &MapLayout, memory: &mut PlotMem
     let in_pixels = MapView { scale: view.scale * density, size, ..*view };
     let key = (layout.number, memory.dots_number, in_pixels);
     if memory.drawn != Some(key) {
-        let pixels = draw(&layout.points, &memory.dots, &in_pixels, radius(layout.points.len()) * density);
+        let [red, green, blue, _] = theme::canvas_fill(ui.visuals()).to_array();
+        let (radius, has_edge) = look(layout.points.len());
+        let edge = has_edge.then_some([red, green, blue]);
+        let pixels = draw(&layout.points, &memory.dots, &in_pixels, radius * density, edge);
         let image = ColorImage::from_rgba_premultiplied(size, &pixels);
         match &mut memory.texture {
             Some(texture) => texture.set(image, TextureOptions::NEAREST),
@@ -178,13 +181,13 @@ fn paint_points(ui: &Ui, state: &State, layout: &MapLayout, memory: &mut PlotMem
     }
 }
 
-/// In points of the screen: the more points, the smaller.
-fn radius(count: usize) -> f32 {
+/// The radius in points of the screen, smaller for more points, and whether there is room for edges.
+fn look(count: usize) -> (f32, bool) {
     match count {
-        0..200 => 5.0,
-        200..2_000 => 4.0,
-        2_000..20_000 => 2.5,
-        _ => 1.6,
+        0..200 => (5.0, true),
+        200..2_000 => (4.0, true),
+        2_000..20_000 => (2.5, true),
+        _ => (1.6, false),
     }
 }
 
