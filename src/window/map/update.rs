@@ -27,7 +27,7 @@ pub(crate) fn toggle(state: &mut State) {
 pub(crate) fn on_command(state: &mut State, command: MapCommand) {
     match command {
         MapCommand::GroupBy(by) => state.map.group_by = by,
-        MapCommand::Pick(picked) => pick(state, picked),
+        MapCommand::Pick(picked) => pick(state, &picked),
         MapCommand::SearchPicked => {
             search::update::on_command(state, SearchCommand::SetQuery(PICKED.to_owned()));
         }
@@ -52,7 +52,7 @@ pub(crate) fn on_event(state: &mut State, event: MapEvent) {
 }
 
 /// Selects images in all panels; those that the search does not find are left out.
-fn pick(state: &mut State, picked: SampleSet) {
+fn pick(state: &mut State, picked: &SampleSet) {
     let order = state.order();
     let found: SampleSet = picked.iter().filter(|sample| order.place_of(*sample).is_some()).collect();
     state.map.picked_number = state.ids.next();
