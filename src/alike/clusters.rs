@@ -117,7 +117,9 @@ impl Embeddings {
 /// The vector with a length of 1. It is not 0.
 fn normalized(mut vector: Vec<f32>) -> Vec<f32> {
     let length = vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt() as f32;
-    vector.iter_mut().for_each(|value| *value /= length);
+    for value in &mut vector {
+        *value /= length;
+    }
     vector
 }
 
@@ -146,7 +148,7 @@ mod tests {
         };
         let all = embeddings(clouds.iter().map(|cloud| row(*cloud)));
         let groups = all.clusters(CLOUDS, || false).unwrap();
-        let mut cloud_of = vec![None; CLOUDS];
+        let mut cloud_of = [None; CLOUDS];
         for (found, cloud) in groups.of_row.iter().zip(&clouds) {
             let expected = cloud_of[found.unwrap() as usize].get_or_insert(*cloud);
             assert_eq!(expected, cloud);

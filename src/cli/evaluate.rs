@@ -80,8 +80,8 @@ pub(crate) struct EvaluateArgs {
     /// Write labels that may be wrong to this CSV file, ranked by the AP that a fix would gain
     #[arg(long, value_name = "FILE.csv")]
     suspicious_labels: Option<PathBuf>,
-    /// Order of the suspicious labels: gain, score, mistakenness (FiftyOne), label-quality, image-quality (detectors),
-    /// normalized-margin or confident-learning (classifiers; all cleanlab) [default: gain]
+    /// Order of the suspicious labels: gain, score, mistakenness, label-quality, image-quality (detectors),
+    /// normalized-margin or confident-learning (classifiers); docs/evaluating.md defines them [default: gain]
     #[arg(long, value_name = "ORDER", requires = "suspicious_labels", value_parser = parse_suspect_order)]
     suspicious_order: Option<SuspectOrder>,
     /// Write what goes wrong together to this JSON Lines file: groups of images (by class, folder, camera, time of day,
@@ -151,7 +151,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
 
 fn parse_suspect_order(text: &str) -> Result<SuspectOrder, String> {
     text.parse().map_err(|_| {
-        let known: Vec<&str> = SuspectOrder::VARIANTS.iter().map(|order| order.into_str()).collect();
+        let known: Vec<&str> = SuspectOrder::VARIANTS.iter().map(SuspectOrder::into_str).collect();
         format!("unknown order; known ones: {}", known.join(", "))
     })
 }

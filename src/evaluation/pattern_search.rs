@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(pattern.with_error, (0..10).collect::<Vec<_>>());
         assert!((pattern.expected - 30.0 * 15.0 / 200.0).abs() < 1e-12);
         // scipy.stats.hypergeom.sf(9, 200, 15, 30)
-        assert!((pattern.p / 2.420275891511524e-6 - 1.0).abs() < 1e-6, "{}", pattern.p);
+        assert!((pattern.p / 2.420_275_891_511_524e-6 - 1.0).abs() < 1e-6, "{}", pattern.p);
         assert_eq!((found.tests, found.images), (12, 200));
         assert!((pattern.q - pattern.p * 12.0 / 4.0).abs() < 1e-12);
 

@@ -147,11 +147,10 @@ impl SuspectOrder {
             Self::Gain => None,
             Self::Score => score.map(|score| format!("{:.1}%", score * 100.0)),
             Self::Mistakenness => decimals(suspect.mistakenness),
-            Self::Quality => decimals(suspect.quality),
             Self::ImageQuality => decimals(suspect.image_quality),
             Self::Margin => decimals(suspect.margin),
             Self::ConfidentLearning if suspect.is_issue? => Some(format!("issue {:.3}", suspect.quality?)),
-            Self::ConfidentLearning => decimals(suspect.quality),
+            Self::Quality | Self::ConfidentLearning => decimals(suspect.quality),
         }
     }
 

@@ -1297,7 +1297,7 @@ fn cats_predicted_as_dogs_at_night_are_a_pattern() {
         assert_eq!(confused[field], *value, "{field} of {confused}");
     }
     // scipy.stats.hypergeom.sf(5, 30, 7, 8): 30 cats, of which 7 are wrong and 8 at night.
-    let p = 0.0003065134099616858;
+    let p = 3.065_134_099_616_858e-4;
     assert!((confused["p"].as_f64().unwrap() / p - 1.0).abs() < 1e-9, "{confused}");
     assert!(confused["q"].as_f64().unwrap() >= p);
     let names: Vec<&str> = confused["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();

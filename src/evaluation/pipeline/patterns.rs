@@ -7,7 +7,7 @@ use super::EvaluateError;
 use crate::alike::Embeddings;
 use crate::domain::{BoxRole, Capture, Encoder, SampleId};
 use crate::evaluation::{Attribute, ErrorPatterns, ImageGroup, ImageSides, Likeness, Sides, find_patterns};
-use crate::tasks::TaskControl;
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The images of a group of similar ones, on average, and the limits of the number of groups.
 const LOOKALIKES: usize = 40;
@@ -44,11 +44,15 @@ pub fn error_patterns(
     known: KnownImages<'_>,
     control: &TaskControl,
 ) -> Result<ErrorPatterns, EvaluateError> {
+    control.begin(ProgressUnit::Images);
+    control.set_total(Some(sides.images.len() as u64));
     control.set_step("grouping images");
     let is_cancelled = || control.checkpoint().is_err();
     let mut groups = Groups::default();
     let mut unread_captures = 0;
     for (image, at) in sides.images.iter().zip(0..) {
+        control.checkpoint()?;
+        control.add_done(1);
         groups.add_image(sides, image, at);
         let sample = known.capture_of.zip(image.sample);
         match sample.map(|(capture_of, sample)| capture_of(sample)) {

@@ -6,6 +6,7 @@ use eframe::egui::{
 };
 
 use crate::domain::{ModelTask, SampleId};
+use crate::evaluation::HIDDEN_MISTAKES;
 use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind, SuspectOrder};
 use crate::window::state::{Action, Commands, Filmstrip, ReviewCommand, Run, State};
 use crate::window::ui::field::Field;
@@ -71,7 +72,8 @@ fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Commands) {
 
 fn suspect_order_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Commands) {
     let task = state.run().map_or(ModelTask::Detection, Run::task);
-    let field = Field::new("Order of suspicious labels").help(strip.suspects.meaning());
+    let help = format!("{}. {HIDDEN_MISTAKES}", strip.suspects.meaning());
+    let field = Field::new("Order of suspicious labels").help(&help);
     field.list_ui(ui, strip.suspects.text(), |ui| {
         for order in SuspectOrder::of_task(task) {
             let choice = ui.selectable_label(strip.suspects == order, order.text());

@@ -2,6 +2,7 @@
 
 use eframe::egui::{Align2, Rect, RichText, ScrollArea, Sense, TextStyle, Ui, vec2};
 
+use crate::domain::counted;
 use crate::evaluation::{Attribute, ErrorKind, ErrorPattern, ErrorPatterns};
 use crate::review::OutcomeWord;
 use crate::window::evaluation::ui::Shown;
@@ -80,7 +81,7 @@ fn found_ui(ui: &mut Ui, shown: &Shown<'_>, found: &ShownPatterns, commands: &mu
         Some(than) => format!("Errors that “{than}” does not make"),
         None => "All errors".to_owned(),
     };
-    ui.label(strong(format!("{what}, {} patterns", grouped(rows.len()))));
+    ui.label(strong(format!("{what}: {}", counted(rows.len(), "pattern", "patterns"))));
     note_ui(ui, patterns.method_text());
     for note in notes {
         note_ui(ui, note);
