@@ -26,11 +26,11 @@ pub enum DuplicateKind {
 
 /// An image that others are compared with.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Match {
-    pub reference: usize,
+pub(super) struct Match {
+    pub(super) reference: usize,
     /// 1 for equal ones.
-    pub similarity: f32,
-    pub is_mirrored: bool,
+    pub(super) similarity: f32,
+    pub(super) is_mirrored: bool,
 }
 
 /// An image of a group other than the first.
@@ -88,14 +88,14 @@ impl Sides {
 }
 
 /// The images that others are compared with.
-pub trait Reference<T> {
+pub(super) trait Reference<T> {
     fn add(&mut self, image: usize, value: &T);
     fn find(&mut self, image: usize, value: &T) -> Option<Match>;
 }
 
 /// Finds groups, the strongest kind first: an image that joined a group is not compared again.
 #[derive(Debug, Clone)]
-pub struct Grouping {
+pub(super) struct Grouping {
     sides: Sides,
     /// Images that joined a group, not as its first.
     joined: Vec<bool>,
@@ -103,12 +103,12 @@ pub struct Grouping {
 }
 
 impl Grouping {
-    pub fn new(images: usize, sides: Sides) -> Self {
+    pub(super) fn new(images: usize, sides: Sides) -> Self {
         Self { sides, joined: vec![false; images], groups: Vec::new() }
     }
 
     /// Groups images with equal values: with two sides, all of them, on both.
-    pub fn add_equal<T: Hash + Eq + Copy>(&mut self, values: &[Option<T>]) {
+    pub(super) fn add_equal<T: Hash + Eq + Copy>(&mut self, values: &[Option<T>]) {
         let mut first_of: HashMap<T, usize> = HashMap::new();
         let mut others: HashMap<usize, Vec<Duplicate>> = HashMap::new();
         for (image, value) in values.iter().enumerate() {
@@ -123,7 +123,7 @@ impl Grouping {
 
     /// Groups images that match a reference. Stops early if `proceed` returns false, which is asked per image.
     #[must_use]
-    pub fn add_matching<T>(
+    pub(super) fn add_matching<T>(
         &mut self,
         kind: DuplicateKind,
         values: &[Option<T>],
@@ -161,7 +161,7 @@ impl Grouping {
     }
 
     /// The groups in the order of their first images, for one image the strongest first.
-    pub fn finish(mut self) -> Vec<DuplicateGroup> {
+    pub(super) fn finish(mut self) -> Vec<DuplicateGroup> {
         self.groups.sort_unstable_by_key(|group| (group.first, group.kind));
         self.groups
     }

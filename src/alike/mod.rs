@@ -3,13 +3,17 @@
 //! files.
 
 mod clusters;
+mod cover;
 mod dot;
+mod duplicates;
 mod groups;
+mod measures;
 mod neighbors;
 mod pca;
 mod perceptual;
 mod scatter;
 mod search;
+mod similar;
 mod umap;
 
 use std::sync::OnceLock;
@@ -17,13 +21,17 @@ use std::sync::OnceLock;
 use half::f16;
 
 pub use self::clusters::Clusters;
+pub use self::cover::{Cover, representativeness};
 use self::dot::{centered, centered_dot};
-pub use self::groups::{Duplicate, DuplicateGroup, DuplicateKind, Grouping, Match, Reference, Sides};
+pub use self::duplicates::DuplicateEvidence;
+pub use self::groups::{Duplicate, DuplicateGroup, DuplicateKind, Sides};
+pub use self::measures::{Measure, OutlierScore, outliers, uniqueness};
 pub use self::neighbors::{NEIGHBORS, NeighborGraph};
 pub use self::pca::Pca;
 pub use self::perceptual::{DEFAULT_DISTANCE, HASHED_SIDE, HashIndex, MAX_DISTANCE, PerceptualHash};
 pub use self::scatter::{Dot, DotLayer, MapView, draw, inside};
 pub use self::search::Neighbor;
+pub use self::similar::DEFAULT_SIMILARITY;
 pub use self::umap::{Point, Umap};
 
 /// The name of the similarity measure in outputs and in the window.

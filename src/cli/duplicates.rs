@@ -8,16 +8,22 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Outcome;
-use super::alike::write_text;
+use super::alike::{Origin, VectorsAt, read_vectors, write_text};
 use super::out_file::{Replaceable, check_out};
 use super::place::{self, S3Args, is_in_s3, parse_location};
 use super::predict::list_images;
 use super::terminal::{interruptible, print_problems, step_of, summary, with_progress};
-use crate::alike::{DEFAULT_DISTANCE, DuplicateGroup, DuplicateKind, Grouping, HashIndex, MAX_DISTANCE, Sides};
+use super::values::parse_score;
+use crate::alike::{
+    DEFAULT_DISTANCE, DEFAULT_SIMILARITY, DuplicateEvidence, DuplicateGroup, DuplicateKind, HashIndex, MAX_DISTANCE,
+    METRIC, Sides,
+};
+use crate::dirs::AppDirs;
 use crate::domain::{Sample, counted, grouped};
 use crate::image::decode::DecodeLimits;
 use crate::image::fingerprint::Fingerprints;
 use crate::image::source::{Source, for_task};
+use crate::project::export::ComparedVectors;
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
@@ -29,6 +35,21 @@ pub(crate) struct DuplicatesArgs {
     /// How many of the 64 bits of the perceptual hashes of near duplicates may differ, or `off`
     #[arg(long, value_name = "BITS|off", default_value_t = Near(Some(DEFAULT_DISTANCE)), value_parser = parse_near)]
     near: Near,
+    /// Project with embeddings of the images, to find those that are alike as well
+    #[arg(long, value_name = "FILE.spotcheck")]
+    project: Option<PathBuf>,
+    /// Run whose model is used, by name or number [default: the newest]
+    #[arg(long, value_name = "NAME|NUMBER", requires = "project")]
+    run: Option<String>,
+    /// As --run: the newest run of this model
+    #[arg(long, value_name = "ID", requires = "project", conflicts_with = "run")]
+    model: Option<String>,
+    /// NumPy array of embeddings computed elsewhere, as for `alike`
+    #[arg(long, value_name = "FILE.npy", conflicts_with = "project")]
+    embeddings: Option<PathBuf>,
+    /// Lowest similarity of the embeddings of images that are alike
+    #[arg(long, value_name = "SIMILARITY", default_value_t = DEFAULT_SIMILARITY, value_parser = parse_score::<f32>)]
+    above: f32,
     /// Write JSON Lines to this file, or to stdout with `-`
     #[arg(long, value_name = "FILE.jsonl|-", default_value = "-")]
     out: PathBuf,
@@ -87,27 +108,34 @@ struct LineImage<'l> {
 }
 
 pub(crate) fn run(args: &DuplicatesArgs) -> anyhow::Result<Outcome> {
-    let inputs = [("the images", Some(&*args.source)), ("the other images", args.other.as_deref())];
+    let inputs = [
+        ("the images", Some(&*args.source)),
+        ("the other images", args.other.as_deref()),
+        ("the project", args.project.as_deref()),
+        ("the embeddings", args.embeddings.as_deref()),
+    ];
     check_out(&args.out, Replaceable::Empty, &inputs)?;
     let control = interruptible(ProgressUnit::Images)?;
     let images = Images::list(args, &control)?;
+    // What can fail early fails before the images are read.
+    let vectors = read_compared(args, &images, &control)?;
     let fingerprints = images.read(args, &control)?;
     print_problems("not compared: ", &fingerprints.problems);
     if fingerprints.plain > 0 {
         eprintln!("note: nearly of one color, so only their bytes are compared: {}", grouped(fingerprints.plain));
     }
-    let mut grouping = Grouping::new(images.samples.len(), images.sides);
-    grouping.add_equal(&fingerprints.digests);
-    if let Near(Some(distance)) = args.near {
-        let proceed = || !control.is_cancelled();
-        let is_complete =
-            grouping.add_matching(DuplicateKind::Near, &fingerprints.hashes, HashIndex::new(distance), proceed);
-        is_complete.then_some(()).context("canceled")?;
-    }
-    let groups = grouping.finish();
+    let evidence = DuplicateEvidence {
+        digests: &fingerprints.digests,
+        hashes: &fingerprints.hashes,
+        embeddings: vectors.as_ref().map(|(_, vectors)| vectors.parts()),
+    };
+    let groups = evidence.groups(images.sides, args.near.0, args.above, || !control.is_cancelled());
+    let groups = groups.context("canceled")?;
+    let names = vectors.as_ref().map(|(origin, _)| origin.names());
     let mut text = String::new();
     for group in &groups {
-        text.push_str(&serde_json::to_string(&line(args, &images, group))?);
+        let encoder = names.as_ref().map(|(encoder, layer)| (&**encoder, *layer));
+        text.push_str(&serde_json::to_string(&line(args, &images, group, encoder))?);
         text.push('\n');
     }
     write_text(&args.out, &text)?;
@@ -117,6 +145,34 @@ pub(crate) fn run(args: &DuplicatesArgs) -> anyhow::Result<Outcome> {
         (true, false) => Outcome::SomeImagesFailed,
         (false, _) => Outcome::FoundDuplicates,
     })
+}
+
+/// The embeddings of the images, compared with each other; `None` if none were asked for.
+fn read_compared(
+    args: &DuplicatesArgs,
+    images: &Images,
+    interrupt: &TaskControl,
+) -> anyhow::Result<Option<(Origin, ComparedVectors)>> {
+    if args.project.is_none() && args.embeddings.is_none() {
+        return Ok(None);
+    }
+    let at = VectorsAt {
+        project: args.project.as_deref(),
+        run: args.run.as_deref(),
+        model: args.model.as_deref(),
+        file: args.embeddings.as_deref(),
+        s3: &args.s3,
+        program: "spotcheck duplicates",
+    };
+    let (origin, vectors) = read_vectors(&at, &AppDirs::find()?)?;
+    let (control, _cancel) = step_of(interrupt, ProgressUnit::Steps);
+    let compare = || ComparedVectors::new(&vectors, &images.samples, &control);
+    let compared = with_progress("Comparing", &control, compare)?;
+    let without = images.samples.len() - compared.vectors.uris.len();
+    if without > 0 {
+        eprintln!("note: images without an embedding, because they are new, outdated or failed: {without}");
+    }
+    Ok(Some((origin, compared)))
 }
 
 /// The images of one or two sources.
@@ -182,7 +238,12 @@ impl Images {
     }
 }
 
-fn line<'l>(args: &DuplicatesArgs, images: &'l Images, group: &DuplicateGroup) -> Line<'l> {
+fn line<'l>(
+    args: &DuplicatesArgs,
+    images: &'l Images,
+    group: &DuplicateGroup,
+    encoder: Option<(&'l str, Option<&'l str>)>,
+) -> Line<'l> {
     let image = |image: usize, similarity, mirrored| LineImage {
         uri: images.samples[image].uri.as_str(),
         side: images.side(image),
@@ -192,16 +253,18 @@ fn line<'l>(args: &DuplicatesArgs, images: &'l Images, group: &DuplicateGroup) -
     let others = group.others.iter().map(|other| image(other.image, other.similarity, other.is_mirrored));
     let (metric, threshold) = match group.kind {
         DuplicateKind::Exact => ("equal bytes (SHA-256)", 1.0),
-        _ => (HashIndex::METRIC, HashIndex::similarity(args.near.0.unwrap_or_default())),
+        DuplicateKind::Near => (HashIndex::METRIC, HashIndex::similarity(args.near.0.unwrap_or_default())),
+        DuplicateKind::Alike => (METRIC, args.above),
     };
+    let encoder = encoder.filter(|_| group.kind == DuplicateKind::Alike);
     Line {
         kind: group.kind,
         similarity: group.similarity(),
         images: std::iter::once(image(group.first, 1.0, false)).chain(others).collect(),
         metric,
         threshold,
-        encoder: None,
-        layer: None,
+        encoder: encoder.map(|(encoder, _)| encoder),
+        layer: encoder.and_then(|(_, layer)| layer),
     }
 }
 

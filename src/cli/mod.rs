@@ -24,6 +24,7 @@ mod export;
 mod import;
 mod inspect;
 mod models;
+mod order;
 mod out_file;
 mod place;
 mod predict;

@@ -56,7 +56,10 @@ pub use report::{
     Added, ClassPart, Correction, ImageFrame, Part, ReportRequest, ReviewReport, SampleProgress, ScorePart, Target,
     more_sentence, review_report,
 };
-pub use sampling::{Drawn, LoadedSample, LoadedUnit, ReviewSample, SampleBy, SampledUnit, Stratum, Unit, draw};
+pub use sampling::{
+    Drawn, ImageClusters, LoadedSample, LoadedUnit, ReviewSample, SampleBy, SampledUnit, Stratum, Unit, draw,
+    draw_from_clusters,
+};
 pub use sort::{Direction, Sort, SortBy};
 pub use statement::{Basis, CountedImages, JudgedUnit, Judgment, Proportion, Statement};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{JudgedUnit, Judgment, ReviewSample, Unit};
+use super::{ImageClusters, JudgedUnit, Judgment, ReviewSample, Unit};
 use crate::domain::{Detection, Prediction, PredictionContent, Verdict, ViewSettings};
 
 /// A drawn box with less overlap shows another object or a wrong position.
@@ -21,6 +21,8 @@ pub struct Population {
     pub truth: BTreeMap<usize, bool>,
     /// Boxes that people added, by class.
     pub added: BTreeMap<String, usize>,
+    /// The images by their embeddings, if a sample is drawn from them.
+    pub clusters: Option<ImageClusters>,
 }
 
 /// The verdict on a unit.

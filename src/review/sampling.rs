@@ -37,6 +37,35 @@ pub enum SampleBy {
     Score,
     /// Four strata of equal size by margin; the least certain one gets 40% of the verdicts, the others 30%, 20%, 10%.
     Uncertain,
+    /// One stratum per cluster of images with similar embeddings, around images that cover all others.
+    Cover,
+}
+
+/// The parts that the images of a population fall into by their embeddings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImageClusters {
+    pub names: Vec<String>,
+    /// By image.
+    pub of_image: Vec<usize>,
+}
+
+impl ImageClusters {
+    /// The number of clusters for this many verdicts.
+    pub fn count_for(verdicts: usize) -> usize {
+        (verdicts / VERDICTS_PER_CLASS).clamp(1, Self::MAX)
+    }
+
+    /// More take long, and say little about each.
+    const MAX: usize = 200;
+
+    /// The strata with units, and that of each unit.
+    fn strata(&self, units: &[Unit]) -> (Vec<String>, Vec<usize>) {
+        let cluster_of = |unit: &Unit| self.of_image[unit.image as usize];
+        let present: std::collections::BTreeSet<usize> = units.iter().map(cluster_of).collect();
+        let present: Vec<usize> = present.into_iter().collect();
+        let stratum = |unit: &Unit| present.binary_search(&cluster_of(unit)).unwrap_or_default();
+        (present.iter().map(|cluster| self.names[*cluster].clone()).collect(), units.iter().map(stratum).collect())
+    }
 }
 
 /// A part of the population in which all units are equally likely to be drawn.
@@ -127,7 +156,25 @@ pub(super) const LEAST_PER_STRATUM: usize = 2;
 /// Draws `count` units. Any first part of the result is a sample of the same design. The same seed and a higher count
 /// draw the same units and more, if the strata are the same.
 pub fn draw(units: &[Unit], by: SampleBy, count: usize, seed: u64, labels: &LabelSet) -> (Vec<Stratum>, Vec<Drawn>) {
-    let (names, stratum_of) = stratify(units, by, count, labels);
+    draw_from(stratify(units, by, count, labels), by, count, seed)
+}
+
+/// As [`draw`], with the clusters as strata.
+pub fn draw_from_clusters(
+    units: &[Unit],
+    clusters: &ImageClusters,
+    count: usize,
+    seed: u64,
+) -> (Vec<Stratum>, Vec<Drawn>) {
+    draw_from(clusters.strata(units), SampleBy::Cover, count, seed)
+}
+
+fn draw_from(
+    (names, stratum_of): (Vec<String>, Vec<usize>),
+    by: SampleBy,
+    count: usize,
+    seed: u64,
+) -> (Vec<Stratum>, Vec<Drawn>) {
     let mut members = vec![Vec::new(); names.len()];
     for (unit, stratum) in stratum_of.into_iter().enumerate() {
         members[stratum].push(unit);
@@ -159,7 +206,8 @@ pub fn draw(units: &[Unit], by: SampleBy, count: usize, seed: u64, labels: &Labe
 /// The names of the strata, none of them empty, and the stratum of each unit.
 fn stratify(units: &[Unit], by: SampleBy, count: usize, labels: &LabelSet) -> (Vec<String>, Vec<usize>) {
     match by {
-        SampleBy::Random => (vec!["all".to_owned()], vec![0; units.len()]),
+        // Clusters are known to the caller alone.
+        SampleBy::Random | SampleBy::Cover => (vec!["all".to_owned()], vec![0; units.len()]),
         SampleBy::Class => by_class(units, (count / VERDICTS_PER_CLASS).max(1), labels),
         SampleBy::Score => {
             let is_there = |wanted: &usize| units.iter().any(|unit| tenth(unit.score) == *wanted);
@@ -234,6 +282,23 @@ mod tests {
         let (strata, drawn) = draw(&units(&[(1, 900), (2, 100)]), SampleBy::Class, 100, 1, &LabelSet::default());
         let sampled: Vec<usize> = strata.iter().map(|stratum| stratum.sampled).collect();
         assert_eq!((sampled, drawn.len()), (vec![75, 25], 100));
+    }
+
+    #[test]
+    fn every_cluster_is_drawn_from() {
+        let mut units = units(&[(1, 60)]);
+        for (at, unit) in units.iter_mut().enumerate() {
+            unit.image = at as u32 / 2;
+        }
+        let names = ["many", "none", "few"].map(str::to_owned).to_vec();
+        let clusters = ImageClusters { names, of_image: (0..30).map(|image| if image < 25 { 0 } else { 2 }).collect() };
+        let (strata, drawn) = draw_from_clusters(&units, &clusters, 20, 1);
+        let sizes: Vec<(&str, usize)> = strata.iter().map(|one| (one.name.as_str(), one.population)).collect();
+        assert_eq!((sizes, drawn.len()), (vec![("many", 50), ("few", 10)], 20));
+        for one in drawn {
+            assert_eq!(one.stratum, usize::from(units[one.unit].image >= 25));
+        }
+        assert_eq!([0, 9, 50, 99_999].map(ImageClusters::count_for), [1, 1, 10, 200]);
     }
 
     #[test]

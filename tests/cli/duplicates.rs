@@ -191,3 +191,89 @@ fn unreadable_and_plain_images_are_named_and_skipped() {
         assert_eq!(ended.code, Some(2), "{wrong:?}");
     }
 }
+
+#[test]
+fn embeddings_find_crops_and_order_images() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, project) = (home.path().join("photos"), home.path().join("p.spotcheck"));
+    samples(&folder);
+    plant(&folder.join("z"));
+    let predict = ["predict", text(&folder), "--model", "efficientnet-lite0", "--project", text(&project)];
+    assert_eq!(Ended::run(&mut spotcheck(&predict)).code, Some(0));
+    let in_project = ["--project", text(&project)];
+    let (ended, groups) = find(&[&folder], &[&in_project[..], &["--above", "0.7"]].concat());
+    let (found, wrong) = count(&groups);
+    println!("{found:?}, wrong {wrong}\n{}", ended.stderr);
+    assert_eq!((found[&("cropped", "alike")], wrong), (4, 0));
+    assert_eq!((found[&("mirrored", "near")], found[&("same", "exact")]), (4, 4));
+    let alike = groups.iter().find(|group| group["kind"] == "alike").unwrap();
+    assert_eq!((&alike["encoder"], &alike["threshold"]), (&"efficientnet-lite0".into(), &0.7.into()));
+    assert!(alike["layer"].is_string() && alike["metric"].as_str().unwrap().contains("cosine"));
+    let by_model = find(&[&folder], &[&in_project[..], &["--model", "efficientnet-lite0", "--above", "0.7"]].concat());
+    assert_eq!(by_model.1, groups);
+    let refused =
+        Ended::run(&mut spotcheck(&["duplicates", text(&folder), "--project", text(&project), "--model", "x"]));
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
+    let array = home.path().join("a.npy");
+    let export = ["export", text(&project), "--format", "embeddings", "--out", text(&array)];
+    assert_eq!(Ended::run(&mut spotcheck(&export)).code, Some(0));
+    let (_, elsewhere) = find(&[&folder], &["--embeddings", text(&array), "--above", "0.7"]);
+    assert_eq!(count(&elsewhere), count(&groups));
+
+    let order = |order: &str| {
+        let args = ["alike", text(&folder), "--project", text(&project), "--order", order, "--count", "8"];
+        let ended = Ended::run(&mut spotcheck(&args));
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        json_lines(ended.stdout)
+    };
+    for by in ["uniqueness", "outlier", "representativeness", "cover"] {
+        let lines = order(by);
+        assert_eq!(lines.len(), 8, "{by}");
+        for line in &lines {
+            assert!(line["order"] == by && line["value"].is_number() && line["encoder"] == "efficientnet-lite0");
+            assert!(line["layer"].is_string() && line["metric"].is_string());
+        }
+        let values: Vec<f64> = lines.iter().map(|line| line["value"].as_f64().unwrap()).collect();
+        let rises = by == "outlier" || by == "cover";
+        assert!(values.is_sorted_by(|one, other| if rises { one <= other } else { one >= other }), "{by}: {values:?}");
+        assert_eq!(order(by), lines);
+    }
+    // Eight images that cover 28 of eight subjects show all of them.
+    let mut shown: Vec<String> =
+        order("cover").iter().map(|line| stem(line["uri"].as_str().unwrap()).to_owned()).collect();
+    shown.sort();
+    shown.dedup();
+    assert_eq!(shown.len(), 8, "{shown:?}");
+    let missing = Ended::run(&mut spotcheck(&["alike", text(&folder), "--project", text(&project)]));
+    assert_eq!(missing.code, Some(2));
+}
+
+#[test]
+fn sample_by_cover_draws_from_every_cluster() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, project) = (home.path().join("photos"), home.path().join("p.spotcheck"));
+    samples(&folder);
+    plant(&folder.join("z"));
+    let predict = ["predict", text(&folder), "--model", "efficientnet-lite0", "--project", text(&project)];
+    assert_eq!(Ended::run(&mut spotcheck(&[&predict[..], &["--no-embeddings"]].concat())).code, Some(0));
+    let sample = |more: &[&str]| {
+        let args =
+            ["review", "sample", text(&project), "--by", "cover", "--count", "20", "--min-score", "0", "--out", "-"];
+        Ended::run(&mut spotcheck(&[&args[..], more].concat()))
+    };
+    let refused = sample(&[]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("--resume"), "{}", refused.stderr);
+    assert_eq!(Ended::run(&mut spotcheck(&[&predict[..], &["--resume"]].concat())).code, Some(0));
+    let drawn = sample(&[]).must_succeed();
+    let mut rows = csv::Reader::from_reader(drawn.stdout.as_bytes());
+    let mut strata: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for row in rows.records().map(Result::unwrap) {
+        strata.entry(row[4].to_owned()).or_default().push(row[5].parse().unwrap());
+    }
+    assert_eq!(strata.len(), 4, "{strata:?}");
+    // Inverse probabilities add up to the 28 images.
+    let total: f64 = strata.values().flatten().map(|probability| 1.0 / probability).sum();
+    assert!((total - 28.0).abs() < 1e-6, "{total}: {strata:?}");
+    assert_eq!(sample(&["--replace"]).must_succeed().stdout, drawn.stdout);
+}

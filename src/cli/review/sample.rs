@@ -8,12 +8,15 @@ use clap::Args;
 
 use super::{ReviewedRun, reviewed_view};
 use crate::cli::Outcome;
+use crate::cli::alike::no_embeddings;
 use crate::cli::out_file::is_stdout;
 use crate::cli::terminal::{interruptible, raw_stdout, with_progress};
 use crate::cli::values::{parse_score, variant};
 use crate::domain::{Change, counted};
 use crate::project::OpenMode;
-use crate::project::export::{Existing, ExportTarget, SampleCsv, draw_sample, review_population, review_sample};
+use crate::project::export::{
+    Existing, ExportTarget, SampleCsv, draw_sample, find_clusters, review_population, review_sample,
+};
 use crate::review::{ReviewSample, SampleBy};
 use crate::tasks::ProgressUnit;
 
@@ -24,7 +27,8 @@ pub(crate) struct SampleArgs {
     /// Number of boxes (for classifiers, images) to draw; small strata can add a few
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
-    /// Draw all with equal probability, or more from rare classes, rare scores or uncertain predictions
+    /// Draw all with equal probability, or more from rare classes, rare scores, uncertain predictions, or rare kinds of
+    /// images (`cover`, by their embeddings)
     #[arg(long, value_name = "DESIGN", default_value = "random", value_parser = variant::<SampleBy>())]
     by: SampleBy,
     /// Seed of the random numbers; a higher --count with the same seed extends the sample
@@ -51,11 +55,18 @@ pub(crate) fn run(args: &SampleArgs) -> anyhow::Result<Outcome> {
     let (project, run) = args.of.open(OpenMode::WriteExisting)?;
     let view = reviewed_view(&project, &run, args.min_score)?;
     let control = interruptible(ProgressUnit::Images)?;
-    let population = with_progress("Reading", &control, || review_population(&project, &run, &view, &control))?;
+    let mut population = with_progress("Reading", &control, || review_population(&project, &run, &view, &control))?;
     let [one, many] = run.card.task.judged_words();
     let min_score = view.min_score_for(run.card.task);
     if population.units.is_empty() {
         bail!("the run has no {many} at score ≥ {min_score:.2}; choose a lower --min-score");
+    }
+    if args.by == SampleBy::Cover {
+        let design = (args.count as usize, args.seed);
+        let cluster = || find_clusters(&mut population, &project, &run, design, &control);
+        if !with_progress("Comparing", &control, cluster)? {
+            bail!("{}", no_embeddings(&run));
+        }
     }
     let sample = draw_sample(&population, &run, view, args.by, args.count as usize, args.seed);
     if !args.replace && review_sample(&project, &run)?.is_some_and(|earlier| earlier != sample) {

@@ -43,13 +43,14 @@ pub use image_pool::{ImageFileError, write_image};
 pub use jsonl::jsonl_line;
 pub use report::EvaluatedImages;
 pub use review::{
-    RunReview, SampleCsv, draw_sample, load_sample, merge_projects, report_of_run, review_population, review_sample,
+    RunReview, SampleCsv, draw_sample, find_clusters, load_sample, merge_projects, report_of_run, review_population,
+    review_sample,
 };
 pub use row::{EvaluatedBoxes, ExportContext, ExportRow, project_rows};
 pub use selection::{follow_listing, known_predictions, known_samples, matching_samples, stored_sample};
 pub use tally::ExportReport;
 pub use target::{Existing, ExportTarget, WholeFile};
-pub use vectors::{Vectors, VectorsError, rows_file, stored_vectors};
+pub use vectors::{ComparedVectors, Vectors, VectorsError, rows_file, stored_vectors};
 pub use verdict_csv::{
     ImportedVerdicts, OtherVerdicts, RejectedRow, VerdictCsvError, export_conflicts, export_verdicts, import_verdicts,
     verdicts_as_csv,

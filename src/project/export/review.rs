@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 
 use super::csv_table::{Table, escape_formula};
+use super::vectors::stored_vectors;
 use super::{EvaluatedBoxes, ExportError, ExportTarget, WholeFile};
+use crate::alike::{Cover, Embeddings};
 use crate::domain::{
     Change, Pair, Prediction, Prefer, RunId, RunInfo, SECOND_PASS, SampleId, SamplePrediction, SampleUri, Verdict,
     ViewSettings,
@@ -12,8 +14,8 @@ use crate::domain::{
 use crate::image::source::ImageList;
 use crate::project::{Merge, MergeError, Project, StoreError, merge_verdicts};
 use crate::review::{
-    ImageFrame, LoadedSample, LoadedUnit, OutcomeKind, Population, ReportRequest, ReviewReport, ReviewSample, SampleBy,
-    SampledUnit, draw, review_report,
+    ImageClusters, ImageFrame, LoadedSample, LoadedUnit, OutcomeKind, Population, ReportRequest, ReviewReport,
+    ReviewSample, SampleBy, SampledUnit, draw, draw_from_clusters, review_report,
 };
 use crate::tasks::TaskControl;
 
@@ -200,7 +202,42 @@ pub fn load_sample(project: &Project, run: RunId, sample: ReviewSample) -> Resul
     Ok(LoadedSample { sample, units })
 }
 
-/// Draws a sample.
+/// Clusters the images of a population by their embeddings, around images that cover all others, for a sample of
+/// `count` verdicts. False if the run has no embeddings.
+///
+/// # Errors
+/// The project cannot be read, or canceled.
+pub fn find_clusters(
+    population: &mut Population,
+    project: &Project,
+    run: &RunInfo,
+    (count, seed): (usize, u64),
+    control: &TaskControl,
+) -> Result<bool, StoreError> {
+    let Some((_, vectors)) = stored_vectors(project, run)? else {
+        return Ok(false);
+    };
+    let root = project.root();
+    let row_of: HashMap<String, usize> =
+        vectors.uris.iter().zip(0..).map(|(uri, row)| (uri.name_below(root.as_deref()), row)).collect();
+    let mut rows = Embeddings::default();
+    let mut row_of_image = Vec::new();
+    for image in &population.images {
+        let embedding = row_of.get(image).and_then(|row| vectors.rows.row(*row));
+        row_of_image.push(embedding.filter(|embedding| rows.push(embedding)).map(|_| rows.len() - 1));
+    }
+    let cover = Cover::choose(&rows, ImageClusters::count_for(count), seed, control)?;
+    let image_of: Vec<&str> =
+        population.images.iter().zip(&row_of_image).filter(|(_, row)| row.is_some()).map(|(name, _)| &**name).collect();
+    let mut names: Vec<String> = cover.chosen.iter().map(|row| format!("like {}", image_of[*row])).collect();
+    names.push("without an embedding".to_owned());
+    let without = names.len() - 1;
+    let cluster = |row: &Option<usize>| row.map_or(without, |row| cover.nearest[row] as usize);
+    population.clusters = Some(ImageClusters { names, of_image: row_of_image.iter().map(cluster).collect() });
+    Ok(!rows.is_empty())
+}
+
+/// Draws a sample. One by embeddings needs [`find_clusters`] first.
 pub fn draw_sample(
     population: &Population,
     run: &RunInfo,
@@ -209,7 +246,10 @@ pub fn draw_sample(
     count: usize,
     seed: u64,
 ) -> ReviewSample {
-    let (strata, drawn) = draw(&population.units, by, count, seed, &run.labels);
+    let (strata, drawn) = match population.clusters.as_ref().filter(|_| by == SampleBy::Cover) {
+        Some(clusters) => draw_from_clusters(&population.units, clusters, count, seed),
+        None => draw(&population.units, by, count, seed, &run.labels),
+    };
     let units = drawn.into_iter().map(|drawn| {
         let unit = population.units[drawn.unit];
         let image = population.images[unit.image as usize].clone();

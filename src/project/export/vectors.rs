@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::alike::{Embedding, Embeddings, METRIC};
+use crate::alike::{Embedding, Embeddings, METRIC, NEIGHBORS, NeighborGraph};
 use crate::domain::{Encoder, FileStamp, RunInfo, Sample, SampleUri};
 use crate::image::source::folder_of;
 use crate::project::{EmbeddingStore, Project, StoreError, partial_file};
+use crate::tasks::{Cancelled, TaskControl};
 
 /// The embeddings of images, one row each.
 #[derive(Debug, Default)]
@@ -47,6 +48,35 @@ pub fn stored_vectors(project: &Project, run: &RunInfo) -> Result<Option<(Encode
     let mut vectors = Vectors::default();
     store.each(id, |uri, stamp, embedding| vectors.push(uri, Some(stamp), Some(&embedding)))?;
     Ok(Some((encoder, vectors)))
+}
+
+/// The embeddings of a listing, compared with each other.
+pub struct ComparedVectors {
+    pub vectors: Vectors,
+    /// The row of each image.
+    pub rows: Vec<Option<usize>>,
+    pub graph: NeighborGraph,
+}
+
+impl ComparedVectors {
+    /// Compares those of the present versions of `samples`.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub fn new(vectors: &Vectors, samples: &[Sample], control: &TaskControl) -> Result<Self, Cancelled> {
+        let vectors = vectors.of_samples(samples);
+        let graph = NeighborGraph::build(&vectors.rows, NEIGHBORS, control)?;
+        // The rows are in the order of the images.
+        let mut uris = vectors.uris.iter().enumerate().peekable();
+        let row = |sample: &Sample| Some(uris.next_if(|(_, uri)| **uri == sample.uri)?.0);
+        let rows = samples.iter().map(row).collect();
+        Ok(Self { vectors, rows, graph })
+    }
+
+    /// The embeddings, their graph, and the row of each image.
+    pub fn parts(&self) -> (&Embeddings, &NeighborGraph, &[Option<usize>]) {
+        (&self.vectors.rows, &self.graph, &self.rows)
+    }
 }
 
 impl Vectors {

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::project::export::{EvaluatedBoxes, RunReview, draw_sample, load_sample, report_of_run, review_population};
+use crate::project::export::{
+    EvaluatedBoxes, RunReview, draw_sample, find_clusters, load_sample, report_of_run, review_population,
+};
+use crate::review::SampleBy;
 use crate::window::effects::{Effects, Shared};
 use crate::window::state::{
     Failure, ReportOfRun, ReviewEffect, ReviewEvent, SampleDesign, SampleRequest, SampleWork, Ticket,
@@ -55,10 +58,18 @@ fn sample(shared: &Arc<Shared>, request: Box<SampleRequest>, ticket: Ticket) {
                 SampleWork::Draw(SampleDesign { count, by, seed }, view) => {
                     // Predictions may not be saved yet.
                     project.flush()?;
-                    let population = review_population(&project, &run, &view, &ticket.control)?;
+                    let mut population = review_population(&project, &run, &view, &ticket.control)?;
                     if population.units.is_empty() {
                         let [_, many] = run.card.task.judged_words();
                         return Err(Failure::new(format!("No {many} are visible; choose a lower minimum score")));
+                    }
+                    if by == SampleBy::Cover
+                        && !find_clusters(&mut population, &project, &run, (count, seed), &ticket.control)?
+                    {
+                        return Err(Failure::new(
+                            "This run has no embeddings. Predict the images again in a new run, or add embeddings with \
+                             `spotcheck predict --resume`",
+                        ));
                     }
                     draw_sample(&population, &run, *view, by, count, seed)
                 }

@@ -79,6 +79,7 @@ fn by_text(by: SampleBy, task: ModelTask) -> &'static str {
         (SampleBy::Random, _) => "At random",
         (SampleBy::Class, _) => "By class: more of rare classes",
         (SampleBy::Score, _) => "By score: more of rare scores",
+        (SampleBy::Cover, _) => "By embedding: more of rare kinds of images",
         (SampleBy::Uncertain, ModelTask::Detection) => "Uncertain first: more near the minimum score",
         (SampleBy::Uncertain, ModelTask::Classification) => "Uncertain first: more with two likely classes",
     }

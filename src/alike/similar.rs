@@ -1,0 +1,157 @@
+//! Duplicates by embedding: rows whose similarity reaches a threshold.
+
+use super::dot::{centered, centered_dot};
+use super::groups::{Match, Reference};
+use super::{Embeddings, NeighborGraph};
+
+/// The similarity from which on images are duplicates.
+pub const DEFAULT_SIMILARITY: f32 = 0.95;
+
+/// Rows to compare with, by the graph of nearest neighbors of all rows. Exact: only if all neighbors of a row are
+/// similar enough can there be others, which are then compared one by one.
+pub(super) struct SimilarRows<'e> {
+    embeddings: &'e Embeddings,
+    graph: &'e NeighborGraph,
+    above: f32,
+    /// By row.
+    image_of: Vec<usize>,
+    /// By row: the row itself if it is a reference, or the reference that it matched.
+    reference_of: Vec<Option<usize>>,
+    references: Vec<usize>,
+}
+
+impl<'e> SimilarRows<'e> {
+    /// `rows` are those of the images, by image.
+    pub(super) fn new(
+        embeddings: &'e Embeddings,
+        graph: &'e NeighborGraph,
+        rows: &[Option<usize>],
+        above: f32,
+    ) -> Self {
+        let mut image_of = vec![0; embeddings.len()];
+        for (image, row) in rows.iter().enumerate() {
+            if let Some(of_row) = row.and_then(|row| image_of.get_mut(row)) {
+                *of_row = image;
+            }
+        }
+        let reference_of = vec![None; embeddings.len()];
+        Self { embeddings, graph, above, image_of, reference_of, references: Vec::new() }
+    }
+
+    fn matched(&self, row: usize, reference: usize) -> Option<(usize, f32)> {
+        let similarity = self.embeddings.similarity(row, reference);
+        (similarity >= self.above).then_some((reference, similarity))
+    }
+
+    fn similar_reference(&self, row: usize) -> Option<(usize, f32)> {
+        let neighbors = self.graph.neighbors(row);
+        let above = self.above;
+        let similar = || neighbors.iter().take_while(move |neighbor| neighbor.similarity >= above);
+        let is_reference = |row: usize| self.reference_of[row] == Some(row);
+        if let Some(found) = similar().find(|neighbor| is_reference(neighbor.row)) {
+            return Some((found.row, found.similarity));
+        }
+        if similar().count() < neighbors.len() {
+            return None;
+        }
+        let through_neighbors = similar().filter_map(|neighbor| self.reference_of[neighbor.row]);
+        let mut candidates = through_neighbors.chain(self.references.iter().copied());
+        candidates.find_map(|reference| self.matched(row, reference))
+    }
+}
+
+impl Reference<usize> for SimilarRows<'_> {
+    fn add(&mut self, _image: usize, row: &usize) {
+        self.reference_of[*row] = Some(*row);
+        self.references.push(*row);
+    }
+
+    fn find(&mut self, _image: usize, row: &usize) -> Option<Match> {
+        let (reference, similarity) = self.similar_reference(*row)?;
+        self.reference_of[*row] = Some(reference);
+        Some(Match { reference: self.image_of[reference], similarity, is_mirrored: false })
+    }
+}
+
+impl Embeddings {
+    /// The similarity of two rows, as [`Self::similarities`] defines it.
+    pub fn similarity(&self, one: usize, other: usize) -> f32 {
+        let row = |row: usize| &self.values[row * self.dims..(row + 1) * self.dims];
+        let center = self.center();
+        let (norm, other_norm) = (center.norms[one], center.norms[other]);
+        if norm > 0.0 && other_norm > 0.0 {
+            let dot = centered_dot(row(one), &center.mean, &centered(row(other), &center.mean));
+            return (dot / (norm * other_norm)).clamp(-1.0, 1.0);
+        }
+        if norm == other_norm { 1.0 } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::groups::{DuplicateKind, Grouping, Sides};
+    use super::super::{Embedding, NEIGHBORS};
+    use super::*;
+    use crate::tasks::{ProgressUnit, TaskControl};
+
+    fn embeddings(rows: impl IntoIterator<Item = [f32; 3]>) -> Embeddings {
+        let mut all = Embeddings::default();
+        for row in rows {
+            assert!(all.push(&Embedding::new(&row).unwrap()));
+        }
+        all
+    }
+
+    fn groups(all: &Embeddings, sides: Sides, above: f32) -> Vec<Vec<usize>> {
+        let graph = NeighborGraph::build(all, NEIGHBORS, &TaskControl::new(ProgressUnit::Steps)).unwrap();
+        let rows: Vec<Option<usize>> = (0..all.len()).map(Some).collect();
+        let mut grouping = Grouping::new(all.len(), sides);
+        let references = SimilarRows::new(all, &graph, &rows, above);
+        assert!(grouping.add_matching(DuplicateKind::Alike, &rows, references, || true));
+        grouping.finish().iter().map(|group| group.images().collect()).collect()
+    }
+
+    /// Row by row: the first kept row that is similar enough.
+    fn by_full_scan(all: &Embeddings, above: f32) -> Vec<usize> {
+        let mut kept: Vec<usize> = Vec::new();
+        for row in 0..all.len() {
+            if kept.iter().all(|other| all.similarity(row, *other) < above) {
+                kept.push(row);
+            }
+        }
+        kept
+    }
+
+    #[test]
+    fn more_copies_than_neighbors_form_one_group() {
+        // Two bundles of 40 rows each, in turns, and two rows of their own.
+        let mut random = fastrand::Rng::with_seed(5);
+        let mut noise = || random.f32() * 0.01;
+        let rows = (0..80).map(|at| if at % 2 == 0 { [1.0, noise(), noise()] } else { [noise(), 1.0, noise()] });
+        let all = embeddings(rows.chain([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]));
+        let found = groups(&all, Sides::One, 0.9);
+        assert_eq!(found, [(0..80).step_by(2).collect::<Vec<_>>(), (1..80).step_by(2).collect()]);
+        let across = groups(&all, Sides::Two(2), 0.9);
+        assert_eq!(across, found);
+    }
+
+    #[test]
+    fn kept_rows_are_those_of_a_full_scan() {
+        let mut random = fastrand::Rng::with_seed(9);
+        let all = embeddings((0..400).map(|_| std::array::from_fn(|_| random.f32() - 0.5)));
+        for above in [0.8, 0.95, 0.999] {
+            let joined: usize = groups(&all, Sides::One, above).iter().map(|group| group.len() - 1).sum();
+            let kept = by_full_scan(&all, above);
+            assert_eq!(all.len() - joined, kept.len(), "{above}");
+        }
+    }
+
+    #[test]
+    fn identical_and_single_vectors_have_groups_of_their_own() {
+        let identical = embeddings([[2.0, 3.0, 4.0]; 50]);
+        assert_eq!(groups(&identical, Sides::One, 0.95), [(0..50).collect::<Vec<_>>()]);
+        assert!(groups(&embeddings([[1.0, 0.0, 0.0]]), Sides::One, 0.95).is_empty());
+        assert!(groups(&embeddings([[0.0; 3], [1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]), Sides::One, 0.95).is_empty());
+        assert!(groups(&Embeddings::default(), Sides::One, 0.95).is_empty());
+    }
+}
