@@ -149,18 +149,20 @@ impl<'e> KMeans<'e> {
         let parts = cluster_of.chunks_mut(part).zip(distances.chunks_mut(part));
         let rows = embeddings.values.chunks(part * dims).zip(center.norms.chunks(part));
         std::thread::scope(|scope| {
-            let work =
-                |((clusters, distances), (values, norms)): ((&mut [usize], &mut [f32]), (&[half::f16], &[f32]))| {
-                    let mut has_changed = false;
-                    let rows = values.chunks_exact(dims).zip(norms);
-                    for ((cluster, distance), (row, norm)) in clusters.iter_mut().zip(distances).zip(rows) {
-                        let (found, at) = nearest(row, *norm);
-                        has_changed |= found != *cluster;
-                        (*cluster, *distance) = (found, at);
-                    }
-                    has_changed
-                };
-            let workers: Vec<_> = parts.zip(rows).map(|part| scope.spawn(move || work(part))).collect();
+            let work = |clusters: &mut [usize], distances: &mut [f32], values: &[half::f16], norms: &[f32]| {
+                let mut has_changed = false;
+                let rows = values.chunks_exact(dims).zip(norms);
+                for ((cluster, distance), (row, norm)) in clusters.iter_mut().zip(distances).zip(rows) {
+                    let (found, at) = nearest(row, *norm);
+                    has_changed |= found != *cluster;
+                    (*cluster, *distance) = (found, at);
+                }
+                has_changed
+            };
+            let parts = parts.zip(rows).map(|((clusters, distances), (values, norms))| {
+                scope.spawn(move || work(clusters, distances, values, norms))
+            });
+            let workers: Vec<_> = parts.collect();
             workers.into_iter().fold(false, |changed, worker| match worker.join() {
                 Ok(has_changed) => changed | has_changed,
                 Err(panic) => std::panic::resume_unwind(panic),

@@ -172,8 +172,8 @@ mod tests {
     use super::super::perceptual::{HashIndex, PerceptualHash};
     use super::*;
 
-    fn hash(bits: u64) -> Option<PerceptualHash> {
-        Some(PerceptualHash { bits, mirrored: !bits })
+    fn hash(bits: u64) -> PerceptualHash {
+        PerceptualHash { bits, mirrored: !bits }
     }
 
     fn groups(bytes: &[u8], hashes: &[Option<PerceptualHash>], sides: Sides) -> Vec<(DuplicateKind, Vec<usize>)> {
@@ -188,14 +188,15 @@ mod tests {
     #[test]
     fn pairs_are_reported_under_one_kind() {
         // 0 and 2 have the same bytes, 3 looks like them, and 4 looks like 3 alone.
-        let hashes = [hash(0), hash(0xffff_0000), hash(0), hash(0b11), hash(0b1111)];
+        let hashes = [hash(0), hash(0xffff_0000), hash(0), hash(0b11), hash(0b1111)].map(Some);
         let found = groups(&[1, 2, 1, 4, 5], &hashes, Sides::One);
         assert_eq!(found, [(Exact, vec![0, 2]), (Near, vec![0, 3])]);
     }
 
     #[test]
     fn two_sides_report_only_groups_on_both() {
-        let hashes = [hash(0), hash(0b1), hash(0xffff_0000), hash(0b111), hash(0xffff_0000), hash(0xf0f0_f0f0)];
+        let hashes =
+            [hash(0), hash(0b1), hash(0xffff_0000), hash(0b111), hash(0xffff_0000), hash(0xf0f0_f0f0)].map(Some);
         // 0 and 1 look the same but are on one side; 3 looks like 1 alone, 4 like 2.
         let found = groups(&[1, 2, 3, 4, 5, 6], &hashes, Sides::Two(3));
         assert_eq!(found, [(Near, vec![1, 3]), (Near, vec![2, 4])]);
@@ -209,7 +210,7 @@ mod tests {
         let mut grouping = Grouping::new(count, Sides::Two(count / 2));
         let different: Vec<Option<usize>> = (0..count).map(Some).collect();
         grouping.add_equal(&different);
-        let hashes = vec![hash(77); count];
+        let hashes = vec![Some(hash(77)); count];
         assert!(grouping.add_matching(Near, &hashes, HashIndex::new(6), || true));
         let [group] = grouping.finish().try_into().unwrap();
         assert_eq!((group.first, group.others.len()), (0, count / 2));

@@ -35,7 +35,9 @@ pub fn uniqueness(graph: &NeighborGraph) -> Vec<f32> {
     let mut values: Vec<f32> = (0..graph.len()).map(weighted).collect();
     let largest = values.iter().copied().fold(0.0, f32::max);
     if largest > 0.0 {
-        values.iter_mut().for_each(|value| *value /= largest);
+        for value in &mut values {
+            *value /= largest;
+        }
     }
     values
 }

@@ -221,7 +221,9 @@ fn largest_eigenvectors(
     for mut vector in basis.into_iter().take(count) {
         let largest =
             vector.iter().copied().fold(0.0_f32, |best, value| if value.abs() > best.abs() { value } else { best });
-        vector.iter_mut().for_each(|value| *value *= largest.signum());
+        for value in &mut vector {
+            *value *= largest.signum();
+        }
         components.extend(vector);
     }
     Ok((components, values.iter().take(count).map(|value| value.max(0.0) as f32).collect()))
@@ -247,7 +249,9 @@ fn orthonormalize(basis: &mut [Vec<f32>]) {
         for attempt in 0..=vector.len() {
             let length = norm(vector);
             if length > 0.0 {
-                vector.iter_mut().for_each(|value| *value /= length);
+                for value in vector.iter_mut() {
+                    *value /= length;
+                }
                 for _ in 0..2 {
                     for other in &*before {
                         let share = dot(other, vector);
@@ -257,7 +261,9 @@ fn orthonormalize(basis: &mut [Vec<f32>]) {
             }
             let length = norm(vector);
             if length > 1e-4 {
-                vector.iter_mut().for_each(|value| *value /= length);
+                for value in vector.iter_mut() {
+                    *value /= length;
+                }
                 break;
             }
             vector.fill(0.0);

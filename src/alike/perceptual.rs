@@ -154,7 +154,7 @@ impl Reference<PerceptualHash> for HashIndex {
 mod tests {
     use super::*;
 
-    /// The repository's `tests/cases/duplicates/make.py` computes them with SciPy, as `ImageHash` does.
+    /// The repository's `tests/cases/duplicates/make.py` computes them with `SciPy`, as `ImageHash` does.
     #[test]
     fn hashes_match_scipy() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cases/duplicates");

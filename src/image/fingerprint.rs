@@ -55,7 +55,7 @@ impl Fingerprints {
         control: &TaskControl,
     ) -> Result<Self, FingerprintError> {
         let next = AtomicUsize::new(0);
-        let read = Mutex::new(Vec::from_iter((0..samples.len()).map(|_| None)));
+        let read = Mutex::new((0..samples.len()).map(|_| None).collect::<Vec<_>>());
         let failure = Mutex::new(None);
         let work = || {
             while failure.lock().is_none() {

@@ -165,7 +165,8 @@ impl<'a> FilmImage<'a> {
             (FilmBox::FalseNegative(missed.index as u32), None, class)
         });
         let all = boxes.chain(objects);
-        all.filter_map(move |(shows, score, class)| self.is_class(class).then(|| self.frame(shows, score)))
+        let of_class = all.filter(move |(_, _, class)| self.class.is_none_or(|wanted| *class == Some(wanted)));
+        of_class.map(move |(shows, score, _)| self.frame(shows, score))
     }
 }
 

@@ -203,7 +203,6 @@ fn embeddings_find_crops_and_order_images() {
     let in_project = ["--project", text(&project)];
     let (ended, groups) = find(&[&folder], &[&in_project[..], &["--above", "0.7"]].concat());
     let (found, wrong) = count(&groups);
-    println!("{found:?}, wrong {wrong}\n{}", ended.stderr);
     assert_eq!((found[&("cropped", "alike")], wrong), (4, 0));
     assert_eq!((found[&("mirrored", "near")], found[&("same", "exact")]), (4, 4));
     let alike = groups.iter().find(|group| group["kind"] == "alike").unwrap();
