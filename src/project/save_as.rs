@@ -12,7 +12,7 @@ use super::names::{StoredName, from_stored, to_stored};
 use super::queue::Queued;
 use super::schema::{set_fact, set_root};
 use super::writer::{Refused, apply_all};
-use super::{EXTENSION, Project, schema};
+use super::{EXTENSION, EmbeddingStore, Project, schema};
 use crate::domain::{SECOND_PASS, SampleUri};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -62,6 +62,7 @@ impl Project {
                 Ok(self.write_copy(connection, &target, &[], content, control))
             })??,
         }
+        self.copy_embeddings(&target);
         Ok(target)
     }
 
@@ -80,6 +81,7 @@ impl Project {
             Ok(copy)
         };
         let copy = open().map_err(StoreError::database("continue in the copy of the project"))?;
+        self.copy_embeddings(&target);
         let former = std::mem::replace(&mut *connection, copy);
         self.0.file.move_to(target.clone());
         self.0.readers.forget_connections();
@@ -89,6 +91,28 @@ impl Project {
         let former_lock = self.0.lock.lock().replace(file_lock);
         drop(former_lock);
         Ok(target)
+    }
+
+    /// Copies the embeddings next to the project. A failure costs only them: they can be computed again.
+    fn copy_embeddings(&self, target: &Path) {
+        let Some(file) = self.path().map(|path| EmbeddingStore::path_for(&path)).filter(|file| file.exists()) else {
+            return;
+        };
+        let target = EmbeddingStore::path_for(target);
+        let copy = || -> Result<(), Box<dyn std::error::Error>> {
+            let folder = target.parent().unwrap_or(Path::new("."));
+            let copy = partial_file(folder, ".spotcheck-".as_ref())?.into_temp_path();
+            let connection = Connection::open(&file)?;
+            vacuum_with_progress(&connection, &copy, &TaskControl::new(ProgressUnit::Bytes))?;
+            std::fs::File::open(&copy)?.sync_all()?;
+            if target.exists() {
+                fold_journal(&target);
+            }
+            Ok(copy.persist(&target)?)
+        };
+        if let Err(error) = copy() {
+            log::warn!("the embeddings were not copied with the project: {error}");
+        }
     }
 
     /// The full path of `target`, and the right to write there.
