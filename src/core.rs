@@ -36,6 +36,7 @@ pub mod model {
 pub mod predict;
 pub mod project;
 pub mod sagemaker;
+pub mod similar;
 
 use std::sync::OnceLock;
 

@@ -3,7 +3,7 @@
 
 pub use spotcheck_core::{
     COMMIT, PACKAGE_INDEX, alike, annotations, aws, cache, dirs, domain, evaluation, image, local_file, model, predict,
-    project, review, sagemaker, tasks, version,
+    project, review, sagemaker, similar, tasks, version,
 };
 
 pub mod cli;

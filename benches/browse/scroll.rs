@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use cpu_time::ThreadTime;
 use eframe::App as _;
 use eframe::egui;
-use spotcheck::alike::Embedding;
+use spotcheck::alike::{Embedding, ImageEmbeddings};
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{
     BoundingBox, Change, Detection, DeviceChoice, Encoder, FileStamp, InferenceLocation, KeepRule, Prediction,
@@ -291,6 +291,7 @@ fn write_project(home: &Path, extras: Extras) -> Result<PathBuf, Box<dyn std::er
         layer: String::new(),
         dims: DIMS,
         input: model.card.input.clone(),
+        boxes: None,
     };
     let labels = [(1, "cat".to_owned())].into_iter().collect();
     write(Change::AddRun(Box::new(RunInfo {
@@ -348,7 +349,7 @@ fn write_embeddings(project: &Project, encoder: &Encoder, folder: &Path) -> Resu
         f32::from((state >> 16) as u16) / 65_536.0
     };
     let centers: Vec<f32> = (0..40 * DIMS).map(|_| number()).collect();
-    let writer = EmbeddingWriter::open(project, encoder)?.ok_or("the project has no file")?;
+    let mut writer = EmbeddingWriter::open(project, encoder)?.ok_or("the project has no file")?;
     for image in 0..JUDGED_IMAGES {
         let path = folder.join(format!("{image:06}.jpg"));
         let FileStamp { size_bytes, modified_ns, etag } = stamp(&path);
@@ -356,7 +357,8 @@ fn write_embeddings(project: &Project, encoder: &Encoder, folder: &Path) -> Resu
         let sample = Sample { name: String::new(), uri, size_bytes, modified_ns, etag, capture: None };
         let center = &centers[image % 40 * DIMS..][..DIMS];
         let values: Vec<f32> = center.iter().map(|center| center + 0.6 * number()).collect();
-        writer.save(&sample, &Embedding::new(&values).ok_or("not finite")?)?;
+        let image = Embedding::new(&values).ok_or("not finite")?;
+        writer.save(&sample, &ImageEmbeddings { image, boxes: Vec::new() })?;
     }
     Ok(())
 }

@@ -125,7 +125,8 @@ fn filmstrips(request: &ArrangeRequest) {
         return;
     };
     let images = ArrangeRequest { query, ..request.clone() };
-    let film = FilmRequest { images, class: None, order: FilmOrder::HighestFirst, suspects: SuspectOrder::Gain };
+    let film =
+        FilmRequest { images, class: None, order: FilmOrder::HighestFirst, suspects: SuspectOrder::Gain, alike: None };
     measure("filmstrip of all wrong boxes", || filmstrip(&film, NEVER).map_or(0, |frames| frames.len()));
 }
 

@@ -14,6 +14,7 @@ mod perceptual;
 mod scatter;
 mod search;
 mod similar;
+mod stored;
 mod umap;
 
 use std::sync::OnceLock;
@@ -32,6 +33,7 @@ pub use self::perceptual::{DEFAULT_DISTANCE, HASHED_SIDE, HashIndex, MAX_DISTANC
 pub use self::scatter::{Dot, DotLayer, MapView, draw, inside};
 pub use self::search::Neighbor;
 pub use self::similar::DEFAULT_SIMILARITY;
+pub use self::stored::{BoxEmbedding, ImageEmbeddings, from_8_bits, to_8_bits};
 pub use self::umap::{Point, Umap};
 
 /// The name of the similarity measure in outputs and in the window.
@@ -65,6 +67,11 @@ impl Embedding {
 
     pub fn dims(&self) -> usize {
         self.0.len()
+    }
+
+    /// The numbers, as 32-bit floats.
+    pub fn values(&self) -> impl Iterator<Item = f32> + Clone {
+        self.0.iter().map(|value| value.to_f32())
     }
 }
 

@@ -1,4 +1,6 @@
-//! `spotcheck alike`: the images that are most similar to one, by the embeddings of a project or of a file.
+//! `spotcheck alike`: the images or boxes that are most similar to one, by the embeddings of a project or of a file.
+
+mod boxes;
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -16,17 +18,14 @@ use super::place::{self, S3Args, parse_location};
 use super::predict::list_images;
 use super::terminal::{interruptible, raw_stdout, with_progress};
 use super::values::variant;
-use crate::alike::{Embedding, METRIC};
+use crate::alike::{Embedding, METRIC, Neighbor};
 use crate::dirs::AppDirs;
-use crate::domain::{Encoder, RunInfo, Sample, SampleUri, counted};
-use crate::image::decode::{DecodeLimits, decode};
+use crate::domain::{Encoder, ImagePart, RunInfo, Sample, SampleUri, counted};
 use crate::image::source::absolute;
 use crate::local_file;
-use crate::model::catalog::Library;
-use crate::model::onnx::{LoadOptions, OnnxPredictor};
-use crate::model::{Predictor as _, runtime};
 use crate::project::Project;
 use crate::project::export::{Vectors, rows_file, stored_vectors};
+use crate::similar::{self, ModelPlace, why_no_embeddings};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
@@ -46,6 +45,9 @@ pub(crate) struct AlikeArgs {
     /// Image to compare with; need not be in SOURCE if a project is used
     #[arg(long, value_name = "IMAGE", required_unless_present = "order")]
     query: Option<PathBuf>,
+    /// Find boxes similar to this box of the query image: its position in `detections`, from 0
+    #[arg(long = "box", value_name = "N", requires = "project", requires = "query")]
+    box_index: Option<u16>,
     /// Instead of a query, compare all images with each other: the most unique first, outliers first, the most
     /// representative first, or those that cover all others
     #[arg(long, value_name = "ORDER", conflicts_with = "query", value_parser = variant::<AlikeOrder>())]
@@ -53,7 +55,7 @@ pub(crate) struct AlikeArgs {
     /// Seed of the first image that `--order cover` chooses
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Maximum number of images to write, in order
+    /// Maximum number of images or boxes to write, in order
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
     /// Write JSON Lines to this file, or to stdout with `-`
@@ -67,12 +69,19 @@ pub(crate) struct AlikeArgs {
 #[derive(Serialize)]
 struct Line<'l> {
     uri: &'l str,
-    /// The number of the box; null for a whole image.
-    r#box: Option<u32>,
+    /// The position of the box in `detections`; null for a whole image.
+    r#box: Option<u16>,
     similarity: f32,
     encoder: &'l str,
     layer: Option<&'l str>,
     metric: &'static str,
+}
+
+/// Boxes or images, best first.
+struct Found {
+    uri: SampleUri,
+    box_index: Option<u16>,
+    similarity: f32,
 }
 
 /// What made the embeddings.
@@ -103,6 +112,19 @@ pub(crate) struct VectorsAt<'v> {
     pub(crate) program: &'static str,
 }
 
+impl AlikeArgs {
+    fn place(&self) -> VectorsAt<'_> {
+        VectorsAt {
+            project: self.project.as_deref(),
+            run: self.run.as_deref(),
+            model: None,
+            file: self.embeddings.as_deref(),
+            s3: &self.s3,
+            program: "spotcheck alike",
+        }
+    }
+}
+
 pub(crate) fn run(args: &AlikeArgs) -> anyhow::Result<Outcome> {
     let inputs = [
         ("the images", Some(&*args.source)),
@@ -116,27 +138,11 @@ pub(crate) fn run(args: &AlikeArgs) -> anyhow::Result<Outcome> {
     let opened = place::open(&parse_location(&args.source, &args.s3)?, &control)?;
     let if_empty = "there is nothing to compare with";
     let samples = list_images(&opened.source, None, Some(&args.out), if_empty, &control)?.samples;
-    let at = VectorsAt {
-        project: args.project.as_deref(),
-        run: args.run.as_deref(),
-        model: None,
-        file: args.embeddings.as_deref(),
-        s3: &args.s3,
-        program: "spotcheck alike",
-    };
-    let (origin, vectors) = read_vectors(&at, &dirs)?;
-    let vectors = vectors.of_samples(&samples);
-    if vectors.uris.is_empty() {
-        bail!("none of the {} images has an embedding; were they predicted with this project?", samples.len());
-    }
-    let without = samples.len() - vectors.uris.len();
-    if without > 0 {
-        eprintln!("note: images without an embedding, because they are new, outdated or failed: {without}");
-    }
     let text = match (&args.query, args.order) {
-        (Some(query), _) => similar_lines(args, query, (&samples, &vectors, &origin), &dirs, &control)?,
+        (Some(query), _) => similar_lines(args, query, &samples, &dirs, &control)?,
         (None, order) => {
             let order = order.context("specify --query or --order")?;
+            let (origin, vectors) = vectors_of(args, &samples, &dirs, &control)?;
             let lines = || order.lines(args.count as usize, args.seed, (&origin, &vectors), &control);
             with_progress("Comparing", &control, lines)?
         }
@@ -145,29 +151,73 @@ pub(crate) fn run(args: &AlikeArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::AllWell)
 }
 
-/// The images most similar to `query`.
+/// The images or boxes most similar to `query`.
 fn similar_lines(
     args: &AlikeArgs,
     query: &Path,
-    (samples, vectors, origin): (&[Sample], &Vectors, &Origin),
+    samples: &[Sample],
     dirs: &AppDirs,
     control: &TaskControl,
 ) -> anyhow::Result<String> {
-    let query = find_query(query, samples, vectors, origin, dirs, control)?;
-    let own = query.uri.and_then(|uri| vectors.uris.iter().position(|known| *known == uri));
-    let nearest = vectors.rows.nearest(&query.embedding, args.count as usize + 1);
-    let nearest = nearest.iter().filter(|found| Some(found.row) != own).take(args.count as usize);
-    let (encoder, layer) = origin.names();
-    let encoder = &*encoder;
+    let (origin, found) = match args.box_index {
+        None => find_images(args, query, samples, dirs, control)?,
+        Some(index) => boxes::find(args, (query, index), samples, dirs, control)?,
+    };
+    let (encoder, tensor) = origin.names();
+    let boxes = match &origin {
+        Origin::Model(model) => model.1.boxes.as_ref().filter(|_| args.box_index.is_some()),
+        Origin::File(_) => None,
+    };
+    let of_boxes = boxes.map(|boxes| boxes.features.tensors().join(", "));
+    let (encoder, layer) = (&*encoder, of_boxes.as_deref().or(tensor));
     let mut text = String::new();
-    for found in nearest {
-        let uri = vectors.uris[found.row].as_str();
-        let line = Line { uri, r#box: None, similarity: found.similarity, encoder, layer, metric: METRIC };
+    for Found { uri, box_index, similarity } in &found {
+        let (uri, similarity) = (uri.as_str(), *similarity);
+        let line = Line { uri, r#box: *box_index, similarity, encoder, layer, metric: METRIC };
         text.push_str(&serde_json::to_string(&line)?);
         text.push('\n');
     }
-    eprintln!("{} compared by the {METRIC}", counted(vectors.uris.len(), "image", "images"));
     Ok(text)
+}
+
+/// The embeddings of the images.
+fn vectors_of(
+    args: &AlikeArgs,
+    samples: &[Sample],
+    dirs: &AppDirs,
+    control: &TaskControl,
+) -> anyhow::Result<(Origin, Vectors)> {
+    let (origin, vectors) = read_vectors(&args.place(), dirs, control)?;
+    let vectors = vectors.of_samples(samples);
+    if vectors.uris.is_empty() {
+        bail!("none of the {} images has an embedding; were they predicted with this project?", samples.len());
+    }
+    let without = samples.len() - vectors.uris.len();
+    if without > 0 {
+        eprintln!("note: images without an embedding, because they are new, outdated or failed: {without}");
+    }
+    Ok((origin, vectors))
+}
+
+fn find_images(
+    args: &AlikeArgs,
+    query: &Path,
+    samples: &[Sample],
+    dirs: &AppDirs,
+    control: &TaskControl,
+) -> anyhow::Result<(Origin, Vec<Found>)> {
+    let (origin, vectors) = vectors_of(args, samples, dirs, control)?;
+    let query = find_query(query, samples, &vectors, &origin, dirs, control)?;
+    let own = query.uri.and_then(|uri| vectors.uris.iter().position(|known| *known == uri));
+    let nearest = vectors.rows.nearest(&query.embedding, args.count as usize + 1).into_iter();
+    let nearest = nearest.filter(|found| Some(found.row) != own).take(args.count as usize);
+    let found = nearest.map(|Neighbor { row, similarity }| Found {
+        uri: vectors.uris[row].clone(),
+        box_index: None,
+        similarity,
+    });
+    eprintln!("{} compared by the {METRIC}", counted(vectors.uris.len(), "image", "images"));
+    Ok((origin, found.collect()))
 }
 
 pub(crate) fn write_text(out: &Path, text: &str) -> anyhow::Result<()> {
@@ -181,7 +231,11 @@ pub(crate) fn write_text(out: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 /// Reads the embeddings of all images, and prints by which encoder they are.
-pub(crate) fn read_vectors(at: &VectorsAt<'_>, dirs: &AppDirs) -> anyhow::Result<(Origin, Vectors)> {
+pub(crate) fn read_vectors(
+    at: &VectorsAt<'_>,
+    dirs: &AppDirs,
+    control: &TaskControl,
+) -> anyhow::Result<(Origin, Vectors)> {
     let Some(path) = at.project else {
         let path = at.file.context("specify a project or a file with embeddings")?.to_owned();
         let vectors = Vectors::read(&path)?;
@@ -190,14 +244,21 @@ pub(crate) fn read_vectors(at: &VectorsAt<'_>, dirs: &AppDirs) -> anyhow::Result
         }
         return Ok((Origin::File(path), vectors));
     };
+    let (project, run) = open_run(at, path, dirs)?;
+    let Some((encoder, vectors)) = stored_vectors(&project, &run)? else {
+        bail!(why_no_embeddings(&run, &ModelPlace { dirs, runtime_library: None }, control));
+    };
+    eprintln!("embeddings by {encoder}");
+    Ok((Origin::Model(Box::new((run, encoder))), vectors))
+}
+
+fn open_run(at: &VectorsAt<'_>, path: &Path, dirs: &AppDirs) -> anyhow::Result<(Project, RunInfo)> {
     let project = open_project(path, at.s3, dirs, at.program)?;
     let run = match at.model {
         Some(model) => newest_of(&project, model)?,
         None => choose_run(&project, at.run, "comparing")?,
     };
-    let (encoder, vectors) = require_vectors(&project, &run)?;
-    eprintln!("embeddings by {encoder}");
-    Ok((Origin::Model(Box::new((run, encoder))), vectors))
+    Ok((project, run))
 }
 
 fn newest_of(project: &Project, model: &str) -> anyhow::Result<RunInfo> {
@@ -206,20 +267,6 @@ fn newest_of(project: &Project, model: &str) -> anyhow::Result<RunInfo> {
     found
         .cloned()
         .with_context(|| format!("no run of the project is by the model {model}; it has:{}", list_of_runs(&runs)))
-}
-
-/// # Errors
-/// The run has no embeddings, and how to get them.
-pub(crate) fn require_vectors(project: &Project, run: &RunInfo) -> anyhow::Result<(Encoder, Vectors)> {
-    stored_vectors(project, run)?.with_context(|| no_embeddings(run))
-}
-
-/// What to do about a run without embeddings.
-pub(crate) fn no_embeddings(run: &RunInfo) -> String {
-    format!(
-        "“{}” has no embeddings; add them with `spotcheck predict SOURCE --model {} --project FILE.spotcheck --resume`",
-        run.name, run.key.model_id
-    )
 }
 
 struct QueryImage {
@@ -236,11 +283,7 @@ fn find_query(
     dirs: &AppDirs,
     control: &TaskControl,
 ) -> anyhow::Result<QueryImage> {
-    let text = query.to_string_lossy();
-    let path = absolute(query).unwrap_or_else(|_| query.to_owned());
-    let path = path.to_string_lossy();
-    let is_it = |uri: &str| uri == text || uri == path;
-    let sample = samples.iter().find(|sample| is_it(sample.uri.as_str()) || sample.name == text);
+    let sample = sample_of(query, samples).map(|at| &samples[at]);
     let row = sample.and_then(|sample| vectors.uris.iter().position(|uri| *uri == sample.uri));
     if let (Some(sample), Some(row)) = (sample, row)
         && let Some(embedding) = vectors.rows.row(row)
@@ -249,34 +292,30 @@ fn find_query(
     }
     let model = match origin {
         Origin::Model(model) => model,
-        Origin::File(path) => bail!("no row of {} is the query image {text}", rows_file(path).display()),
+        Origin::File(path) => bail!("no row of {} is the query image {}", rows_file(path).display(), query.display()),
     };
-    let bytes = local_file::read(query).with_context(|| format!("Could not read {text}"))?;
-    let embedding =
-        embed(&bytes, &model.0, &model.1, dirs, control).with_context(|| format!("Could not embed {text}"))?;
-    Ok(QueryImage { uri: None, embedding })
+    Ok(QueryImage { uri: None, embedding: embed_query(query, ImagePart::Whole, model, dirs, control)? })
 }
 
-/// The embedding of an image that the project does not have, by the same model.
-fn embed(
-    bytes: &[u8],
-    run: &RunInfo,
-    encoder: &Encoder,
+/// The position of the query among the images, if it is one of them.
+fn sample_of(query: &Path, samples: &[Sample]) -> Option<usize> {
+    let text = query.to_string_lossy();
+    let path = absolute(query).unwrap_or_else(|_| query.to_owned());
+    let path = path.to_string_lossy();
+    let is_it = |sample: &Sample| [&*text, &*path].contains(&sample.uri.as_str()) || sample.name == text;
+    samples.iter().position(is_it)
+}
+
+/// The vector of the query image, or a part of it, by the model.
+fn embed_query(
+    query: &Path,
+    part: ImagePart,
+    model: &(RunInfo, Encoder),
     dirs: &AppDirs,
     control: &TaskControl,
 ) -> anyhow::Result<Embedding> {
-    let image = decode(bytes, &DecodeLimits::default())?;
-    let model = Library::open(dirs).find(&run.key.model_id)?;
-    let runtime = with_progress("ONNX Runtime", control, || runtime::ensure_loaded(dirs, None, control))?;
-    let options = LoadOptions { device: run.key.device, batch: Some(1), embeddings: true, ..LoadOptions::default() };
-    let predictor = OnnxPredictor::load(&runtime, &model, &options, control)?;
-    match predictor.embedding() {
-        Some(Ok(layer)) if layer.encoder(predictor.card()) == *encoder => {}
-        Some(Err(reason)) => bail!("the model has no embeddings, because {reason}"),
-        _ => bail!("the model or its card has changed; predict the images again, with --resume or --new-run"),
-    }
-    let prepared = predictor.prepare(&image.image)?;
-    let mut predicted = predictor.predict_with_embeddings(0, &[prepared], control)?;
-    let embedding = predicted.pop().and_then(|predicted| predicted.embedding);
-    embedding.context("the model returned no finite embedding")
+    let path = query.display();
+    let bytes = local_file::read(query).with_context(|| format!("Could not read {path}"))?;
+    let place = ModelPlace { dirs, runtime_library: None };
+    similar::embed(&bytes, part, model, &place, control).with_context(|| format!("Could not compare with {path}"))
 }

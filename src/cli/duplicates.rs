@@ -164,7 +164,7 @@ fn read_compared(
         s3: &args.s3,
         program: "spotcheck duplicates",
     };
-    let (origin, vectors) = read_vectors(&at, &AppDirs::find()?)?;
+    let (origin, vectors) = read_vectors(&at, &AppDirs::find()?, interrupt)?;
     let (control, _cancel) = step_of(interrupt, ProgressUnit::Steps);
     let compare = || ComparedVectors::new(&vectors, &images.samples, &control);
     let compared = with_progress("Comparing", &control, compare)?;

@@ -1,5 +1,6 @@
 //! `spotcheck export`: exports a project for other programs and people.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -8,7 +9,6 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::Outcome;
-use super::alike::require_vectors;
 use super::out_file::{Replaceable, check_out};
 use super::place::{self, S3Args, is_in_s3, parse_location};
 use super::terminal::with_progress;
@@ -16,7 +16,7 @@ use super::values::{NmsIou, parse_nms_iou};
 use crate::aws::Aws;
 use crate::cli::terminal::{interruptible, print_problems};
 use crate::dirs::AppDirs;
-use crate::domain::{Location, RunInfo, S3Place, Sample, ViewSettings, counted, problem_of};
+use crate::domain::{FileStamp, Location, RunInfo, S3Place, Sample, SampleUri, ViewSettings, counted, problem_of};
 use crate::image::capture::CaptureReader;
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Source, WithRecords, absolute, for_task};
@@ -24,8 +24,8 @@ use crate::project::export::options::{
     AnnotatedKind, BoxChoice, ClassChoice, ExportFormat, ExportOptions, VerdictChoice,
 };
 use crate::project::export::{
-    Existing, ExportContext, ExportReport, ExportTarget, export_run, follow_listing, known_samples, matching_samples,
-    rows_file,
+    Existing, ExportContext, ExportReport, ExportTarget, Vectors, export_run, follow_listing, known_samples,
+    matching_samples, missing_embeddings, rows_file, stored_vectors,
 };
 use crate::project::{OpenMode, OpenRequest, Project, default_path, default_path_of_place};
 use crate::review::Query;
@@ -101,6 +101,22 @@ impl FromStr for Format {
 }
 
 impl ExportArgs {
+    /// The first given option that does not apply to embeddings.
+    fn option_about_predictions(&self) -> Option<&'static str> {
+        let given = [
+            (self.all_boxes, "--all-boxes"),
+            (self.min_score.is_some(), "--min-score"),
+            (self.nms_iou.is_some(), "--nms-iou"),
+            (self.top_k.is_some(), "--top-k"),
+            (self.verdicts != VerdictChoice::All, "--verdicts"),
+            (self.model_classes, "--model-classes"),
+            (self.yolo_scores, "--yolo-scores"),
+            (self.with_images, "--with-images"),
+            (self.annotated_kind != AnnotatedKind::AsImage, "--image-kind"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
+    }
+
     fn options(&self, format: ExportFormat) -> ExportOptions {
         ExportOptions {
             format,
@@ -150,11 +166,14 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
              “Search results” there"
         );
     }
-    if query.needs_comparison() || query.needs_similarity() || query.needs_picked() {
+    if query.needs_comparison() || query.needs_picked() {
         bail!(
-            "--filter: this search needs a comparison of two runs, a query image or a selection on the map, which `export` \
-             does not have; search in the window and export “Search results” there"
+            "--filter: this search needs a comparison of two runs or a selection on the map, which `export` does not have; \
+             search in the window and export “Search results” there"
         );
+    }
+    if query.needs_similarity() {
+        bail!("--filter: name the image to compare with: alike:NAME, as in \"alike:cat.jpg alike>0.8\"");
     }
     for warning in query.warnings(run.card.task, &run.labels, &[]) {
         eprintln!("note: --filter: {warning}");
@@ -190,21 +209,47 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     Ok(conclude(&report))
 }
 
+/// Prints how many embeddings are of an earlier version of their image.
+fn note_outdated(vectors: &Vectors, project: &Project, s3: &S3Args) -> anyhow::Result<()> {
+    let control = interruptible(ProgressUnit::Images)?;
+    let Ok(source) = open_source(project, s3, &control) else {
+        eprintln!("note: the images cannot be read, so it is unknown whether embeddings are outdated");
+        return Ok(());
+    };
+    let listed = for_task(&source, &control).pages().flat_map(|page| page.samples);
+    let present: HashMap<SampleUri, FileStamp> = listed.map(|sample| (sample.uri.clone(), sample.stamp())).collect();
+    let is_outdated = |(uri, stamp): &(&SampleUri, &Option<FileStamp>)| {
+        present.get(*uri).is_some_and(|present| stamp.as_ref().is_some_and(|stamp| stamp != present))
+    };
+    let outdated = vectors.uris.iter().zip(&vectors.stamps).filter(is_outdated).count();
+    if outdated > 0 {
+        eprintln!(
+            "note: embeddings of an earlier version of the image: {outdated}; replace them with `spotcheck predict --resume`"
+        );
+    }
+    Ok(())
+}
+
 /// Writes the run's embeddings, and next to them a table with the image of each row.
 fn export_embeddings(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if args.filter.is_some() {
         bail!("--filter is not for embeddings; select rows by the uri in the table");
+    }
+    if let Some(option) = args.option_about_predictions() {
+        bail!("{option} is about predictions, and embeddings are of whole images; leave it out");
     }
     if args.out == rows_file(&args.out) {
         bail!("the array needs another ending than .csv, which its table has: {}", args.out.display());
     }
     let project = open_project(&args.project, &args.s3, &AppDirs::find()?, "spotcheck export")?;
     let run = choose_run(&project, args.run.as_deref(), "exporting")?;
-    let (encoder, vectors) = require_vectors(&project, &run)?;
+    let stored = stored_vectors(&project, &run)?;
+    let (encoder, vectors) = stored.with_context(|| missing_embeddings(&run))?;
     if !args.force {
         check_out(&args.out, Replaceable::Empty, &[])?;
         check_out(&rows_file(&args.out), Replaceable::Empty, &[])?;
     }
+    note_outdated(&vectors, &project, &args.s3)?;
     vectors.write(&args.out, &encoder).with_context(|| format!("Could not write {}", args.out.display()))?;
     eprintln!("{} embeddings by {encoder}: {}", vectors.uris.len(), args.out.display());
     Ok(Outcome::AllWell)

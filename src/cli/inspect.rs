@@ -354,7 +354,10 @@ fn signature_text(name: &str, signature: &GraphSignature) -> String {
 /// `embedding: …`, the tensor that describes an image.
 fn embedding_text(embedding: &Result<EmbeddingLayer, String>) -> String {
     match embedding {
-        Ok(layer) => format!("\nembedding: {layer}\n"),
+        Ok(layer) => {
+            let notes: Vec<String> = layer.notes().iter().map(|note| format!("{note}\n")).collect();
+            format!("\nembedding: {layer}\n{}", notes.concat())
+        }
         Err(reason) => format!("\nembedding: none, because {reason}\n"),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ImageInput, RunKey};
+use super::{BoundingBox, ImageInput, RunKey};
 
 /// What determines an embedding, apart from the image.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,6 +14,45 @@ pub struct Encoder {
     pub layer: String,
     pub dims: usize,
     pub input: ImageInput,
+    /// For a detector whose boxes also have vectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boxes: Option<BoxEncoder>,
+}
+
+/// What determines the vector of a box, apart from the image and the box.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoxEncoder {
+    pub features: BoxFeatures,
+    pub dims: usize,
+}
+
+/// What has a vector.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ImagePart {
+    Whole,
+    /// The box at this position of the prediction.
+    Box(u16),
+    /// In pixels of the upright image.
+    Region(BoundingBox),
+}
+
+/// Where the vector of a box comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BoxFeatures {
+    /// Feature maps with the same channels, averaged under the box. With several, the size of the box selects one.
+    Maps(Vec<String>),
+    /// A tensor with one vector per candidate.
+    Candidates(String),
+}
+
+impl BoxFeatures {
+    pub fn tensors(&self) -> &[String] {
+        match self {
+            Self::Maps(tensors) => tensors,
+            Self::Candidates(tensor) => std::slice::from_ref(tensor),
+        }
+    }
 }
 
 /// `efficientnet-lite0, /Reshape_output_0 (1280 numbers)`
@@ -24,6 +63,16 @@ impl std::fmt::Display for Encoder {
 }
 
 impl Encoder {
+    /// As [`Self::to_string`], for the vectors of boxes.
+    pub fn text_of_boxes(&self) -> String {
+        match &self.boxes {
+            Some(BoxEncoder { features, dims }) => {
+                format!("{}, {} ({dims} numbers)", self.model_id, features.tensors().join(", "))
+            }
+            None => self.to_string(),
+        }
+    }
+
     /// Whether the embeddings are those of a run's model.
     pub fn is_of(&self, run: &RunKey) -> bool {
         self.model_id == run.model_id && self.weights_sha256 == run.weights_sha256

@@ -40,7 +40,7 @@ pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_image::{DisplayImage, Look, PixelSource, RgbImage, TILE_SIDE, Tile, TileKey, TileLayout};
 pub use drawn_box::{DrawnBox, NEW_CLASS};
-pub use encoder::Encoder;
+pub use encoder::{BoxEncoder, BoxFeatures, Encoder, ImagePart};
 pub use geometry::{AxisTransform, BoundingBox, ExactBox, leaves_image};
 pub use label_map::LabelError;
 pub use label_places::LabelPlaces;

@@ -9,13 +9,13 @@ mod resize;
 
 use std::sync::Arc;
 
-use crate::alike::Embedding;
-use crate::domain::{AxisTransform, Prediction, RgbImage};
+use crate::alike::{Embedding, ImageEmbeddings};
+use crate::domain::{AxisTransform, BoundingBox, Prediction, RgbImage};
 use crate::tasks::TaskControl;
 
 pub use crate::model::explain::{OcclusionGrid, occlusion_saliency};
-pub use embedding::{embedding_dims, embeddings_of};
-pub use postprocess::{postprocess, rank_classes, raw_candidates, score_columns, softmax};
+pub use embedding::{average_under, boxes_to_describe, embedding_dims, embeddings_of, vectors_of_candidates};
+pub use postprocess::{candidates_of_boxes, postprocess, rank_classes, raw_candidates, score_columns, softmax};
 pub use preprocess::preprocess;
 pub use resize::{ResizeWindow, resize};
 
@@ -84,7 +84,7 @@ pub trait Predictor: Send + Sync {
     /// each of `batch`, in order, or one error for all of them.
     fn predict(&self, lane: usize, batch: &[Prepared], control: &TaskControl) -> Result<Vec<Prediction>, PredictError>;
 
-    /// As [`Self::predict`], with the embedding of each image, if the model has one.
+    /// As [`Self::predict`], with the embeddings of each image and its boxes, if the model has some.
     fn predict_with_embeddings(
         &self,
         lane: usize,
@@ -92,7 +92,20 @@ pub trait Predictor: Send + Sync {
         control: &TaskControl,
     ) -> Result<Vec<Predicted>, PredictError> {
         let predictions = self.predict(lane, batch, control)?;
-        Ok(predictions.into_iter().map(|prediction| Predicted { prediction, embedding: None }).collect())
+        Ok(predictions.into_iter().map(|prediction| Predicted { prediction, embeddings: None }).collect())
+    }
+
+    /// The vector of what is under `bounds`, in pixels of the upright image: as that of a box.
+    ///
+    /// # Errors
+    /// Also if the model has no vectors for parts of an image.
+    fn embed_region(
+        &self,
+        _image: &Prepared,
+        _bounds: BoundingBox,
+        _control: &TaskControl,
+    ) -> Result<Embedding, PredictError> {
+        Err(PredictError::Failed("the model has no embeddings of boxes".to_owned()))
     }
 
     /// As [`Self::predict`], with every class and box that the model returned, however low its score. A predictor that
@@ -117,7 +130,7 @@ pub trait Predictor: Send + Sync {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predicted {
     pub prediction: Prediction,
-    pub embedding: Option<Embedding>,
+    pub embeddings: Option<ImageEmbeddings>,
 }
 
 /// A remote model that receives encoded images and decodes them itself.

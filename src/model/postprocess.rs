@@ -3,7 +3,7 @@
 mod detections;
 mod grid;
 
-pub use detections::{raw_candidates, score_columns};
+pub use detections::{candidates_of_boxes, raw_candidates, score_columns};
 
 use std::collections::BTreeMap;
 

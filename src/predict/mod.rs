@@ -13,7 +13,7 @@ use std::thread::{Scope, available_parallelism};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 
-use crate::alike::Embedding;
+use crate::alike::ImageEmbeddings;
 use crate::domain::{Prediction, Problem, Sample, SampleId, SampleSet};
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Source, for_task};
@@ -71,7 +71,7 @@ pub type SampleResult = Result<Prediction, Problem>;
 /// Receives the results of a run, on the thread that called [`predict_some`].
 pub trait ResultSink {
     /// Called before the result of an image whose model has embeddings arrives.
-    fn embedded(&mut self, _index: usize, _embedding: Embedding) {}
+    fn embedded(&mut self, _index: usize, _embeddings: ImageEmbeddings) {}
 
     /// Called as soon as a result arrives, in any order, to save it.
     fn arrived(&mut self, index: usize, result: &SampleResult);
@@ -194,12 +194,12 @@ fn hand_over(
     let is_selected = |index: usize| selected.contains(SampleId::from_index(index));
     let mut waiting = BTreeMap::new();
     let mut written = 0;
-    for (index, result, embedding) in results {
+    for (index, result, embeddings) in results {
         shared.clock.measure(Stage::Write, || {
             if is_selected(index) {
                 count(&result);
-                if let Some(embedding) = embedding {
-                    sink.embedded(index, embedding);
+                if let Some(embeddings) = embeddings {
+                    sink.embedded(index, embeddings);
                 }
                 sink.arrived(index, &result);
             }

@@ -11,7 +11,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::limits::{ByteBudget, Gate, Room};
 use super::{PredictRequest, SampleResult, Stopped};
-use crate::alike::Embedding;
+use crate::alike::ImageEmbeddings;
 use crate::domain::{Prediction, Problem};
 use crate::image::decode::{DecodeLimits, Format, decode_reserved, details};
 use crate::image::source::SourceError;
@@ -38,7 +38,7 @@ pub(super) struct Shared<'r> {
 /// An encoded image with its share of the memory, until it is decoded.
 pub(super) type Encoded<'r> = (usize, Result<(Vec<u8>, Room<'r>), String>);
 type Decoded = (usize, Result<Prepared, String>);
-pub(super) type Finished = (usize, SampleResult, Option<Embedding>);
+pub(super) type Finished = (usize, SampleResult, Option<ImageEmbeddings>);
 
 impl<'r> Shared<'r> {
     pub(super) fn read(&self, encoded: &Sender<Encoded<'r>>) {
@@ -140,7 +140,7 @@ impl<'r> Shared<'r> {
         self.finish_each(encoded, finished, |_, bytes| {
             let (bytes, _room) = bytes.map_err(PredictError::Failed)?;
             let prediction = self.predict_file(predictor, &bytes)?;
-            Ok(Predicted { prediction, embedding: None })
+            Ok(Predicted { prediction, embeddings: None })
         });
     }
 
@@ -295,14 +295,14 @@ impl<'r> Shared<'r> {
     ) -> Result<(), Ended> {
         let uri = &self.request.samples[index].uri;
         let warning = self.warnings.lock().remove(&index);
-        let (result, embedding) = match result {
-            Ok(Predicted { mut prediction, embedding }) => {
+        let (result, embeddings) = match result {
+            Ok(Predicted { mut prediction, embeddings }) => {
                 prediction.warnings.extend(warning);
-                (Ok(prediction), embedding)
+                (Ok(prediction), embeddings)
             }
             Err(message) => (Err(Problem::new(uri.clone(), message)), None),
         };
-        finished.send((index, result, embedding)).map_err(|_| Ended)
+        finished.send((index, result, embeddings)).map_err(|_| Ended)
     }
 
     fn stop(&self, why: Stopped) {

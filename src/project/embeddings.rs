@@ -1,29 +1,34 @@
 //! The embeddings of a project's images, in a database next to it: `photos.spotcheck-embeddings`. It can be deleted;
 //! predicting with the model again fills it. Every vector is committed by itself, so that an interrupted run keeps all.
 
+mod form;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior, params};
 
+use self::form::{BOXES_TO_FIT, Form};
 use super::Project;
 use super::error::StoreError;
 use super::files::companion;
 use super::names::{StoredName, from_stored, to_stored};
-use crate::alike::Embedding;
+use crate::alike::{BoxEmbedding, Embedding, Embeddings, ImageEmbeddings, Pca};
 use crate::domain::{Encoder, FileStamp, Sample, SampleUri};
 
 /// `PRAGMA application_id`: “spoe” in ASCII.
 const APPLICATION_ID: i64 = 0x7370_6f65;
 /// `PRAGMA user_version` that this program writes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 const TABLES: &str = "
 CREATE TABLE encoders (
     id INTEGER PRIMARY KEY,
     model TEXT NOT NULL,
-    encoder TEXT NOT NULL UNIQUE -- JSON
+    encoder TEXT NOT NULL UNIQUE, -- JSON
+    reference BLOB, -- a vector, f16; those of images are differences to it, in 8 bits
+    box_basis BLOB -- the main directions of the vectors of boxes, which then have 8 bits per direction
 );
 CREATE TABLE embeddings (
     encoder INTEGER NOT NULL REFERENCES encoders (id) ON DELETE CASCADE,
@@ -32,9 +37,17 @@ CREATE TABLE embeddings (
     size_bytes INTEGER NOT NULL,
     modified_ns INTEGER,
     etag TEXT,
-    vector BLOB NOT NULL, -- f16, little-endian
+    vector BLOB NOT NULL, -- f16, little-endian, or a difference
+    boxes BLOB, -- for each: its index, and its vector
     UNIQUE (encoder, name, is_below_root)
 );
+";
+
+/// From version 1, which had no boxes.
+const UPGRADE: &str = "
+ALTER TABLE encoders ADD COLUMN reference BLOB;
+ALTER TABLE encoders ADD COLUMN box_basis BLOB;
+ALTER TABLE embeddings ADD COLUMN boxes BLOB;
 ";
 
 /// An encoder in the file.
@@ -44,7 +57,10 @@ pub struct EncoderId(i64);
 /// Saves the embeddings of one encoder.
 pub struct EmbeddingWriter {
     store: EmbeddingStore,
-    encoder: EncoderId,
+    encoder: (EncoderId, Encoder),
+    form: Form,
+    /// Boxes whose vectors are not reduced.
+    boxes_in_full: usize,
 }
 
 impl EmbeddingWriter {
@@ -53,18 +69,44 @@ impl EmbeddingWriter {
         let Some(store) = EmbeddingStore::create(project)? else {
             return Ok(None);
         };
-        let encoder = store.begin(encoder)?;
-        Ok(Some(Self { store, encoder }))
+        let id = store.begin(encoder)?;
+        let form = store.form(id, encoder)?;
+        let boxes_in_full = if form.basis.is_some() { 0 } else { store.box_bytes(id)? / form.bytes_per_box() };
+        Ok(Some(Self { store, encoder: (id, encoder.clone()), form, boxes_in_full }))
+    }
+
+    /// Whether the file is still the one of this project: neither deleted, nor is the project saved elsewhere by now.
+    pub fn is_of(&self, project: &Project) -> bool {
+        let path = project.path().map(|path| EmbeddingStore::path_for(&path));
+        path.is_some_and(|path| path == self.store.path && path.exists())
     }
 
     /// The versions of the images with an embedding.
     pub fn stamps(&self) -> Result<HashMap<SampleUri, FileStamp>, StoreError> {
-        self.store.stamps(self.encoder)
+        self.store.stamps(self.encoder.0)
     }
 
-    /// Saves the embedding of the present version of an image.
-    pub fn save(&self, sample: &Sample, embedding: &Embedding) -> Result<(), StoreError> {
-        self.store.save(self.encoder, &sample.uri, &sample.stamp(), embedding)
+    /// Saves the embeddings of the present version of an image.
+    pub fn save(&mut self, sample: &Sample, embeddings: &ImageEmbeddings) -> Result<(), StoreError> {
+        let Self { store, encoder: (id, encoder), form, boxes_in_full } = self;
+        let transaction = Transaction::new_unchecked(&store.connection, TransactionBehavior::Immediate);
+        let transaction = transaction.map_err(damaged(&store.path))?;
+        if form.may_change() {
+            // By another writer of the same file: the window predicts single images while it predicts many.
+            *form = store.form(*id, encoder)?;
+        }
+        if form.may_change() && form.reference.is_none() {
+            store.set_reference(*id, &embeddings.image)?;
+            form.reference = Some(embeddings.image.clone());
+        }
+        store.save(*id, form, (&sample.uri, &sample.stamp()), embeddings)?;
+        if form.may_change() {
+            *boxes_in_full += embeddings.boxes.len();
+            if *boxes_in_full >= BOXES_TO_FIT {
+                *form = store.reduce_boxes(*id, form)?;
+            }
+        }
+        transaction.commit().map_err(damaged(&store.path))
     }
 }
 
@@ -112,6 +154,9 @@ impl EmbeddingStore {
                     "BEGIN; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
                 ))?;
             }
+            if (number("application_id")?, number("user_version")?) == (APPLICATION_ID, 1) {
+                connection.execute_batch(&format!("BEGIN; {UPGRADE} PRAGMA user_version = {VERSION}; COMMIT;"))?;
+            }
             let found = (number("application_id")?, number("user_version")?);
             Ok((connection, found))
         };
@@ -155,19 +200,77 @@ impl EmbeddingStore {
         begin().map_err(damaged(&self.path))
     }
 
-    /// Saves the embedding of this version of an image.
+    /// How the vectors of an encoder are stored.
+    fn form(&self, id: EncoderId, encoder: &Encoder) -> Result<Form, StoreError> {
+        let read = || {
+            let sql = "SELECT reference, box_basis FROM encoders WHERE id = ?1";
+            self.connection.query_row(sql, [id.0], |row| {
+                let [reference, basis] = [row.get_ref(0)?.as_blob_or_null()?, row.get_ref(1)?.as_blob_or_null()?];
+                Ok(Form::new(encoder, reference, basis))
+            })
+        };
+        let damaged_form = || StoreError::Embeddings {
+            path: self.path.clone(),
+            reason: "the form of its vectors is unreadable".to_owned(),
+        };
+        read().map_err(damaged(&self.path))?.ok_or_else(damaged_form)
+    }
+
+    fn set_reference(&self, encoder: EncoderId, reference: &Embedding) -> Result<(), StoreError> {
+        let sql = "UPDATE encoders SET reference = ?2 WHERE id = ?1";
+        self.connection.execute(sql, params![encoder.0, reference.to_bytes()]).map(drop).map_err(damaged(&self.path))
+    }
+
+    fn box_bytes(&self, encoder: EncoderId) -> Result<usize, StoreError> {
+        let sql = "SELECT coalesce(sum(length(boxes)), 0) FROM embeddings WHERE encoder = ?1";
+        let sum = self.connection.query_row(sql, [encoder.0], |row| row.get::<_, i64>(0));
+        sum.map(|sum| sum as usize).map_err(damaged(&self.path))
+    }
+
+    /// Reduces the vectors of all boxes so far to their main directions. Belongs into a transaction.
+    fn reduce_boxes(&self, encoder: EncoderId, full: &Form) -> Result<Form, StoreError> {
+        let reduce = || {
+            let mut all: Vec<(i64, Vec<BoxEmbedding>)> = Vec::new();
+            let sql = "SELECT rowid, boxes FROM embeddings WHERE encoder = ?1 AND boxes IS NOT NULL ORDER BY rowid";
+            let mut statement = self.connection.prepare(sql)?;
+            let mut rows = statement.query([encoder.0])?;
+            while let Some(row) = rows.next()? {
+                all.push((row.get(0)?, full.boxes_from_bytes(row.get_ref(1)?.as_blob()?).collect()));
+            }
+            let mut vectors = Embeddings::default();
+            for one in all.iter().flat_map(|(_, boxes)| boxes) {
+                let _same_dims = vectors.push(&one.embedding);
+            }
+            let reduced = full.reduced(&vectors);
+            let basis = reduced.basis.as_ref().map(Pca::to_bytes);
+            self.connection.execute("UPDATE encoders SET box_basis = ?2 WHERE id = ?1", params![encoder.0, basis])?;
+            for (row, boxes) in &all {
+                let bytes = reduced.boxes_to_bytes(boxes);
+                self.connection.execute("UPDATE embeddings SET boxes = ?2 WHERE rowid = ?1", params![row, bytes])?;
+            }
+            Ok(reduced)
+        };
+        reduce().map_err(damaged(&self.path))
+    }
+
+    /// Saves the embeddings of this version of an image.
     fn save(
         &self,
         encoder: EncoderId,
-        uri: &SampleUri,
-        stamp: &FileStamp,
-        embedding: &Embedding,
+        form: &Form,
+        (uri, stamp): (&SampleUri, &FileStamp),
+        embeddings: &ImageEmbeddings,
     ) -> Result<(), StoreError> {
         let StoredName { is_below_root, name } = to_stored(self.root.as_deref(), uri);
+        let Some(vector) = form.image_to_bytes(&embeddings.image) else {
+            return Ok(());
+        };
+        let boxes = (form.box_dims > 0).then(|| form.boxes_to_bytes(&embeddings.boxes));
         let save = || {
             let mut statement = self.connection.prepare(
-                "INSERT OR REPLACE INTO embeddings (encoder, is_below_root, name, size_bytes, modified_ns, etag, vector)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT OR REPLACE INTO embeddings
+                     (encoder, is_below_root, name, size_bytes, modified_ns, etag, vector, boxes)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?;
             let FileStamp { size_bytes, modified_ns, etag } = stamp;
             let size = *size_bytes as i64;
@@ -178,7 +281,8 @@ impl EmbeddingStore {
                 size,
                 modified_ns,
                 etag.as_deref(),
-                embedding.to_bytes()
+                vector,
+                boxes
             ])
         };
         save().map(drop).map_err(damaged(&self.path))
@@ -187,15 +291,33 @@ impl EmbeddingStore {
     /// Passes every usable embedding of an encoder to `take`, with the version of its image.
     pub fn each(
         &self,
-        encoder: EncoderId,
+        (id, encoder): &(EncoderId, Encoder),
         mut take: impl FnMut(SampleUri, FileStamp, Embedding),
     ) -> Result<(), StoreError> {
-        self.each_row(encoder, ", vector", |uri, stamp, row| {
-            if let Some(embedding) = Embedding::from_bytes(row.get_ref(5)?.as_blob()?) {
+        let form = self.form(*id, encoder)?;
+        self.each_row(*id, ", vector", |uri, stamp, row| {
+            if let Some(embedding) = form.image_from_bytes(row.get_ref(5)?.as_blob()?) {
                 take(uri, stamp, embedding);
             }
             Ok(())
         })
+    }
+
+    /// Passes the usable embeddings of the boxes of each image to `take`, with the version of the image. Returns the
+    /// directions that they were reduced to, if any.
+    pub fn each_with_boxes(
+        &self,
+        (id, encoder): &(EncoderId, Encoder),
+        mut take: impl FnMut(SampleUri, FileStamp, Vec<BoxEmbedding>),
+    ) -> Result<Option<Pca>, StoreError> {
+        let form = self.form(*id, encoder)?;
+        self.each_row(*id, ", boxes", |uri, stamp, row| {
+            if let Some(bytes) = row.get_ref(5)?.as_blob_or_null()? {
+                take(uri, stamp, form.boxes_from_bytes(bytes).collect());
+            }
+            Ok(())
+        })?;
+        Ok(form.basis)
     }
 
     /// The versions of the images with an embedding. Does not read the vectors.
@@ -246,7 +368,7 @@ fn damaged(path: &Path) -> impl FnOnce(rusqlite::Error) -> StoreError + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{ElementType, ImageInput, Layout, ResizeRule};
+    use crate::domain::{BoxEncoder, BoxFeatures, ElementType, ImageInput, Layout, ResizeRule};
     use crate::project::{OpenMode, OpenRequest};
 
     fn encoder(sha: &str) -> Encoder {
@@ -257,7 +379,12 @@ mod tests {
             layer: String::new(),
             dims: 2,
             input: ImageInput::new(Layout::Nchw, ElementType::Float32, ResizeRule::Keep {}),
+            boxes: None,
         }
+    }
+
+    fn without_boxes(image: Embedding) -> ImageEmbeddings {
+        ImageEmbeddings { image, boxes: Vec::new() }
     }
 
     fn project(folder: &Path) -> Project {
@@ -266,9 +393,10 @@ mod tests {
         Project::open(&request, |_| ()).unwrap().project
     }
 
-    fn all(store: &EmbeddingStore, encoder: EncoderId) -> Vec<(String, u64, Embedding)> {
+    fn all(store: &EmbeddingStore, encoder: &(EncoderId, Encoder)) -> Vec<(String, u64, Embedding)> {
         let mut found = Vec::new();
-        store.each(encoder, |uri, stamp, vector| found.push((uri.to_string(), stamp.size_bytes, vector))).unwrap();
+        let take = |uri: SampleUri, stamp: FileStamp, vector| found.push((uri.to_string(), stamp.size_bytes, vector));
+        store.each(encoder, take).unwrap();
         found
     }
 
@@ -283,20 +411,148 @@ mod tests {
         {
             let store = EmbeddingStore::create(&project).unwrap().unwrap();
             let id = store.begin(&encoder("1")).unwrap();
-            store.save(id, &uri, &stamp(10), &vector(1.0)).unwrap();
+            let form = store.form(id, &encoder("1")).unwrap();
+            store.save(id, &form, (&uri, &stamp(10)), &without_boxes(vector(1.0))).unwrap();
             assert_eq!(store.stamps(id).unwrap()[&uri], stamp(10));
-            store.save(id, &uri, &stamp(11), &vector(3.0)).unwrap();
+            store.save(id, &form, (&uri, &stamp(11)), &without_boxes(vector(3.0))).unwrap();
             // As after a kill: nothing is closed.
             std::mem::forget(store);
         }
         let store = EmbeddingStore::open(&project).unwrap().unwrap();
-        let [(id, found)] = store.encoders().unwrap().try_into().unwrap();
-        assert_eq!(found, encoder("1"));
-        assert_eq!(store.begin(&found).unwrap(), id);
-        assert_eq!(all(&store, id), [("/photos/a.jpg".to_owned(), 11, vector(3.0))]);
+        let [one] = store.encoders().unwrap().try_into().unwrap();
+        assert_eq!(one.1, encoder("1"));
+        assert_eq!(store.begin(&one.1).unwrap(), one.0);
+        assert_eq!(all(&store, &one), [("/photos/a.jpg".to_owned(), 11, vector(3.0))]);
         let next = store.begin(&encoder("2")).unwrap();
-        assert!(all(&store, next).is_empty(), "another model");
+        assert!(all(&store, &(next, encoder("2"))).is_empty(), "another model");
         assert_eq!(store.encoders().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn boxes_are_reduced_once_there_are_enough() {
+        const DIMS: usize = 100;
+        const BOXES_PER_IMAGE: usize = 40;
+        let folder = tempfile::tempdir().unwrap();
+        let project = project(folder.path());
+        let boxes = BoxEncoder { features: BoxFeatures::Maps(vec!["map".to_owned()]), dims: DIMS };
+        let encoder = Encoder { boxes: Some(boxes), ..encoder("1") };
+        let mut state = 1_u32;
+        let mut random = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / (1 << 24) as f32
+        };
+        // Vectors in ten directions, and some noise.
+        let mut one = |index: u16| {
+            let mut values: Vec<f32> = (0..DIMS).map(|_| random() * 0.01).collect();
+            values[usize::from(index) % 10] += 1.0 + random();
+            BoxEmbedding { index, embedding: Embedding::new(&values).unwrap() }
+        };
+        let images = BOXES_TO_FIT / BOXES_PER_IMAGE + 30;
+        let all: Vec<ImageEmbeddings> = (0..images)
+            .map(|at| ImageEmbeddings {
+                image: Embedding::new(&[at as f32, 1.0]).unwrap(),
+                boxes: (0..BOXES_PER_IMAGE as u16).map(&mut one).collect(),
+            })
+            .collect();
+        let sample = |at: usize| {
+            let name = format!("{at}.jpg");
+            let uri = SampleUri::new(format!("/photos/{name}"));
+            Sample { uri, name, size_bytes: 1, modified_ns: None, etag: None, capture: None }
+        };
+        let open = || EmbeddingWriter::open(&project, &encoder).unwrap().unwrap();
+        let (mut writer, mut single) = (open(), open());
+        for (at, embeddings) in all.iter().enumerate() {
+            // A run that is interrupted now and then: nothing is closed.
+            if at % 100 == 0 {
+                std::mem::forget(std::mem::replace(&mut writer, open()));
+            }
+            // Every tenth image by another writer, which was opened before.
+            let writer = if at % 10 == 0 { &mut single } else { &mut writer };
+            writer.save(&sample(at), embeddings).unwrap();
+        }
+        drop(writer);
+        let store = EmbeddingStore::open(&project).unwrap().unwrap();
+        let [one] = store.encoders().unwrap().try_into().unwrap();
+        let mut found = Vec::new();
+        let basis = store.each_with_boxes(&one, |uri, _, boxes| found.push((uri, boxes))).unwrap().unwrap();
+        assert_eq!((found.len(), basis.count()), (images, 96));
+        let [mut exact, mut reduced] = [Embeddings::default(), Embeddings::default()];
+        for (uri, boxes) in &found {
+            let number = uri.as_str().trim_start_matches("/photos/").trim_end_matches(".jpg");
+            let saved = &all[number.parse::<usize>().unwrap()];
+            assert_eq!(boxes.len(), BOXES_PER_IMAGE);
+            for (found, saved) in boxes.iter().zip(&saved.boxes) {
+                assert_eq!(found.index, saved.index);
+                assert!(reduced.push(&found.embedding) && exact.push(&saved.embedding));
+            }
+        }
+        let similarities = |all: &Embeddings| all.similarities(&all.row(0).unwrap());
+        for (found, expected) in similarities(&reduced).iter().zip(similarities(&exact)) {
+            assert!((found - expected).abs() < 0.02, "{found}, expected {expected}");
+        }
+        let mut images = 0;
+        store.each(&one, |_, _, _| images += 1).unwrap();
+        assert_eq!(images, found.len());
+    }
+
+    #[test]
+    fn embeddings_follow_a_copy_of_the_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = project(folder.path());
+        let mut writer = EmbeddingWriter::open(&project, &encoder("1")).unwrap().unwrap();
+        let sample = Sample {
+            uri: SampleUri::new("/photos/b.jpg"),
+            name: "b.jpg".to_owned(),
+            size_bytes: 1,
+            modified_ns: None,
+            etag: None,
+            capture: None,
+        };
+        writer.save(&sample, &without_boxes(Embedding::new(&[0.0, 1.0]).unwrap())).unwrap();
+        let path = project.save_as(&folder.path().join("copy.spotcheck"), "test").unwrap();
+        let request = OpenRequest { path: &path, root: Some("/photos"), mode: OpenMode::Write, program: "test" };
+        let copy = Project::open(&request, |_| ()).unwrap().project;
+        let store = EmbeddingStore::open(&copy).unwrap().unwrap();
+        let [one] = store.encoders().unwrap().try_into().unwrap();
+        assert_eq!(all(&store, &one).len(), 1);
+        assert!(writer.is_of(&project) && !writer.is_of(&copy));
+    }
+
+    #[test]
+    fn files_without_boxes_are_upgraded() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = project(folder.path());
+        let path = EmbeddingStore::path_for(&project.path().unwrap());
+        let connection = Connection::open(&path).unwrap();
+        let old = TABLES
+            .replace("UNIQUE, -- JSON", "UNIQUE -- JSON")
+            .lines()
+            .filter(|line| !["reference BLOB", "box_basis BLOB", "boxes BLOB"].iter().any(|part| line.contains(part)))
+            .collect::<Vec<_>>()
+            .join("\n");
+        connection.execute_batch(&old).unwrap();
+        connection.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+        connection.pragma_update(None, "user_version", 1).unwrap();
+        let text = serde_json::to_string(&encoder("1")).unwrap();
+        connection.execute("INSERT INTO encoders VALUES (1, 'toy', ?1)", [text]).unwrap();
+        let vector = Embedding::new(&[1.0, 2.0]).unwrap();
+        let sql = "INSERT INTO embeddings VALUES (1, 0, '/photos/a.jpg', 10, NULL, NULL, ?1)";
+        connection.execute(sql, [vector.to_bytes()]).unwrap();
+        drop(connection);
+        let store = EmbeddingStore::open(&project).unwrap().unwrap();
+        let [one] = store.encoders().unwrap().try_into().unwrap();
+        assert_eq!(all(&store, &one), [("/photos/a.jpg".to_owned(), 10, vector)]);
+        let mut writer = EmbeddingWriter::open(&project, &encoder("1")).unwrap().unwrap();
+        let sample = Sample {
+            uri: SampleUri::new("/photos/b.jpg"),
+            name: "b.jpg".to_owned(),
+            size_bytes: 1,
+            modified_ns: None,
+            etag: None,
+            capture: None,
+        };
+        writer.save(&sample, &without_boxes(Embedding::new(&[0.0, 1.0]).unwrap())).unwrap();
+        assert_eq!(all(&store, &one).len(), 2);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub enum StoreError {
     },
     /// The file next to the project; it can be made again.
     #[error(
-        "could not use the embeddings ({reason}); delete the file, and predict again to fill it: {}",
+        "could not use the embeddings ({reason}); delete the file, and fill it again with `spotcheck predict --resume`: {}",
         path.display()
     )]
     Embeddings { path: PathBuf, reason: String },

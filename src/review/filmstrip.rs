@@ -1,5 +1,7 @@
 //! All boxes of one class over all samples, by score: the quickest way to spot wrong ones.
 
+use std::sync::Arc;
+
 use super::arrange::OtherRun;
 use super::facts::VisibleBoxes;
 use super::outcomes::{OutcomeKind, ShownBox, ShownOutcomes, ShownSuspect};
@@ -21,6 +23,31 @@ pub struct FilmFrame {
     pub bounds: Option<BoundingBox>,
     /// The suspicious label, if the query is about them.
     pub suspect: Option<Suspect>,
+    /// To the box that the strip is sorted by similarity to, `-1.0..=1.0`.
+    pub similarity: Option<f32>,
+}
+
+/// How similar boxes are to one.
+#[derive(Debug, Clone, Default)]
+pub struct BoxSimilarity {
+    /// Differs between searches.
+    pub number: u64,
+    /// By image, then by index.
+    rows: Vec<(SampleId, u32, f32)>,
+}
+
+impl BoxSimilarity {
+    /// From the image, the index and the similarity of each box.
+    pub fn new(number: u64, mut rows: Vec<(SampleId, u32, f32)>) -> Self {
+        rows.sort_unstable_by_key(|(sample, index, _)| (*sample, *index));
+        Self { number, rows }
+    }
+
+    /// The similarity of each box of an image that has one, with its index.
+    fn of(&self, sample: SampleId) -> impl Iterator<Item = (u32, f32)> {
+        let start = self.rows.partition_point(|row| row.0 < sample);
+        self.rows[start..].iter().take_while(move |row| row.0 == sample).map(|&(_, index, value)| (index, value))
+    }
 }
 
 /// Whether low or high scores come first.
@@ -53,6 +80,8 @@ pub struct FilmRequest {
     pub order: FilmOrder,
     /// Applies instead of `order` if the query is about suspicious labels.
     pub suspects: SuspectOrder,
+    /// Shows only boxes with a similarity, most similar first, instead of by `order`.
+    pub alike: Option<Arc<BoxSimilarity>>,
 }
 
 /// The frames, with equal scores in listing order and missed objects last. `None` if `cancelled`, which is polled,
@@ -80,13 +109,17 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
         }
         let image = FilmImage { sample: id, summary, shown: candidate.outcomes, class: request.class };
         match candidate.outcomes {
+            _ if request.alike.is_some() => frames.extend(image.alike(request.alike.as_deref(), gate.visible(id))),
             _ if about_truth.is_empty() => frames.extend(image.predicted(predictions.task(), gate.visible(id))),
             Some(shown) if is_about_suspects => frames.extend(image.suspects(shown, &about_truth)),
             Some(shown) => frames.extend(image.outcomes(shown, &about_truth)),
             None => {}
         }
     }
-    if is_about_suspects {
+    if request.alike.is_some() {
+        let similarity = |frame: &FilmFrame| frame.similarity.unwrap_or(f32::MIN);
+        frames.sort_by(|left, right| similarity(right).total_cmp(&similarity(left)));
+    } else if is_about_suspects {
         let rank = |frame: &FilmFrame| request.suspects.rank(&frame.suspect?, frame.score);
         frames.sort_by(|left, right| match (rank(left), rank(right)) {
             (Some(left), Some(right)) => right.total_cmp(&left),
@@ -115,7 +148,7 @@ impl<'a> FilmImage<'a> {
             FilmBox::Predicted(index) => (boxes.get(index as usize).and_then(|outcome| outcome.kind), None),
             FilmBox::FalseNegative(index) => (None, objects.get(index as usize).map(|object| object.bounds)),
         };
-        FilmFrame { sample: self.sample, shows, score, outcome, bounds, suspect: None }
+        FilmFrame { sample: self.sample, shows, score, outcome, bounds, suspect: None, similarity: None }
     }
 
     fn is_class(&self, class: Option<u32>) -> bool {
@@ -132,6 +165,18 @@ impl<'a> FilmImage<'a> {
         boxes.filter_map(move |(index, (&class, &score))| {
             let is_shown = task == ModelTask::Classification || visible.contains(index, class, score);
             (self.class == Some(class) && is_shown).then(|| self.frame(FilmBox::Predicted(index as u32), Some(score)))
+        })
+    }
+
+    /// The visible boxes with a similarity.
+    fn alike(self, alike: Option<&'a BoxSimilarity>, visible: VisibleBoxes<'a>) -> impl Iterator<Item = FilmFrame> {
+        let boxes = alike.into_iter().flat_map(move |alike| alike.of(self.sample));
+        boxes.filter_map(move |(index, similarity)| {
+            let place = index as usize;
+            let (&class, &score) = self.summary.classes.get(place).zip(self.summary.scores.get(place))?;
+            let is_shown = self.is_class(Some(class)) && visible.contains(place, class, score);
+            let frame = self.frame(FilmBox::Predicted(index), Some(score));
+            is_shown.then_some(FilmFrame { similarity: Some(similarity), ..frame })
         })
     }
 
@@ -207,6 +252,7 @@ mod tests {
             class: Some(1),
             order: FilmOrder::HighestFirst,
             suspects: SuspectOrder::Gain,
+            alike: None,
         }
     }
 
@@ -226,6 +272,19 @@ mod tests {
         request.images.view = view(0.5);
         request.order = FilmOrder::LowestFirst;
         assert_eq!(found(&request), [(2, 1), (0, 0)]);
+    }
+
+    #[test]
+    fn similar_boxes_of_all_classes_are_ordered_by_similarity() {
+        let mut request = request(ModelTask::Detection);
+        request.class = None;
+        let rows = vec![(SampleId(2), 0, 0.5), (SampleId(0), 2, 0.4), (SampleId(0), 0, 0.9), (SampleId(1), 0, 1.0)];
+        request.alike = Some(Arc::new(BoxSimilarity::new(1, rows)));
+        assert_eq!(found(&request), [(0, 0), (2, 0), (0, 2)]);
+        request.images.view = view(0.5);
+        assert_eq!(found(&request), [(0, 0), (2, 0)]);
+        request.class = Some(2);
+        assert_eq!(found(&request), [(2, 0)]);
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod uncertain;
 
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, OtherRun, arrange};
 pub use facts::{count_boxes, verdict_of_image};
-pub use filmstrip::{FilmFrame, FilmOrder, FilmRequest, filmstrip};
+pub use filmstrip::{BoxSimilarity, FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use folders::{Folder, FolderCounts, Folders};
 pub use grouping::{Group, GroupBy, GroupKind, Groups, MAX_GROUPS, group_images};
 pub use image_draw::{DrawBy, DrawnImages, ImageDraw};

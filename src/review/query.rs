@@ -25,7 +25,7 @@ pub use complete::{
 };
 
 pub use self::box_term::ClassName;
-use self::key::{KEYS, Term, Value};
+use self::key::{KEYS, Takes, Term, Value};
 use super::candidate::Candidate;
 use super::outcomes::OutcomeClass;
 use crate::domain::{GeoPoint, LabelSet, ModelTask, SampleId};
@@ -115,9 +115,22 @@ impl Query {
         self.has_term(|term| complete::COMPARISON_WORDS.contains(&term.key.word()))
     }
 
-    /// Whether the query is about the similarity to one image.
+    /// Whether the query is about the similarity to an image that it does not name.
     pub fn needs_similarity(&self) -> bool {
-        self.has_term(|term| term.key.word() == "alike")
+        self.has_term(|term| term.key.takes == Takes::Similarity) && self.similar_to().is_none()
+    }
+
+    /// The image to compare with, by its name or path in lowercase, if the query names one.
+    pub fn similar_to(&self) -> Option<String> {
+        let mut named = None;
+        if let Some(root) = &self.root {
+            root.each_term(&mut |term| {
+                if let (Takes::Similarity, Value::Text(name)) = (term.key.takes, &term.value) {
+                    named.get_or_insert_with(|| name.clone());
+                }
+            });
+        }
+        named
     }
 
     /// Whether the query is about EXIF data, so that it finds only images whose EXIF data was read.

@@ -201,7 +201,7 @@ fn embeddings_find_crops_and_order_images() {
     let predict = ["predict", text(&folder), "--model", "efficientnet-lite0", "--project", text(&project)];
     assert_eq!(Ended::run(&mut spotcheck(&predict)).code, Some(0));
     let in_project = ["--project", text(&project)];
-    let (ended, groups) = find(&[&folder], &[&in_project[..], &["--above", "0.7"]].concat());
+    let (_, groups) = find(&[&folder], &[&in_project[..], &["--above", "0.7"]].concat());
     let (found, wrong) = count(&groups);
     assert_eq!((found[&("cropped", "alike")], wrong), (4, 0));
     assert_eq!((found[&("mirrored", "near")], found[&("same", "exact")]), (4, 4));

@@ -100,6 +100,21 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &["domain", "tasks", "annotations::matching", "image::source", "annotations", "image::size", "predict"],
     ),
     (
+        "similar",
+        &[
+            "dirs",
+            "alike",
+            "domain",
+            "tasks",
+            "image::decode",
+            "model",
+            "model::catalog",
+            "model::onnx",
+            "model::runtime",
+            "project::export",
+        ],
+    ),
+    (
         "window::state",
         &[
             "alike",
@@ -188,6 +203,7 @@ const WORK_AND_APP: &[&str] = &[
     "evaluation::pipeline",
     "sagemaker",
     "annotations::import",
+    "similar",
     "window::app",
 ];
 

@@ -9,6 +9,7 @@ mod decode;
 mod detections;
 mod detectors;
 mod download;
+mod embeddings;
 mod golden;
 mod hostile;
 mod layers;

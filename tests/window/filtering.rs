@@ -4,8 +4,8 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
-use spotcheck::domain::SampleId;
-use spotcheck::review::{PredictionStatus, Query, SortBy};
+use spotcheck::domain::{BoundingBox, SampleId};
+use spotcheck::review::{FilmBox, PredictionStatus, Query, SortBy};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
     Action, BrowseCommand, CaptureReading, Command, Display, InferenceCommand, ReviewCommand, SearchCommand, ViewChange,
@@ -74,6 +74,58 @@ fn similar_images_come_first_and_are_found() {
     assert_eq!(names_on_screen(&window).len(), 8);
     search(&mut window, "alike>0.9");
     wait_for(&mut window, "1 of 8 images");
+}
+
+#[test]
+fn search_names_the_image_to_compare_with() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "8 predicted");
+    search(&mut window, "alike:Coffee.png alike>0.9");
+    wait_for(&mut window, "1 of 8 images");
+    wait_until(&mut window, "the named image", |window| names_on_screen(window) == ["coffee.png"]);
+    click(&mut window, "Clear search");
+    window.step();
+    search(&mut window, "alike:nowhere.png");
+    wait_until(&mut window, "no image", |window| names_on_screen(window).is_empty());
+}
+
+/// The boxes of the filmstrip with their similarities.
+fn similar_boxes(window: &Harness<'static, App>) -> Vec<(SampleId, FilmBox, f32)> {
+    let strip = window.state().state().filmstrip.as_ref();
+    let frames = strip.map_or(&[][..], |strip| strip.frames());
+    frames.iter().filter_map(|frame| Some((frame.sample, frame.shows, frame.similarity?))).collect()
+}
+
+#[test]
+fn similar_boxes_come_first_in_the_filmstrip() {
+    let mut window = detected();
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
+    window.step();
+    let shown = window.state().state().shown_sample().unwrap();
+    window.key_press_modifiers(Modifiers::COMMAND | Modifiers::ALT, Key::L);
+    wait_until(&mut window, "similar boxes", |window| !similar_boxes(window).is_empty());
+    let found = similar_boxes(&window);
+    assert_eq!((found[0].0, found[0].1), (shown, FilmBox::Predicted(0)));
+    assert!(found.len() > 3 && found[0].2 > 0.99, "{found:?}");
+    assert!(found.is_sorted_by(|left, right| left.2 >= right.2), "{found:?}");
+    wait_for(&mut window, "1.00 ");
+    // A moved box is compared by what is under it.
+    let bounds = window.state().state().shown.prediction.as_ref().unwrap().detections()[0].bounds;
+    let moved =
+        BoundingBox::new(bounds.x1, bounds.y1, bounds.x1 + bounds.width() / 3.0, bounds.y1 + bounds.height() / 3.0);
+    window.state_mut().command(ReviewCommand::MoveBox(moved));
+    window.step();
+    window.state_mut().command(Action::FindAlikeBoxes);
+    wait_until(&mut window, "boxes similar to the moved one", |window| {
+        similar_boxes(window).first().is_some_and(|best| best.2 < 0.99)
+    });
+    click(&mut window, "Most similar first");
+    wait_until(&mut window, "boxes by score", |window| {
+        let strip = window.state().state().filmstrip.as_ref();
+        strip.is_some_and(|strip| strip.alike.is_none() && !strip.frames().is_empty())
+    });
 }
 
 #[test]

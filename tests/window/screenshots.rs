@@ -91,6 +91,18 @@ fn detections_dark() {
 }
 
 #[test]
+fn similar_boxes_light() {
+    let mut window = predicted(DETECTOR, Theme::Light, "coffee.png", "cup ");
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
+    window.state_mut().command(Action::FindAlikeBoxes);
+    wait_until(&mut window, "similar boxes", |window| {
+        let strip = window.state().state().filmstrip.as_ref();
+        strip.is_some_and(|strip| strip.frames().len() > 3) && window.state().filmstrip_is_complete()
+    });
+    take(&mut window, "similar-boxes");
+}
+
+#[test]
 fn repaired_boxes_dark() {
     let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
     wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());

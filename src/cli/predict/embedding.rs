@@ -1,7 +1,7 @@
 //! Saves the embeddings of a run next to its project.
 
 use super::saving::Saving;
-use crate::alike::Embedding;
+use crate::alike::ImageEmbeddings;
 use crate::domain::{Sample, SampleId, SampleSet};
 use crate::model::onnx::OnnxPredictor;
 use crate::project::{EmbeddingWriter, StoreError};
@@ -43,15 +43,18 @@ impl SavedEmbeddings {
             None
         })?;
         eprintln!("saving embeddings: {layer}");
+        for note in layer.notes() {
+            eprintln!("{note}");
+        }
         if !begun.only_embedding.is_empty() {
             eprintln!("images that have a prediction but no embedding: {}", begun.only_embedding.len());
         }
         Some(begun)
     }
 
-    pub(crate) fn save(&mut self, sample: &Sample, embedding: &Embedding) {
-        if let Some(writer) = &self.writer
-            && let Err(error) = writer.save(sample, embedding)
+    pub(crate) fn save(&mut self, sample: &Sample, embeddings: &ImageEmbeddings) {
+        if let Some(writer) = &mut self.writer
+            && let Err(error) = writer.save(sample, embeddings)
         {
             eprintln!("note: embeddings are no longer saved: {error}");
             self.writer = None;

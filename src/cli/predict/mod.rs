@@ -19,7 +19,7 @@ use super::place::{self, LayoutArgs, Opened, S3Args, parse_location};
 use super::terminal::{summary, with_progress};
 use super::values::{NmsIou, parse_nms_iou};
 use super::{Outcome, describe_latency, describe_refused};
-use crate::alike::Embedding;
+use crate::alike::ImageEmbeddings;
 use crate::cli::terminal::{interruptible, print_problems, step_of};
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -235,9 +235,9 @@ pub(crate) struct Sink<'r> {
 
 impl ResultSink for Sink<'_> {
     // Before the prediction, so that an interrupted run computes both again or neither.
-    fn embedded(&mut self, index: usize, embedding: Embedding) {
-        if let Some(embeddings) = &mut self.embeddings {
-            embeddings.save(&self.samples[index], &embedding);
+    fn embedded(&mut self, index: usize, embeddings: ImageEmbeddings) {
+        if let Some(saved) = &mut self.embeddings {
+            saved.save(&self.samples[index], &embeddings);
         }
     }
 

@@ -8,14 +8,13 @@ use clap::Args;
 
 use super::{ReviewedRun, reviewed_view};
 use crate::cli::Outcome;
-use crate::cli::alike::no_embeddings;
 use crate::cli::out_file::is_stdout;
 use crate::cli::terminal::{interruptible, raw_stdout, with_progress};
 use crate::cli::values::{parse_score, variant};
 use crate::domain::{Change, counted};
 use crate::project::OpenMode;
 use crate::project::export::{
-    Existing, ExportTarget, SampleCsv, draw_sample, find_clusters, review_population, review_sample,
+    Existing, ExportTarget, SampleCsv, draw_sample, find_clusters, missing_embeddings, review_population, review_sample,
 };
 use crate::review::{ReviewSample, SampleBy};
 use crate::tasks::ProgressUnit;
@@ -65,7 +64,7 @@ pub(crate) fn run(args: &SampleArgs) -> anyhow::Result<Outcome> {
         let design = (args.count as usize, args.seed);
         let cluster = || find_clusters(&mut population, &project, &run, design, &control);
         if !with_progress("Comparing", &control, cluster)? {
-            bail!("{}", no_embeddings(&run));
+            bail!("{}", missing_embeddings(&run));
         }
     }
     let sample = draw_sample(&population, &run, view, args.by, args.count as usize, args.seed);

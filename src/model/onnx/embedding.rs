@@ -1,15 +1,17 @@
-//! A session that also returns the embedding of its images, proven to predict the same.
+//! A session that also returns the embeddings of its images and boxes, proven to predict the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::InferenceError;
 use super::call::{call, join, used_outputs};
 use super::session::OnnxSession;
-use crate::domain::{Encoder, ModelCard, RgbImage};
+use crate::domain::{BoxEncoder, BoxFeatures, Encoder, ModelCard, OutputConvention, RgbImage};
 use crate::local_file;
-use crate::model::recognize::{EmbeddingTensor, Port, choose_embedding, embedding_tensors};
-use crate::model::{Tensor, TensorData, embeddings_of, preprocess};
+use crate::model::recognize::{
+    EmbeddingTensor, EmbeddingTensors, Port, choose_box_features, choose_embedding, embedding_tensors,
+};
+use crate::model::{Tensor, TensorData, embedding_dims, preprocess};
 use crate::tasks::TaskControl;
 
 /// Where a model's embeddings come from.
@@ -18,6 +20,10 @@ pub struct EmbeddingLayer {
     pub tensor: EmbeddingTensor,
     /// Numbers per image.
     pub dims: usize,
+    /// Where the vectors of boxes come from, or why there are none; `None` for a classifier.
+    pub boxes: Option<Result<BoxEncoder, String>>,
+    /// Why embeddings need a session of their own, if they do.
+    pub own_session: Option<String>,
 }
 
 impl EmbeddingLayer {
@@ -30,14 +36,49 @@ impl EmbeddingLayer {
             layer: self.tensor.layer.clone(),
             dims: self.dims,
             input: card.input.clone(),
+            boxes: self.box_encoder().cloned(),
         }
+    }
+
+    pub fn box_encoder(&self) -> Option<&BoxEncoder> {
+        self.boxes.as_ref()?.as_ref().ok()
+    }
+
+    /// The tensors to return, each once.
+    pub(super) fn tensors(&self) -> Vec<&str> {
+        let mut names = vec![self.tensor.name.as_str()];
+        for name in self.box_encoder().iter().flat_map(|boxes| boxes.features.tensors()) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// What else to say about the embeddings, one line each.
+    pub fn notes(&self) -> Vec<String> {
+        let boxes = self.boxes.as_ref().map(|boxes| match boxes {
+            Ok(BoxEncoder { features, dims }) => {
+                let source = match features {
+                    BoxFeatures::Maps(maps) => format!("{} averaged under each box", maps.join(", ")),
+                    BoxFeatures::Candidates(tensor) => format!("the vectors of {tensor}"),
+                };
+                format!("embeddings of boxes: {source}, {dims} numbers per box")
+            }
+            Err(reason) => format!("no embeddings of boxes, because {reason}"),
+        });
+        let own_session = self.own_session.as_ref();
+        let session = own_session.map(|reason| {
+            format!("embeddings are computed in a second session, which takes about as long again, because {reason}")
+        });
+        boxes.into_iter().chain(session).collect()
     }
 }
 
 /// `/Reshape_output_0, input of Gemm /_fc/Gemm, 1280 numbers per image`
 impl std::fmt::Display for EmbeddingLayer {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { tensor: EmbeddingTensor { name, layer }, dims } = self;
+        let Self { tensor: EmbeddingTensor { name, layer }, dims, .. } = self;
         write!(formatter, "{name}, ")?;
         if !layer.is_empty() {
             write!(formatter, "input of {layer}, ")?;
@@ -46,9 +87,10 @@ impl std::fmt::Display for EmbeddingLayer {
     }
 }
 
-/// Adds the embedding to a model's outputs. An additional output can keep ONNX Runtime from merging operations, which
-/// changes rounding; so both sessions predict a trial image, and their outputs must be equal, bit for bit. `plain` is a
-/// session without it; `load` loads one with additional outputs on the same device.
+/// Adds the embeddings to a model's outputs. An additional output can keep ONNX Runtime from merging operations, which
+/// changes rounding; so both sessions predict a trial image. Unless their outputs are equal, bit for bit, the embeddings
+/// need a session of their own. `plain` is a session without them; `load` loads one with additional outputs on the same
+/// device.
 ///
 /// # Errors
 /// Why the model has no usable embedding, as a clause.
@@ -61,8 +103,9 @@ pub(super) fn prove(
     control: &TaskControl,
 ) -> Result<(EmbeddingLayer, OnnxSession), String> {
     let file = local_file::open(weights).map_err(|error| error.to_string())?;
-    let mut candidates = embedding_tensors(card, file)?;
+    let tensors = embedding_tensors(card, file)?;
     let prepared = preprocess(&card.input, &trial_image()).map_err(|error| error.to_string())?;
+    let input = prepared.canvas_size;
     let batch = [prepared];
     let joined = join(&batch, images).map_err(|error| error.to_string())?;
     let used = used_outputs(card);
@@ -72,36 +115,63 @@ pub(super) fn prove(
         call(session, card, &joined, &names, control).map_err(|error| error.to_string())
     };
     let expected = run(plain, &[])?;
-    loop {
-        let names: Vec<&str> = candidates.iter().map(|tensor| tensor.name.as_str()).collect();
-        let mut session = load(&names).map_err(|error| error.to_string())?;
-        let mut outputs = run(&mut session, &names)?;
-        let tensors: Vec<Option<Tensor>> = names.iter().map(|name| take(&mut outputs, name, &used)).collect();
-        let shapes: Vec<_> = tensors.iter().map(|tensor| Some(tensor.as_ref()?.shape.clone())).collect();
-        let chosen = choose_embedding(&shapes, images, batch[0].canvas_size);
-        let Some((chosen, tensor)) = chosen.and_then(|chosen| Some((chosen, tensors[chosen].as_ref()?))) else {
-            return Err(format!(
-                "no vector or feature map of an image is the input of the last layers ({}); name a tensor in the model \
-                 card’s field `embedding`",
-                names.join(", ")
-            ));
-        };
-        if candidates.len() > 1 {
-            candidates = vec![candidates.swap_remove(chosen)];
-            continue;
-        }
-        if expected.values().all(Tensor::is_empty) {
-            return Err("the model found nothing in the trial image, so its predictions with and without embeddings \
-                        could not be compared"
-                .to_owned());
-        }
-        if !are_same(&expected, &outputs) {
-            return Err("an additional output changes the model’s predictions".to_owned());
-        }
-        let embeddings = embeddings_of(tensor, images).map_err(|error| error.to_string())?;
-        let dims = embeddings.first().map_or(0, Vec::len);
-        return Ok((EmbeddingLayer { tensor: candidates.swap_remove(0), dims }, session));
+    let all: BTreeSet<&str> = tensors.all().map(|tensor| tensor.name.as_str()).collect();
+    let all: Vec<&str> = all.into_iter().collect();
+    let mut session = load(&all).map_err(|error| error.to_string())?;
+    let mut outputs = run(&mut session, &all)?;
+    let shape_of = |name: &str| outputs.get(name).map(|tensor| tensor.shape.clone());
+    let mut layer = choose(card, &tensors, shape_of, images, input)?;
+    let names = layer.tensors();
+    if names.len() < all.len() {
+        session = load(&names).map_err(|error| error.to_string())?;
+        outputs = run(&mut session, &names)?;
     }
+    for name in &names {
+        take(&mut outputs, name, &used);
+    }
+    layer.own_session = if expected.values().all(Tensor::is_empty) {
+        Some("the model found nothing in the trial image, so its predictions could not be compared".to_owned())
+    } else {
+        (!are_same(&expected, &outputs)).then(|| "an additional output changes the model’s predictions".to_owned())
+    };
+    Ok((layer, session))
+}
+
+/// The tensors for the image and the boxes, by their shapes.
+fn choose(
+    card: &ModelCard,
+    tensors: &EmbeddingTensors,
+    shape_of: impl Fn(&str) -> Option<Vec<usize>>,
+    images: usize,
+    input: [u32; 2],
+) -> Result<EmbeddingLayer, String> {
+    let shapes: Vec<_> = tensors.of_image.iter().map(|tensor| shape_of(&tensor.name)).collect();
+    let chosen = choose_embedding(&shapes, images, input);
+    let dims = chosen.and_then(|chosen| embedding_dims(shapes[chosen].as_ref()?, images));
+    let (Some(chosen), Some(dims)) = (chosen, dims) else {
+        let names: Vec<&str> = tensors.of_image.iter().map(|tensor| tensor.name.as_str()).collect();
+        return Err(format!(
+            "no vector or feature map of an image is the input of the last layers ({}); name a tensor in the model \
+             card’s field `embedding`",
+            names.join(", ")
+        ));
+    };
+    let boxes = match &card.output {
+        OutputConvention::Classification(_) => None,
+        OutputConvention::Detection(output) => {
+            let candidates = match output.scores.outputs.as_slice() {
+                [name] => shape_of(name).and_then(|shape| match *shape.as_slice() {
+                    [_, _, candidates] if output.candidates_last => Some(candidates),
+                    [_, candidates, _] => Some(candidates),
+                    [first, candidates] => Some(if first == images && images > 1 { candidates } else { first }),
+                    _ => None,
+                }),
+                _ => None,
+            };
+            Some(choose_box_features(tensors, shape_of, images, input, candidates))
+        }
+    };
+    Ok(EmbeddingLayer { tensor: tensors.of_image[chosen].clone(), dims, boxes, own_session: None })
 }
 
 /// The tensors that are not outputs anyway.

@@ -1,5 +1,6 @@
 //! A model on a device of this computer, as the pipeline uses it.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -9,13 +10,17 @@ use super::call::{call, join, used_outputs};
 use super::device::{self, PreparedDevice};
 use super::embedding::{EmbeddingLayer, inside, prove, take};
 use super::session::OnnxSession;
-use crate::alike::Embedding;
+use crate::alike::{BoxEmbedding, Embedding, ImageEmbeddings};
 use crate::domain::{
-    Device, DeviceChoice, DeviceReport, KeepRule, LabelSet, LatencyMs, ModelCard, Prediction, RgbImage,
+    BoundingBox, BoxEncoder, BoxFeatures, Device, DeviceChoice, DeviceReport, KeepRule, LabelSet, LatencyMs, ModelCard,
+    OutputConvention, Prediction, RgbImage,
 };
 use crate::model::catalog::Model;
 use crate::model::runtime::Loaded;
-use crate::model::{PredictError, Predicted, Predictor, Prepared, embeddings_of, postprocess, preprocess};
+use crate::model::{
+    PredictError, Predicted, Predictor, Prepared, Tensor, average_under, boxes_to_describe, candidates_of_boxes,
+    embeddings_of, postprocess, preprocess, vectors_of_candidates,
+};
 use crate::tasks::TaskControl;
 
 /// How a model is loaded.
@@ -46,6 +51,8 @@ pub struct OnnxPredictor {
 
 struct Lane {
     session: OnnxSession,
+    /// Computes the embeddings, if the other session cannot.
+    embedder: Option<OnnxSession>,
     is_warm: bool,
 }
 
@@ -125,7 +132,7 @@ fn load_session(
     Ok(session)
 }
 
-/// The sessions of all lanes, with the embedding as additional output if it is requested and changes nothing.
+/// The sessions of all lanes. If embeddings are requested, they are additional outputs, unless this changes the others.
 #[expect(clippy::type_complexity, reason = "the sessions, and why they have no embedding")]
 fn load_lanes(
     runtime: &Loaded,
@@ -138,16 +145,24 @@ fn load_lanes(
     let mut first = load_session(runtime, model, device, layout, &[], control)?;
     let outputs = first.signature().outputs;
     let load = |tensors: &[&str]| load_session(runtime, model, device, layout, &inside(tensors, &outputs), control);
-    let embedding = options.embeddings.then(|| {
-        let (layer, session) = prove(&model.card, &model.weights, layout.batch, &mut first, load, control)?;
-        first = session;
-        Ok(layer)
-    });
-    let tensor = embedding.iter().flatten().map(|layer: &EmbeddingLayer| layer.tensor.name.as_str());
-    let tensors: Vec<&str> = tensor.collect();
-    let more = (1..layout.lanes).map(|_| load(&tensors));
-    let sessions: Vec<OnnxSession> = std::iter::once(Ok(first)).chain(more).collect::<Result<_, _>>()?;
-    let lanes = sessions.into_iter().map(|session| Mutex::new(Lane { session, is_warm: false })).collect();
+    let lane = |session, embedder| Mutex::new(Lane { session, embedder, is_warm: false });
+    let proven =
+        options.embeddings.then(|| prove(&model.card, &model.weights, layout.batch, &mut first, load, control));
+    let (embedding, first) = match proven {
+        None => (None, lane(first, None)),
+        Some(Err(reason)) => (Some(Err(reason)), lane(first, None)),
+        Some(Ok((layer, session))) if layer.own_session.is_some() => (Some(Ok(layer)), lane(first, Some(session))),
+        Some(Ok((layer, session))) => (Some(Ok(layer)), lane(session, None)),
+    };
+    let mut lanes = vec![first];
+    let layer = embedding.as_ref().and_then(|embedding: &Result<EmbeddingLayer, String>| embedding.as_ref().ok());
+    for _ in 1..layout.lanes {
+        lanes.push(match layer {
+            None => lane(load(&[])?, None),
+            Some(layer) if layer.own_session.is_some() => lane(load(&[])?, Some(load(&layer.tensors())?)),
+            Some(layer) => lane(load(&layer.tensors())?, None),
+        });
+    }
     Ok((lanes, embedding))
 }
 
@@ -201,6 +216,10 @@ impl OnnxPredictor {
         &self.card
     }
 
+    fn layer(&self) -> Option<&EmbeddingLayer> {
+        self.embedding.as_ref()?.as_ref().ok()
+    }
+
     /// Where embeddings come from, or why there are none; `None` if they were not requested.
     pub fn embedding(&self) -> Option<&Result<EmbeddingLayer, String>> {
         self.embedding.as_ref()
@@ -234,6 +253,26 @@ impl Predictor for OnnxPredictor {
         self.predict_keeping(self.keep, lane, batch, control)
     }
 
+    fn embed_region(
+        &self,
+        image: &Prepared,
+        bounds: BoundingBox,
+        control: &TaskControl,
+    ) -> Result<Embedding, PredictError> {
+        let failed = |reason: &str| PredictError::Failed(reason.to_owned());
+        let encoder = self.layer().and_then(EmbeddingLayer::box_encoder);
+        let Some(BoxEncoder { features: BoxFeatures::Maps(maps), .. }) = encoder else {
+            return Err(failed("the model has no feature map to compare parts of an image by"));
+        };
+        let batch = std::slice::from_ref(image);
+        let inner = self.call(0, batch, control)?.inner;
+        let maps: Vec<&Tensor> = maps.iter().filter_map(|name| inner.get(name)).collect();
+        let vector = average_under(&maps, 0, image, &[bounds]).pop().flatten();
+        let vector =
+            vector.ok_or_else(|| failed("the rectangle is outside the part of the image that the model sees"))?;
+        Embedding::new(&vector).ok_or_else(|| failed("the model’s feature map is not finite"))
+    }
+
     fn predict_in_full(
         &self,
         lane: usize,
@@ -261,29 +300,103 @@ impl OnnxPredictor {
         batch: &[Prepared],
         control: &TaskControl,
     ) -> Result<Vec<Predicted>, PredictError> {
+        let CallOutputs { outputs, inner, images } = self.call(lane, batch, control)?;
+        let predictions = postprocess(&self.card.output, &self.labels, keep, &outputs, batch, images)?;
+        // An image without an embedding still has its prediction.
+        let tensor = self.layer().and_then(|layer| inner.get(&layer.tensor.name));
+        let vectors = tensor.and_then(|tensor| embeddings_of(tensor, images).ok()).unwrap_or_default();
+        let mut vectors = vectors.iter().map(|vector| Embedding::new(vector));
+        let mut predicted = Vec::with_capacity(predictions.len());
+        for (index, prediction) in predictions.into_iter().enumerate() {
+            let embeddings = vectors.next().flatten().map(|image| {
+                let rows = || candidates_of(&self.card, keep, &outputs, images, index);
+                let boxes = self.embed_boxes(&inner, index, &batch[index], &prediction, rows);
+                ImageEmbeddings { image, boxes }
+            });
+            predicted.push(Predicted { prediction, embeddings });
+        }
+        Ok(predicted)
+    }
+
+    /// One call, of both sessions if there are two.
+    fn call(&self, lane: usize, batch: &[Prepared], control: &TaskControl) -> Result<CallOutputs, PredictError> {
         let mut lane = self.lanes[lane].lock();
         let lane = &mut *lane;
         let images = self.card.input.fixed_batch.map_or(batch.len(), |fixed| fixed as usize);
         let joined = join(batch, images)?;
-        let layer = self.embedding.as_ref().and_then(|embedding| embedding.as_ref().ok());
         let used = used_outputs(&self.card);
-        let mut names = used.clone();
-        if !names.is_empty() {
-            names.extend(layer.map(|layer| layer.tensor.name.as_str()));
-        }
+        let tensors = self.layer().map(EmbeddingLayer::tensors).unwrap_or_default();
         let start = Instant::now();
+        let mut names = used.clone();
+        if !names.is_empty() && lane.embedder.is_none() {
+            names.extend(&tensors);
+        }
         let mut outputs = call(&mut lane.session, &self.card, &joined, &names, control)?;
+        let inner = match &mut lane.embedder {
+            Some(embedder) => call(embedder, &self.card, &joined, &tensors, control)?,
+            None => {
+                tensors.iter().filter_map(|name| Some(((*name).to_owned(), take(&mut outputs, name, &used)?))).collect()
+            }
+        };
         let call_ms = start.elapsed().as_secs_f64() * 1e3;
         self.calls.lock().add(call_ms, lane.is_warm);
         lane.is_warm = true;
-        let tensor = layer.and_then(|layer| take(&mut outputs, &layer.tensor.name, &used));
-        let predictions = postprocess(&self.card.output, &self.labels, keep, &outputs, batch, images)?;
-        // An image without an embedding still has its prediction.
-        let vectors = tensor.and_then(|tensor| embeddings_of(&tensor, images).ok()).unwrap_or_default();
-        let mut embeddings = vectors.iter().map(|vector| Embedding::new(vector));
-        let predicted =
-            predictions.into_iter().map(|prediction| Predicted { prediction, embedding: embeddings.next().flatten() });
-        Ok(predicted.collect())
+        Ok(CallOutputs { outputs, inner, images })
+    }
+
+    /// The vectors of the boxes of image `index` that get one. `rows` are the candidates of all boxes.
+    fn embed_boxes(
+        &self,
+        inner: &BTreeMap<String, Tensor>,
+        index: usize,
+        prepared: &Prepared,
+        prediction: &Prediction,
+        rows: impl FnOnce() -> Vec<usize>,
+    ) -> Vec<BoxEmbedding> {
+        let Some(encoder) = self.layer().and_then(EmbeddingLayer::box_encoder) else {
+            return Vec::new();
+        };
+        let boxes = boxes_to_describe(&self.card, prediction);
+        let vectors = match &encoder.features {
+            BoxFeatures::Maps(maps) => {
+                let maps: Vec<&Tensor> = maps.iter().filter_map(|name| inner.get(name)).collect();
+                let bounds: Vec<BoundingBox> = boxes.iter().map(|at| prediction.detections()[*at].bounds).collect();
+                average_under(&maps, index, prepared, &bounds)
+            }
+            BoxFeatures::Candidates(tensor) => {
+                let rows = rows();
+                let rows: Vec<usize> = boxes.iter().map(|at| rows.get(*at).copied().unwrap_or(usize::MAX)).collect();
+                inner.get(tensor).map(|tensor| vectors_of_candidates(tensor, index, &rows)).unwrap_or_default()
+            }
+        };
+        let embedded = boxes.into_iter().zip(vectors).filter_map(|(at, vector)| {
+            Some(BoxEmbedding { index: u16::try_from(at).ok()?, embedding: Embedding::new(&vector?)? })
+        });
+        embedded.collect()
+    }
+}
+
+/// The outputs of a call with `images` images, including padding.
+struct CallOutputs {
+    outputs: BTreeMap<String, Tensor>,
+    /// The tensors that embeddings are computed from.
+    inner: BTreeMap<String, Tensor>,
+    images: usize,
+}
+
+/// The candidate of each box of image `index`; empty if the outputs do not fit, which the prediction reports.
+fn candidates_of(
+    card: &ModelCard,
+    keep: KeepRule,
+    outputs: &BTreeMap<String, Tensor>,
+    images: usize,
+    index: usize,
+) -> Vec<usize> {
+    match &card.output {
+        OutputConvention::Detection(output) => {
+            candidates_of_boxes(output, keep.min_score, outputs, images, index).unwrap_or_default()
+        }
+        OutputConvention::Classification(_) => Vec::new(),
     }
 }
 

@@ -31,11 +31,9 @@ pub(super) fn detect(
     prepared: &Prepared,
 ) -> Result<Vec<Detection>, PredictError> {
     let tables = Tables::new(convention, outputs, call)?;
-    let most = convention.max_boxes.map_or(MAX_KEPT, |most| MAX_KEPT.min(most as usize));
-    let mut best = BestCandidates { min_score: min_score.max(f32::MIN_POSITIVE), most, candidates: Vec::new() };
-    tables.score(convention, &tables.valid_rows(convention, outputs, call)?, &mut best)?;
+    let best = tables.best(convention, min_score, outputs, call)?;
     let cells = convention.grid.as_ref().map(|grid| tables.cells(grid, prepared.canvas_size)).transpose()?;
-    let detections = best.in_order().into_iter().map(|candidate| {
+    let detections = best.into_iter().map(|candidate| {
         let bounds = tables.bounds(convention, cells.as_ref(), candidate.row as usize, prepared);
         if !bounds.is_finite() {
             return Err(failed("the model's boxes are not numbers (NaN or infinite)"));
@@ -44,6 +42,23 @@ pub(super) fn detect(
         Ok(Detection { bounds, class_id, label: labels.name(class_id), score: candidate.score })
     });
     detections.collect()
+}
+
+/// The candidate of each box that [`postprocess`](super::postprocess) returns for image `index` of a call with `images`
+/// images: its position in the graph's order.
+///
+/// # Errors
+/// As [`postprocess`](super::postprocess).
+pub fn candidates_of_boxes(
+    convention: &DetectionOutput,
+    min_score: f32,
+    outputs: &BTreeMap<String, Tensor>,
+    images: usize,
+    index: usize,
+) -> Result<Vec<usize>, PredictError> {
+    let call = Call { images, index };
+    let best = Tables::new(convention, outputs, call)?.best(convention, min_score, outputs, call)?;
+    Ok(best.into_iter().map(|candidate| candidate.row as usize).collect())
 }
 
 /// A candidate as returned by the graph.
@@ -228,6 +243,20 @@ impl<'o> Tables<'o> {
             classes,
             rows,
         })
+    }
+
+    /// The candidates with a score of at least `min_score`, best first.
+    fn best(
+        &self,
+        convention: &DetectionOutput,
+        min_score: f32,
+        outputs: &BTreeMap<String, Tensor>,
+        call: Call,
+    ) -> Result<Vec<Candidate>, PredictError> {
+        let most = convention.max_boxes.map_or(MAX_KEPT, |most| MAX_KEPT.min(most as usize));
+        let mut best = BestCandidates { min_score: min_score.max(f32::MIN_POSITIVE), most, candidates: Vec::new() };
+        self.score(convention, &self.valid_rows(convention, outputs, call)?, &mut best)?;
+        Ok(best.in_order())
     }
 
     /// The rows that count, in the graph's order.

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, Read, Seek};
 
-use super::signature::{GraphNode, read_nodes};
-use crate::domain::{ModelCard, OutputConvention};
+use super::signature::{GraphNode, GraphNodes, read_nodes};
+use crate::domain::{BoxEncoder, BoxFeatures, ModelCard, OutputConvention};
 use crate::model::embedding_dims;
 
 /// More candidates than any detector has levels.
@@ -26,6 +26,10 @@ const LAYERS: [&str; 11] = [
     "QLinearConv",
     "ConvInteger",
 ];
+
+/// After these, rows are no longer in the order of the layer that computed them.
+const SELECTING: [&str; 5] = ["GatherElements", "GatherND", "NonMaxSuppression", "TopK", "Compress"];
+const POOLING: [&str; 2] = ["RoiAlign", "MaxRoiPool"];
 
 /// Only the first input of these holds values; the others are positions, sizes or ranges.
 const OF_FIRST_INPUT: [&str; 20] = [
@@ -59,31 +63,61 @@ pub struct EmbeddingTensor {
     pub layer: String,
 }
 
-/// The tensors to choose from, the ones nearest to the scores first. Only the card's own, if it names one.
-///
+/// The tensors of a graph that can describe images and boxes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct EmbeddingTensors {
+    /// Those to choose from for an image, the ones nearest to the scores first. Only the card's own, if it names one.
+    pub of_image: Vec<EmbeddingTensor>,
+    /// The inputs of the last layers before a detector's scores.
+    pub before_scores: Vec<EmbeddingTensor>,
+    /// The feature maps that a two-stage detector cuts its boxes out of, finest first.
+    pub pooled_maps: Vec<EmbeddingTensor>,
+    /// Whether the graph sorts or selects its boxes after those layers.
+    pub are_boxes_selected: bool,
+}
+
+impl EmbeddingTensors {
+    /// All of them, some more than once.
+    pub fn all(&self) -> impl Iterator<Item = &EmbeddingTensor> {
+        self.of_image.iter().chain(&self.before_scores).chain(&self.pooled_maps)
+    }
+}
+
 /// # Errors
 /// Why there is none, to follow a colon.
-pub fn embedding_tensors(card: &ModelCard, file: impl Read + Seek) -> Result<Vec<EmbeddingTensor>, String> {
-    let graph = read_nodes(file).map_err(|error| match error.kind() {
+pub fn embedding_tensors(card: &ModelCard, file: impl Read + Seek) -> Result<EmbeddingTensors, String> {
+    let mut graph = read_nodes(file).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => "the file is not a plain ONNX file".to_owned(),
         _ => error.to_string(),
     })?;
-    let reader_of = |tensor: &str| graph.nodes.iter().find(|node| node.inputs.iter().any(|input| input == tensor));
-    if let Some(wanted) = card.embedding.as_ref().filter(|name| !name.is_empty()) {
-        let is_made = graph.nodes.iter().any(|node| node.outputs.contains(wanted));
-        return match reader_of(wanted) {
-            _ if !is_made => Err(format!("the graph has no tensor “{wanted}”, which the model card names")),
-            reader => Ok(vec![EmbeddingTensor { name: wanted.clone(), layer: reader.map_or_else(String::new, layer) }]),
-        };
-    }
-    let mut constants = graph.constants;
     for node in &graph.nodes {
-        if node.inputs.iter().all(|input| input.is_empty() || constants.contains(input)) {
-            constants.extend(node.outputs.iter().cloned());
+        if node.inputs.iter().all(|input| input.is_empty() || graph.constants.contains(input)) {
+            graph.constants.extend(node.outputs.iter().cloned());
         }
     }
     let maker_of: BTreeMap<&str, &GraphNode> =
         graph.nodes.iter().flat_map(|node| node.outputs.iter().map(move |output| (output.as_str(), node))).collect();
+    let mut tensors = before_scores(card, &graph, &maker_of);
+    if matches!(card.output, OutputConvention::Detection(_)) {
+        tensors.pooled_maps = pooled_maps(&tensors.before_scores, &maker_of);
+    }
+    if let Some(wanted) = card.embedding.as_ref().filter(|name| !name.is_empty()) {
+        if !maker_of.contains_key(wanted.as_str()) {
+            return Err(format!("the graph has no tensor “{wanted}”, which the model card names"));
+        }
+        let reader = graph.nodes.iter().find(|node| node.inputs.contains(wanted));
+        let layer = reader.map_or_else(String::new, layer);
+        tensors.of_image = vec![EmbeddingTensor { name: wanted.clone(), layer }];
+    } else if tensors.of_image.is_empty() {
+        return Err(
+            "no layer with weights leads to the scores; name a tensor in the model card’s field `embedding`".to_owned()
+        );
+    }
+    Ok(tensors)
+}
+
+fn before_scores(card: &ModelCard, graph: &GraphNodes, maker_of: &BTreeMap<&str, &GraphNode>) -> EmbeddingTensors {
+    let constants = &graph.constants;
     let mut pending: VecDeque<&str> = match &card.output {
         OutputConvention::Classification(output) => output.name.as_deref().or(graph.first_output.as_deref()),
         OutputConvention::Detection(_) => None,
@@ -95,6 +129,7 @@ pub fn embedding_tensors(card: &ModelCard, file: impl Read + Seek) -> Result<Vec
     }
     let mut seen = BTreeSet::new();
     let mut found: Vec<EmbeddingTensor> = Vec::new();
+    let mut are_boxes_selected = false;
     while let Some(tensor) = pending.pop_front() {
         let Some(node) = maker_of.get(tensor).filter(|node| seen.insert(node.outputs.first())) else {
             continue;
@@ -110,6 +145,10 @@ pub fn embedding_tensors(card: &ModelCard, file: impl Read + Seek) -> Result<Vec
             }
             continue;
         }
+        are_boxes_selected |= match node.op.as_str() {
+            "Gather" => values.len() > 1,
+            op => SELECTING.contains(&op),
+        };
         match node.op.as_str() {
             "NonMaxSuppression" => pending.extend(node.inputs.get(1).map(String::as_str)),
             "Where" => pending.extend(node.inputs.iter().skip(1).map(String::as_str)),
@@ -117,14 +156,34 @@ pub fn embedding_tensors(card: &ModelCard, file: impl Read + Seek) -> Result<Vec
             _ => pending.extend(values),
         }
     }
-    if found.is_empty() {
-        return Err(
-            "no layer with weights leads to the scores; name a tensor in the model card’s field `embedding`".to_owned()
-        );
-    }
     // A classifier has one last layer; others belong to additional heads.
     found.truncate(if matches!(card.output, OutputConvention::Classification(_)) { 1 } else { MAX_CANDIDATES });
-    Ok(found)
+    let before_scores = match card.output {
+        OutputConvention::Classification(_) => Vec::new(),
+        OutputConvention::Detection(_) => found.clone(),
+    };
+    EmbeddingTensors { of_image: found, before_scores, are_boxes_selected, ..EmbeddingTensors::default() }
+}
+
+/// The maps that `RoiAlign` reads on the way to these tensors.
+fn pooled_maps(from: &[EmbeddingTensor], maker_of: &BTreeMap<&str, &GraphNode>) -> Vec<EmbeddingTensor> {
+    let mut pending: Vec<&str> = from.iter().map(|tensor| tensor.name.as_str()).collect();
+    let mut seen = BTreeSet::new();
+    let mut found: Vec<EmbeddingTensor> = Vec::new();
+    while let Some(tensor) = pending.pop() {
+        let Some(node) = maker_of.get(tensor).filter(|node| seen.insert(node.outputs.first())) else {
+            continue;
+        };
+        match (POOLING.contains(&node.op.as_str()), node.inputs.first()) {
+            (true, Some(map)) if found.iter().all(|known| known.name != *map) => {
+                found.push(EmbeddingTensor { name: map.clone(), layer: layer(node) });
+            }
+            (true, _) => {}
+            (false, _) => pending.extend(node.inputs.iter().map(String::as_str)),
+        }
+    }
+    found.truncate(MAX_CANDIDATES);
+    found
 }
 
 fn layer(node: &GraphNode) -> String {
@@ -137,16 +196,7 @@ fn layer(node: &GraphNode) -> String {
 pub fn choose_embedding(shapes: &[Option<Vec<usize>>], images: usize, input: [u32; 2]) -> Option<usize> {
     let is_vector = |shape: &Vec<usize>| matches!(shape.len(), 2 | 3) && embedding_dims(shape, images).is_some();
     let first_vector = shapes.iter().position(|shape| shape.as_ref().is_some_and(is_vector));
-    let stride = |shape: &Vec<usize>| {
-        let &[first, _, height, width] = shape.as_slice() else {
-            return None;
-        };
-        embedding_dims(shape, images)?;
-        let [across, down] = [f64::from(input[0]) / width as f64, f64::from(input[1]) / height as f64];
-        // A map whose cells are no squares is not one of pixels.
-        let is_map = first == images && across / down < 1.5 && down / across < 1.5 && height.min(width) > 1;
-        (is_map && across.max(down) < MAX_STRIDE).then_some(across)
-    };
+    let stride = |shape: &Vec<usize>| stride(shape, images, input).filter(|stride| *stride < MAX_STRIDE);
     let strides = shapes.iter().enumerate().filter_map(|(index, shape)| Some((index, stride(shape.as_ref()?)?)));
     let coarsest = strides.reduce(|best, next| if next.1 > best.1 { next } else { best });
     let any =
@@ -154,6 +204,67 @@ pub fn choose_embedding(shapes: &[Option<Vec<usize>>], images: usize, input: [u3
     match shapes.first() {
         Some(Some(shape)) if is_vector(shape) => Some(0),
         _ => coarsest.map(|(index, _)| index).or(first_vector).or_else(any),
+    }
+}
+
+/// The pixels of the input per cell of a feature map; `None` for a tensor of another kind.
+fn stride(shape: &[usize], images: usize, input: [u32; 2]) -> Option<f64> {
+    let &[first, _, height, width] = shape else {
+        return None;
+    };
+    embedding_dims(shape, images)?;
+    let [across, down] = [f64::from(input[0]) / width as f64, f64::from(input[1]) / height as f64];
+    // A map whose cells are no squares is not one of pixels.
+    let is_map = first == images && across / down < 1.5 && down / across < 1.5 && height.min(width) > 1;
+    is_map.then_some(across.max(down))
+}
+
+/// What describes the boxes of a detector, by the shapes of the tensors that a call with `images` images returned:
+/// the maps that its second stage reads; or the vector of each of its `candidates`; or the map of the last layers whose
+/// stride is nearest to 16. Only one of those, because each level has its own weights, and their vectors cannot be
+/// compared.
+///
+/// # Errors
+/// Why there is none, as a clause.
+pub fn choose_box_features(
+    tensors: &EmbeddingTensors,
+    shape_of: impl Fn(&str) -> Option<Vec<usize>>,
+    images: usize,
+    input: [u32; 2],
+    candidates: Option<usize>,
+) -> Result<BoxEncoder, String> {
+    const BEST_STRIDE: f64 = 16.0;
+    let channels = |tensor: &EmbeddingTensor| match shape_of(&tensor.name)?.as_slice() {
+        &[first, channels, _, _] if first == images => Some(channels),
+        _ => None,
+    };
+    let pooled: Option<Vec<usize>> = tensors.pooled_maps.iter().map(channels).collect();
+    if let Some([dims, rest @ ..]) = pooled.as_deref()
+        && rest.iter().all(|other| other == dims)
+    {
+        let mut maps = tensors.pooled_maps.clone();
+        maps.sort_by_key(|tensor| std::cmp::Reverse(shape_of(&tensor.name).map_or(0, |shape| shape[2] * shape[3])));
+        let names = maps.into_iter().map(|tensor| tensor.name).collect();
+        return Ok(BoxEncoder { features: BoxFeatures::Maps(names), dims: *dims });
+    }
+    let vectors = tensors.before_scores.first().and_then(|tensor| Some((tensor, shape_of(&tensor.name)?)));
+    let dims = vectors.as_ref().and_then(|(_, shape)| match *shape.as_slice() {
+        [first, rows, dims] if first == images && Some(rows) == candidates => Some(dims),
+        [rows, dims] if images == 1 && Some(rows) == candidates => Some(dims),
+        _ => None,
+    });
+    if let (Some((tensor, _)), Some(dims), false) = (&vectors, dims, tensors.are_boxes_selected) {
+        return Ok(BoxEncoder { features: BoxFeatures::Candidates(tensor.name.clone()), dims });
+    }
+    let distance =
+        |tensor: &EmbeddingTensor| Some((stride(&shape_of(&tensor.name)?, images, input)? / BEST_STRIDE).log2().abs());
+    let maps = tensors.before_scores.iter().filter_map(|tensor| Some((tensor, channels(tensor)?, distance(tensor)?)));
+    match maps.min_by(|left, right| left.2.total_cmp(&right.2)) {
+        Some((tensor, dims, _)) => Ok(BoxEncoder { features: BoxFeatures::Maps(vec![tensor.name.clone()]), dims }),
+        None if tensors.are_boxes_selected => {
+            Err("the graph selects its boxes after it computed their features".to_owned())
+        }
+        None => Err("no feature map and no vector per box is the input of the last layers".to_owned()),
     }
 }
 

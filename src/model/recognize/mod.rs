@@ -32,7 +32,9 @@ use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, OutputConvention}
 use noted::label_count;
 use probe::Prober;
 
-pub use embedding::{EmbeddingTensor, choose_embedding, embedding_tensors, with_outputs};
+pub use embedding::{
+    EmbeddingTensor, EmbeddingTensors, choose_box_features, choose_embedding, embedding_tensors, with_outputs,
+};
 pub use fit::{Misfit, class_count, input_misfit, misfits};
 pub use image_input::image_layouts;
 pub use manual::{draft_card, draft_output, found_labels};

@@ -33,6 +33,8 @@ pub enum ExportError {
     DiskFull { path: PathBuf },
     #[error("could not be written: {reason}: {}", path.display())]
     Write { path: PathBuf, reason: io::Error },
+    #[error("images cannot be compared with “{name}”: {reason}")]
+    Similarity { name: String, reason: String },
     #[error("a plot could not be drawn: {0}")]
     Plot(String),
     #[error("the images can no longer be read, so nothing was written; export again once they can be: {0}")]

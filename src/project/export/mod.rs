@@ -6,6 +6,7 @@
 
 mod annotated;
 mod annotated_folder;
+mod box_vectors;
 mod coco;
 mod comparison;
 mod csv_table;
@@ -36,6 +37,7 @@ mod yolo;
 
 pub use annotated::{DrawnObjects, TruthMarks, annotate};
 pub use annotated_folder::{AnnotatedFolder, AnnotatedFolderError};
+pub use box_vectors::{BoxRow, BoxVectors, stored_box_vectors};
 pub use comparison::{ComparisonContext, ComparisonReport, compare_runs, export_comparison};
 pub use error::ExportError;
 pub use evaluation::{WrittenEvaluation, write_evaluation, write_patterns};
@@ -47,10 +49,10 @@ pub use review::{
     review_sample,
 };
 pub use row::{EvaluatedBoxes, ExportContext, ExportRow, project_rows};
-pub use selection::{follow_listing, known_predictions, known_samples, matching_samples, stored_sample};
+pub use selection::{find_named, follow_listing, known_predictions, known_samples, matching_samples, stored_sample};
 pub use tally::ExportReport;
 pub use target::{Existing, ExportTarget, WholeFile};
-pub use vectors::{ComparedVectors, Vectors, VectorsError, rows_file, stored_vectors};
+pub use vectors::{ComparedVectors, Vectors, VectorsError, missing_embeddings, rows_file, stored_vectors};
 pub use verdict_csv::{
     ImportedVerdicts, OtherVerdicts, RejectedRow, VerdictCsvError, export_conflicts, export_verdicts, import_verdicts,
     verdicts_as_csv,

@@ -4,13 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use super::{ExportError, review_sample};
+use super::{ExportError, missing_embeddings, review_sample, stored_vectors};
 use crate::domain::{
     BoundingBox, FileStamp, JudgedSample, RunId, RunInfo, Sample, SampleId, SampleSet, SampleUri, Verdict, ViewSettings,
 };
 use crate::image::source::Source;
 use crate::project::{Project, StoreError, StoredStamp};
-use crate::review::{ArrangeRequest, Mark, Marks, Predictions, Query, Suppressed, VerdictKind, arrange};
+use crate::review::{
+    ArrangeRequest, Direction, Mark, Marks, Predictions, Query, Sort, SortBy, Suppressed, VerdictKind, arrange,
+};
 use crate::tasks::TaskControl;
 
 /// An image as it was when predicted.
@@ -82,7 +84,11 @@ pub fn matching_samples(
         let now = samples[id.index()].stamp();
         stored.stamp.is_some_and(|then| !then.is_of(&now)).then_some(id)
     };
+    let similarity = query.similar_to().map(|name| similarity_to(project, run, &samples, &name)).transpose()?;
+    let by_similarity = Sort { by: SortBy::Similarity, direction: Direction::Descending };
     let request = ArrangeRequest {
+        sort: if similarity.is_some() { by_similarity } else { Sort::default() },
+        similarity,
         predictions: Some(predictions),
         outdated: project.stamps(run.id)?.into_iter().filter_map(of_outdated).collect(),
         sampled: sampled(project, run, &samples)?,
@@ -98,6 +104,27 @@ pub fn matching_samples(
     control.checkpoint()?;
     let order = arrangement.map(|arrangement| Arc::clone(arrangement.order())).unwrap_or_default();
     Ok(order.iter().map(|id| samples[id.index()].clone()).collect())
+}
+
+/// The position of the image with this name or path, ignoring case.
+pub fn find_named<'s>(samples: impl IntoIterator<Item = &'s Sample>, name: &str) -> Option<usize> {
+    let name = name.to_lowercase();
+    let is_it = |sample: &Sample| {
+        let path = sample.name.to_lowercase();
+        path == name || path.rsplit('/').next() == Some(&*name) || sample.uri.as_str().to_lowercase() == name
+    };
+    samples.into_iter().position(is_it)
+}
+
+/// The similarity of each image to the one with this name; NaN without an embedding.
+fn similarity_to(project: &Project, run: &RunInfo, samples: &[Sample], name: &str) -> Result<Arc<[f32]>, ExportError> {
+    let failed = |reason: String| ExportError::Similarity { name: name.to_owned(), reason };
+    let query = find_named(samples, name).ok_or_else(|| failed("no image has this name or path".to_owned()))?;
+    let (_, vectors) = stored_vectors(project, run)?.ok_or_else(|| failed(missing_embeddings(run)))?;
+    let vectors = vectors.of_samples(samples);
+    vectors.similarity_to(samples, &samples[query].uri).ok_or_else(|| {
+        failed("it has no embedding, because it is outdated or failed; predict it again with `--resume`".to_owned())
+    })
 }
 
 /// A run's predictions for these images, without box positions.

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::alike::{Embedding, Embeddings, METRIC, NEIGHBORS, NeighborGraph};
-use crate::domain::{Encoder, FileStamp, RunInfo, Sample, SampleUri};
+use crate::domain::{Encoder, FileStamp, InferenceLocation, RunInfo, Sample, SampleUri};
 use crate::image::source::folder_of;
 use crate::project::{EmbeddingStore, Project, StoreError, partial_file};
 use crate::tasks::{Cancelled, TaskControl};
@@ -37,17 +38,33 @@ pub fn rows_file(array: &Path) -> PathBuf {
     array.with_extension("csv")
 }
 
+/// Why a run has no embeddings, as far as the project shows, and how to get them.
+pub fn missing_embeddings(run: &RunInfo) -> String {
+    let RunInfo { name, card, key, .. } = run;
+    match key.made {
+        InferenceLocation::Here => format!(
+            "“{name}” has no embeddings; add them with `spotcheck predict SOURCE --model MODEL --project FILE.spotcheck \
+             --resume`, where MODEL is the model of this run ({})",
+            card.name
+        ),
+        _ => format!(
+            "“{name}” has no embeddings, because its predictions were not made by a model on this computer; predict the \
+             images here with a model"
+        ),
+    }
+}
+
 /// The embeddings of a run's images, of whichever versions the files had; `None` if it has none.
 pub fn stored_vectors(project: &Project, run: &RunInfo) -> Result<Option<(Encoder, Vectors)>, StoreError> {
     let Some(store) = EmbeddingStore::open(project)? else {
         return Ok(None);
     };
-    let Some((id, encoder)) = store.encoders()?.into_iter().find(|(_, encoder)| encoder.is_of(&run.key)) else {
+    let Some(stored) = store.encoders()?.into_iter().find(|(_, encoder)| encoder.is_of(&run.key)) else {
         return Ok(None);
     };
     let mut vectors = Vectors::default();
-    store.each(id, |uri, stamp, embedding| vectors.push(uri, Some(stamp), Some(&embedding)))?;
-    Ok(Some((encoder, vectors)))
+    store.each(&stored, |uri, stamp, embedding| vectors.push(uri, Some(stamp), Some(&embedding)))?;
+    Ok(Some((stored.1, vectors)))
 }
 
 /// The embeddings of a listing, compared with each other.
@@ -101,6 +118,23 @@ impl Vectors {
             }
         }
         kept
+    }
+
+    /// The similarity of each sample to the image `query`; NaN for those without a vector. `None` if the query has none.
+    pub fn similarity_to<'s>(
+        &self,
+        samples: impl IntoIterator<Item = &'s Sample>,
+        query: &SampleUri,
+    ) -> Option<Arc<[f32]>> {
+        let row = self.rows.row(self.uris.iter().position(|uri| uri == query)?)?;
+        Some(self.similarities(samples, &row))
+    }
+
+    /// The similarity of each sample to a vector; NaN for those without one.
+    pub fn similarities<'s>(&self, samples: impl IntoIterator<Item = &'s Sample>, query: &Embedding) -> Arc<[f32]> {
+        let similarities = self.rows.similarities(query);
+        let similarity_of: HashMap<&SampleUri, f32> = self.uris.iter().zip(similarities).collect();
+        samples.into_iter().map(|sample| similarity_of.get(&sample.uri).copied().unwrap_or(f32::NAN)).collect()
     }
 
     /// Writes the array, of 16-bit floats, and its table.
@@ -200,11 +234,26 @@ fn read_array(path: &Path) -> Result<Vec<Option<Embedding>>, VectorsError> {
         [a, b, c, d] => f32::from_le_bytes([a, b, c, d]),
         _ => f64::from_le_bytes(bytes.try_into().unwrap_or_default()) as f32,
     };
-    let embedding = |row: &[u8]| match size {
-        2 => Embedding::from_bytes(row),
-        _ => Embedding::new(&row.chunks_exact(size).map(number).collect::<Vec<_>>()),
-    };
-    Ok(values.chunks_exact(dims * size).map(embedding).collect())
+    let rows = values.chunks_exact(dims * size);
+    if size == 2 {
+        return Ok(rows.map(Embedding::from_bytes).collect());
+    }
+    let rows: Vec<Vec<f32>> = rows.map(|row| row.chunks_exact(size).map(number).collect()).collect();
+    Ok(centered(&rows))
+}
+
+/// The rows minus their mean, so that a large value that all have costs no precision in 16 bits.
+fn centered(rows: &[Vec<f32>]) -> Vec<Option<Embedding>> {
+    let is_finite = |row: &&Vec<f32>| row.iter().all(|value| value.is_finite());
+    let count = rows.iter().filter(is_finite).count().max(1) as f64;
+    let mut mean = vec![0.0; rows.first().map_or(0, Vec::len)];
+    for row in rows.iter().filter(is_finite) {
+        for (mean, value) in mean.iter_mut().zip(row) {
+            *mean += f64::from(*value) / count;
+        }
+    }
+    let difference = |(value, mean): (&f32, &f64)| (f64::from(*value) - mean) as f32;
+    rows.iter().map(|row| Embedding::new(&row.iter().zip(&mean).map(difference).collect::<Vec<_>>())).collect()
 }
 
 #[cfg(test)]
@@ -220,11 +269,16 @@ mod tests {
             std::fs::write(&path, bytes).unwrap();
             std::fs::write(rows_file(&path), "name,uri\nx,/a.jpg\ny,/b.jpg\n").unwrap();
         };
-        let values: Vec<u8> = [1.0_f32, 2.0, f32::NAN, 4.0].iter().flat_map(|value| value.to_le_bytes()).collect();
-        write("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }\n", &values);
+        let bytes = |values: &[f32]| -> Vec<u8> { values.iter().flat_map(|value| value.to_le_bytes()).collect() };
+        let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }\n";
+        // What all rows share costs no precision.
+        write(header, &bytes(&[100_000.0, 2.0, 100_001.0, 4.0]));
+        let read = Vectors::read(&path).unwrap();
+        assert_eq!((read.rows.row(0), read.unusable), (Embedding::new(&[-0.5, -1.0]), 0));
+        let values = bytes(&[1.0, 2.0, f32::NAN, 4.0]);
+        write(header, &values);
         let read = Vectors::read(&path).unwrap();
         assert_eq!((read.uris, read.unusable), (vec![SampleUri::new("/a.jpg")], 1));
-        assert_eq!(read.rows.row(0), Embedding::new(&[1.0, 2.0]));
         for (header, fact) in [
             ("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", "Fortran"),
             ("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }", "type"),

@@ -35,6 +35,8 @@ pub enum Takes {
     Text,
     /// From 0 to 1, or in percent.
     Score,
+    /// As [`Self::Score`], or the name of an image.
+    Similarity,
     Class,
     TruthClass,
     /// Nothing: the key is a word about ground truth.
@@ -55,7 +57,7 @@ pub enum Takes {
 impl Takes {
     /// Whether it is a number from 0 to 1.
     pub fn is_share(self) -> bool {
-        matches!(self, Self::Score | Self::Iou)
+        matches!(self, Self::Score | Self::Similarity | Self::Iou)
     }
 }
 
@@ -108,9 +110,13 @@ pub(super) static KEYS: [Key; 34] = [
     Key { words: &["margin"], example: "margin<0.1", meaning: "least certain predictions", takes: Takes::Score, help: &[
         ("margin<0.1", "The least certain predictions; see the sort menu"),
     ], test: |image, value| value.is_number(image.facts().and_then(|facts| facts.margin)) },
-    Key { words: &["alike"], example: "alike>0.8", meaning: "similar to one image", takes: Takes::Score, help: &[
-        ("alike>0.8", "Similarity above 0.8 to the image that “Find similar images” started from"),
-    ], test: |image, value| value.is_number(image.similarity) },
+    Key { words: &["alike"], example: "alike>0.8", meaning: "similar to one image", takes: Takes::Similarity, help: &[
+        ("alike:cat.jpg", "Compares all images with this one, by its file name or path, and shows the most similar first"),
+        ("alike>0.8", "Similarity above 0.8 to that image, or to the one that “Find similar images” started from"),
+    ], test: |image, value| match value {
+        Value::Text(_) => image.similarity.is_some_and(|similarity| !similarity.is_nan()),
+        _ => value.is_number(image.similarity),
+    } },
     Key { words: &["verdict"], example: "verdict:accept", meaning: "with this verdict", help: &[
         ("!verdict", "Not judged: neither the image nor every visible box has a verdict"),
         ("verdict:reject", "On the image or a box: accept, reject, unsure, wrong, moved, added, complete"),
@@ -238,7 +244,10 @@ impl Key {
 
     /// Whether it is compared with `<` and `>`.
     pub fn has_order(&self) -> bool {
-        matches!(self.takes, Takes::Score | Takes::Iou | Takes::OptionalCount | Takes::OptionalPeriod)
+        matches!(
+            self.takes,
+            Takes::Score | Takes::Similarity | Takes::Iou | Takes::OptionalCount | Takes::OptionalPeriod
+        )
     }
 
     /// The meaning of the key without a value; `None` if it requires one.
@@ -253,7 +262,13 @@ impl Key {
             Takes::Outcome(word) => Value::Boxes(word.into()),
             Takes::OptionalSuspect => Value::Boxes(OutcomeWord::Suspicious(None).into()),
             Takes::OptionalChange => Value::Change(String::new(), [].into()),
-            Takes::Text | Takes::Score | Takes::Iou | Takes::Class | Takes::TruthClass | Takes::Error => return None,
+            Takes::Text
+            | Takes::Score
+            | Takes::Similarity
+            | Takes::Iou
+            | Takes::Class
+            | Takes::TruthClass
+            | Takes::Error => return None,
         };
         Some(Term { key: self, value })
     }

@@ -182,6 +182,7 @@ impl Parser<'_> {
             Takes::Nothing
             | Takes::Outcome(_)
             | Takes::Score
+            | Takes::Similarity
             | Takes::Iou
             | Takes::OptionalCount
             | Takes::OptionalPeriod => {
@@ -200,7 +201,14 @@ impl Parser<'_> {
         if key.takes == Takes::OptionalPeriod {
             return Ok(Term { key, value: Value::Period(period(&value, operator)?) });
         }
-        let span = span(key, &value, operator)?;
+        let is_name = |value: &Word| value.is_quoted || value.text.contains(char::is_alphabetic);
+        let span = match span(key, &value, operator) {
+            Ok(span) if !value.is_quoted => span,
+            _ if key.takes == Takes::Similarity && operator == Operator::Is && is_name(&value) => {
+                return Ok(Term { key, value: Value::Text(value.text.to_lowercase()) });
+            }
+            span => span?,
+        };
         let value = match key.takes {
             Takes::Iou => Value::Boxes(BoxTerm { iou: Some(span), ..BoxTerm::default() }),
             _ => Value::Number(span),

@@ -136,6 +136,8 @@ pub(crate) struct Shared {
     /// The last dropped files with what was read from them, until something is opened.
     pub(crate) dropped: Mutex<Option<(Vec<FileEntry>, Found)>>,
     pub(crate) model_work: Arc<ModelWork>,
+    /// For finding similar images and boxes.
+    pub(crate) vectors: browse::effects::alike::KeptVectors,
 }
 
 impl Effects {
@@ -160,6 +162,7 @@ impl Effects {
             project: Mutex::new(None),
             dropped: Mutex::default(),
             model_work: Arc::default(),
+            vectors: browse::effects::alike::KeptVectors::default(),
         });
         let effects = Self {
             thumbnails: browse::effects::thumbnails::ThumbnailMaker::new(&shared),

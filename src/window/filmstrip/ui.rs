@@ -44,7 +44,14 @@ fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Comm
             ui.label(strong("Filmstrip of"));
         }
         class_ui(ui, state, strip, commands);
-        if state.arranging.is_about_suspects() {
+        if let Some(alike) = &strip.alike {
+            let by_score = ui
+                .button("Most similar first")
+                .on_hover_text(format!("{}\nClick to sort by score again", alike.description));
+            if by_score.clicked() {
+                commands.push(ReviewCommand::SetFilmOrder(strip.order));
+            }
+        } else if state.arranging.is_about_suspects() {
             suspect_order_ui(ui, state, strip, commands);
         } else {
             turn_ui(ui, strip, commands);
@@ -118,7 +125,11 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Comman
         run.map_or_else(String::new, |run| run.labels().name(class))
     };
     let is_about_truth = state.arranging.is_about_truth();
-    let none = if is_about_truth { "all found classes" } else { "a class" };
+    let none = match (&strip.alike, is_about_truth) {
+        (Some(_), _) => "all classes",
+        (None, true) => "all found classes",
+        (None, false) => "a class",
+    };
     let selected = strip.class.map_or_else(|| none.to_owned(), name);
     let width = (ui.available_width() * 0.4).clamp(80.0, 150.0);
     Field::new("Class of the filmstrip").width(width).list_ui(ui, &selected, |ui| {
@@ -127,6 +138,9 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Comman
             return;
         };
         if is_about_truth && ui.selectable_label(strip.class.is_none(), "All found classes").clicked() {
+            commands.push(ReviewCommand::SetFilmClass(None));
+        }
+        if strip.alike.is_some() && ui.selectable_label(strip.class.is_none(), "All classes").clicked() {
             commands.push(ReviewCommand::SetFilmClass(None));
         }
         let mut rows: Vec<_> = statistics.classes.rows.iter().collect();
@@ -149,7 +163,7 @@ fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textu
     textures.crops.begin_frame(source.id, run.id());
     let frames = strip.frames();
     if frames.is_empty() {
-        let text = if strip.class.is_none() && !state.arranging.is_about_truth() {
+        let text = if !strip.has_boxes() && !state.arranging.is_about_truth() {
             "Choose a class to see its boxes"
         } else if strip.is_under_way() || state.arranging.is_under_way() {
             "Searching the predictions…"
@@ -157,6 +171,8 @@ fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textu
             "The search is waiting for the evaluation"
         } else if state.arranging.is_about_truth() {
             "No matching boxes; clear the search to see all boxes"
+        } else if strip.alike.is_some() {
+            "No visible box has an embedding; lower the minimum score or clear the search"
         } else if strip.class.is_some_and(|class| !state.view().shows_class(class)) {
             "The filters hide this class"
         } else {
@@ -292,6 +308,10 @@ fn text_height(state: &State) -> f32 {
 /// The outcome and the score, with ground truth also the class and the error; of a suspicious label the number that
 /// orders it, and the fix.
 fn caption(state: &State, frame: &FilmFrame) -> [String; 2] {
+    if let Some(similarity) = frame.similarity {
+        let class = class_of(state, frame).unwrap_or_default();
+        return [format!("{similarity:.2} {class}"), String::new()];
+    }
     let score = frame.score.map(|score| format!("{:.1}%", score * 100.0));
     if let Some(suspect) = &frame.suspect {
         // There is room for one number.
@@ -306,6 +326,15 @@ fn caption(state: &State, frame: &FilmFrame) -> [String; 2] {
     };
     let first = mark.map(str::to_owned).into_iter().chain(score);
     [first.collect::<Vec<_>>().join(" "), class_and_error(state, frame).unwrap_or_default()]
+}
+
+/// The predicted class of a box.
+fn class_of(state: &State, frame: &FilmFrame) -> Option<String> {
+    let FilmBox::Predicted(index) = frame.shows else {
+        return None;
+    };
+    let run = state.run()?;
+    Some(run.labels().name(*run.predictions.summary(frame.sample)?.classes.get(index as usize)?))
 }
 
 /// “cup, is bottle”, “cup, duplicate”; the class of a missed object.

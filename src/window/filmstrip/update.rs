@@ -1,10 +1,12 @@
 //! The strip with all boxes of one class: opening it, updating it, and opening one of its images.
 
+use std::sync::Arc;
+
 use crate::domain::{ModelTask, SampleId};
 use crate::review::{ArrangeRequest, FilmBox, FilmFrame, FilmRequest, Suppressed};
 use crate::window::browse;
 use crate::window::filmstrip::state::FilmBasis;
-use crate::window::state::{BoxToSelect, CropRequest, Derived, Filmstrip, RequestId, ReviewEffect, State};
+use crate::window::state::{AlikeBoxes, BoxToSelect, CropRequest, Derived, Filmstrip, RequestId, ReviewEffect, State};
 
 /// Opens or closes the strip.
 pub(crate) fn toggle(state: &mut State) {
@@ -12,6 +14,25 @@ pub(crate) fn toggle(state: &mut State) {
         Some(_) => None,
         None => Some(Filmstrip::new(state.class_at_hand())),
     };
+}
+
+/// Shows the boxes similar to one, most similar first.
+pub(crate) fn found_alike(state: &mut State, alike: AlikeBoxes) {
+    if state.source.as_ref().map(|source| source.id) != Some(alike.source) {
+        return;
+    }
+    state.show_notice(alike.description.clone());
+    state.filmstrip = Some(Filmstrip { alike: Some(alike), ..Filmstrip::default() });
+}
+
+/// Ends the search for similar boxes if another run or source is on screen.
+fn forget_alike(state: &mut State) {
+    let on_screen = state.source.as_ref().zip(state.runs.current()).map(|(source, run)| (source.id, run.id()));
+    if let Some(strip) = &mut state.filmstrip
+        && strip.alike.as_ref().is_some_and(|alike| Some((alike.source, alike.run)) != on_screen)
+    {
+        strip.alike = None;
+    }
 }
 
 pub(crate) fn open(state: &mut State, class: u32) {
@@ -26,6 +47,7 @@ pub(crate) fn open(state: &mut State, class: u32) {
 
 /// Requests new frames if the current or pending ones do not match the state. Called after every message.
 pub(crate) fn follow(state: &mut State) {
+    forget_alike(state);
     let basis = basis(state);
     let awaits_overlaps = awaits_overlaps(state);
     let Some(strip) = &mut state.filmstrip else {
@@ -44,7 +66,10 @@ pub(crate) fn follow(state: &mut State) {
     }
     let images = ArrangeRequest { suppressed: hidden_overlaps(state).cloned(), ..state.arrange_request() };
     let id = RequestId(state.ids.next());
-    let what = Box::new(FilmRequest { images, class: basis.class, order: basis.order, suspects: basis.suspects });
+    let alike = state.filmstrip.as_ref().and_then(|strip| strip.alike.as_ref());
+    let alike = alike.map(|alike| Arc::clone(&alike.similarity));
+    let FilmBasis { class, order, suspects, .. } = basis;
+    let what = Box::new(FilmRequest { images, class, order, suspects, alike });
     state.effects.push(ReviewEffect::GatherFilmstrip { id, what });
     if let Some(strip) = &mut state.filmstrip {
         strip.frames.keep_if(|gathered| gathered.is_same_question(&basis));
@@ -71,7 +96,7 @@ fn awaits_overlaps(state: &State) -> bool {
 fn basis(state: &State) -> Option<FilmBasis> {
     let strip = state.filmstrip.as_ref()?;
     state.runs.current()?;
-    if strip.class.is_none() && !state.arranging.is_about_truth() {
+    if !strip.has_boxes() && !state.arranging.is_about_truth() {
         return None;
     }
     Some(FilmBasis {
@@ -80,6 +105,7 @@ fn basis(state: &State) -> Option<FilmBasis> {
         hidden: hidden_overlaps(state).map(|bits| (bits.max_iou(), bits.revision())),
         order: strip.order,
         suspects: strip.suspects,
+        alike: strip.alike.as_ref().map_or(0, |alike| alike.similarity.number),
     })
 }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::alike::Embedding;
-use crate::domain::{DeviceReport, FileStamp, RunId, RunKey, Sample, SampleId, counted, grouped};
+use crate::alike::ImageEmbeddings;
+use crate::domain::{DeviceReport, Encoder, FileStamp, RunId, RunKey, Sample, SampleId, counted, grouped};
 use crate::image::source::{SourceError, for_task};
 use crate::model::catalog::LibraryError;
 use crate::model::onnx::{InferenceError, LoadOptions, OnnxPredictor};
@@ -127,12 +127,13 @@ impl EngineWorker {
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         let loaded = Arc::new(Loaded::default());
         let predictors = Arc::clone(&loaded);
+        let kept = KeptWriter::default();
         let work = move |shared: &Shared, (request, reading): (ImageRequest, TaskControl), _: &Turn<_>| {
             let Some(_working) = shared.model_work.begin(&reading) else {
                 return false;
             };
             if let Some(predictor) = predictors.get(&request.key) {
-                predict_single(shared, &predictor, request, &reading);
+                predict_single(shared, &predictor, request, &reading, &kept);
             }
             true
         };
@@ -290,7 +291,16 @@ impl From<PredictError> for NotPredicted {
     }
 }
 
-fn predict_single(shared: &Shared, predictor: &OnnxPredictor, request: ImageRequest, reading: &TaskControl) {
+/// The file that embeddings of single images are saved in, open between them.
+type KeptWriter = Mutex<Option<(SourceId, Encoder, EmbeddingWriter)>>;
+
+fn predict_single(
+    shared: &Shared,
+    predictor: &OnnxPredictor,
+    request: ImageRequest,
+    reading: &TaskControl,
+    kept: &KeptWriter,
+) {
     let ImageRequest { source, run, sample, ref entry, .. } = request;
     let Some(opened) = shared.source(source) else {
         return;
@@ -302,9 +312,9 @@ fn predict_single(shared: &Shared, predictor: &OnnxPredictor, request: ImageRequ
         Ok(predict_bytes(predictor, &bytes, &shared.limits(), &control)?)
     };
     let result = match guarded(|| Ok(read_and_predict())).unwrap_or_else(|panic| Err(NotPredicted::Failed(panic))) {
-        Ok(Predicted { prediction, embedding }) => {
-            if let Some(embedding) = embedding {
-                EmbeddingSaver::new(shared, source, predictor).save(entry, &embedding);
+        Ok(Predicted { prediction, embeddings }) => {
+            if let Some(embeddings) = embeddings {
+                save_single(shared, source, predictor, kept, (entry, &embeddings));
             }
             Ok(prediction)
         }
@@ -323,6 +333,30 @@ fn predict_single(shared: &Shared, predictor: &OnnxPredictor, request: ImageRequ
     let predictions = vec![NewPrediction { sample, stamp: entry.stamp(), result }];
     shared.report(InferenceEvent::Predicted { source, run, at_ms: now_ms(), predictions });
     report_device(shared, request.key, predictor, None);
+}
+
+fn save_single(
+    shared: &Shared,
+    source: SourceId,
+    predictor: &OnnxPredictor,
+    kept: &KeptWriter,
+    (sample, embeddings): (&Sample, &ImageEmbeddings),
+) {
+    let Some(Ok(layer)) = predictor.embedding() else {
+        return;
+    };
+    let Some(project) = shared.project(source) else {
+        return;
+    };
+    let encoder = layer.encoder(predictor.card());
+    let mut kept = kept.lock();
+    let writer = match kept.take() {
+        Some((of, by, writer)) if of == source && by == encoder && writer.is_of(&project) => Some(writer),
+        _ => EmbeddingSaver::new(shared, source, predictor).to,
+    };
+    let mut saver = EmbeddingSaver { shared, to: writer };
+    saver.save(sample, embeddings);
+    *kept = saver.to.map(|writer| (source, encoder, writer));
 }
 
 /// Reports the speed of the device, or that it was lost.
@@ -377,8 +411,8 @@ struct BulkSink<'s, F> {
 }
 
 impl<F: FnMut(usize, SampleResult)> ResultSink for BulkSink<'_, F> {
-    fn embedded(&mut self, index: usize, embedding: Embedding) {
-        self.embeddings.save(&self.samples[index], &embedding);
+    fn embedded(&mut self, index: usize, embeddings: ImageEmbeddings) {
+        self.embeddings.save(&self.samples[index], &embeddings);
     }
 
     fn arrived(&mut self, _: usize, _: &SampleResult) {}
@@ -406,9 +440,9 @@ impl<'s> EmbeddingSaver<'s> {
         Self { shared, to }
     }
 
-    fn save(&mut self, sample: &Sample, embedding: &Embedding) {
-        if let Some(writer) = &self.to
-            && let Err(error) = writer.save(sample, embedding)
+    fn save(&mut self, sample: &Sample, embeddings: &ImageEmbeddings) {
+        if let Some(writer) = &mut self.to
+            && let Err(error) = writer.save(sample, embeddings)
         {
             self.shared.report_problem(format!("Embeddings are no longer saved: {error}"));
             self.to = None;

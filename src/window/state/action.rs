@@ -218,6 +218,12 @@ pub enum Action {
         props(keys = "Ctrl+Shift+L")
     )]
     FindAlike,
+    #[strum(
+        message = "Find similar boxes",
+        detailed_message = "Shows boxes in the filmstrip by their similarity to the selected one",
+        props(keys = "Ctrl+Alt+L")
+    )]
+    FindAlikeBoxes,
     #[strum(message = "Copy path", detailed_message = "Copies the path of the image", props(keys = "Ctrl+Alt+C"))]
     CopyPath,
     #[strum(
@@ -660,6 +666,10 @@ impl Action {
             Self::FindAlike => {
                 has_shown(state)?;
                 need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Predict images first")
+            }
+            Self::FindAlikeBoxes => {
+                has_shown(state)?;
+                need(state.shown.selected_box.is_some() && state.has_boxes(), "Select a box first")
             }
             Self::Export => need(state.run().is_some(), "Predict images first"),
             Self::Upload => {

@@ -18,7 +18,8 @@ pub(crate) use crate::window::browse::state::LastViewed;
 pub use crate::window::browse::state::folders::FolderPane;
 pub use crate::window::browse::state::samples::{Listing, OpenSource, Relisting, Samples, SourceId};
 pub use crate::window::browse::state::{
-    Alike, BrowseCommand, BrowseEffect, BrowseEvent, CaptureReading, DrawnTruth, DroppedKind, ReadCapture, Selection,
+    Alike, AlikeBoxes, AlikeRequest, AlikeTo, BrowseCommand, BrowseEffect, BrowseEvent, CaptureReading, DrawnTruth,
+    DroppedKind, ReadCapture, Selection,
 };
 pub use crate::window::comparison::state::{CompareLayout, CompareRequest, Compared, Comparing, RightSide};
 pub use crate::window::endpoints::form::state::{EndpointDraft, EndpointForm, EndpointRequest};
@@ -154,6 +155,8 @@ pub struct State {
     pub map: Map,
     /// The last search for similar images.
     pub(crate) alike: Option<Alike>,
+    /// The image that the search field last named to compare with, in lowercase.
+    pub(crate) alike_named: Option<(SourceId, RunId, String)>,
     /// The last choice for the dialog that opens ground truth or predictions, and a number that distinguishes two
     /// choices.
     pub picked_annotations: Option<(u64, AnnotationsPick, PathBuf)>,

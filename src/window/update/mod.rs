@@ -5,7 +5,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use crate::domain::{Verdict, counted};
+use crate::domain::{ImagePart, Verdict, counted};
 use crate::window::state::{
     Action, BrowseEffect, Command, Effect, EndpointsEffect, EvaluationCommand, Event, FileRequest, ImportSubject,
     JudgeField, KnownEndpoint, KnownJob, Message, ModelsEffect, NoticeOffer, Overlay, State, Step, TaskSignal, TruthAt,
@@ -33,6 +33,7 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
     evaluation::update::follow(state);
     judge::update::spot_check::follow(state);
     browse::update::captures::follow(state);
+    browse::update::follow_named(state);
     search::update::follow(state);
     filmstrip::update::follow(state);
     map::update::follow(state);
@@ -138,7 +139,8 @@ fn on_action(state: &mut State, action: Action) {
         Action::AddModel => state.effects.push(Effect::PickFile(FileRequest::Model)),
         Action::CopyImage => browse::update::copy_image(state, None),
         Action::SaveImage => browse::update::save_image(state),
-        Action::FindAlike => browse::update::find_alike(state),
+        Action::FindAlike => browse::update::find_alike(state, ImagePart::Whole),
+        Action::FindAlikeBoxes => browse::update::find_alike_boxes(state),
         Action::CopyPath => browse::update::copy_path(state),
         Action::Reveal => browse::update::reveal(state),
         Action::Quit => state.effects.push(Effect::Quit),

@@ -1,9 +1,12 @@
 """Tiny networks with the heads of common families, the tensor that describes an image, and its values by onnxruntime.
 
 usage: python make.py        (pip install onnx==1.23.2 onnxruntime==1.31.1 numpy==2.4.6 pillow)
-Writes CASE/model.onnx, its card model.toml, and CASE/expected.json: the tensor, and the embedding of image.png. The
-tensor is made an output with onnx.helper, its values come from onnxruntime, and they are averaged with NumPy. Weights
-are random; the image has the size of the inputs, so that nothing is resized.
+Writes CASE/model.onnx, its card model.toml, and CASE/expected.json: the tensor, and the embedding of image.png (or
+CASE/image.png). The tensor is made an output with onnx.helper, its values come from onnxruntime, and they are averaged
+with NumPy. Weights are random; the image has the size of the inputs, so that nothing is resized.
+
+For detectors, also the vectors of boxes: of some rectangles if they are averages of feature maps, or of all candidates,
+best first. A map is averaged by interpolating its integral image.
 """
 
 import hashlib
@@ -19,10 +22,17 @@ from PIL import Image
 HERE = pathlib.Path(__file__).parent
 SIDE = 64
 random = np.random.default_rng(3)
-y, x = np.mgrid[0:SIDE, 0:SIDE]
-image = np.stack([x * 4 % 256, (y * 5 + x) % 256, 255 - y * 3], axis=-1).astype(np.uint8)
-image[10:30, 20:50] = (230, 40, 30)
-Image.fromarray(image).save(HERE / "image.png")
+
+
+def make_image(side, file):
+    y, x = np.mgrid[0:side, 0:side]
+    image = np.stack([x * 4 % 256, (y * 5 + x) % 256, np.maximum(255 - y * 3, 0)], axis=-1).astype(np.uint8)
+    image[10:30, 20:50] = (230, 40, 30)
+    Image.fromarray(image).save(file)
+    return image
+
+
+small_image = make_image(SIDE, HERE / "image.png")
 
 
 class Net:
@@ -125,6 +135,54 @@ def proposals(net):
     return "features", lambda values: values.mean(axis=0, keepdims=True)
 
 
+def two_stage(net):
+    """As Faster R-CNN with a feature pyramid: boxes are cut out of maps with the same channels."""
+    maps = [net.conv(level, c, 12, 1, 1, name=f"p{n}") for n, (level, c) in enumerate(zip(net.backbone(), (8, 16, 24)))]
+    corners = random.uniform(0, 120, size=(6, 2))
+    boxes = np.hstack([corners, corners + random.uniform(8, 130, size=(6, 2))])
+    rois, first = net.const(boxes), net.const(np.zeros(6), np.int64)
+    cut = [
+        net.op("RoiAlign", map, rois, first, output_height=2, output_width=2, sampling_ratio=2, spatial_scale=1 / (4 << n))
+        for n, map in enumerate(maps)
+    ]
+    flat = net.op("Flatten", net.op("Sum", *cut))
+    features = net.op("Relu", net.dense(flat, 48, 10), name="features")
+    best = net.op("TopK", net.op("Softmax", net.dense(features, 10, 3)), net.const([3], np.int64), axis=1, outputs=2)
+    net.op("Identity", best, name="scores")
+    net.op("Add", rois, net.const(np.zeros(4)), name="boxes")
+    return "features", lambda values: values.mean(axis=0, keepdims=True)
+
+
+def average_under(map, box, side):
+    """The mean of each channel under a box, in pixels of the input."""
+    channels, rows, columns = map.shape
+    integral = np.zeros((channels, rows + 1, columns + 1))
+    integral[:, 1:, 1:] = map.cumsum(axis=1).cumsum(axis=2)
+
+    def at(x, y):
+        x, y = np.clip(x * columns / side, 0, columns), np.clip(y * rows / side, 0, rows)
+        left, top = int(min(x, columns - 1)), int(min(y, rows - 1))
+        u, v = x - left, y - top
+        cell = integral[:, top : top + 2, left : left + 2]
+        return (cell[:, 0, 0] * (1 - u) + cell[:, 0, 1] * u) * (1 - v) + (cell[:, 1, 0] * (1 - u) + cell[:, 1, 1] * u) * v
+
+    x1, y1, x2, y2 = box
+    area = (x2 - x1) * columns / side * (y2 - y1) * rows / side
+    return (at(x2, y2) - at(x1, y2) - at(x2, y1) + at(x1, y1)) / area
+
+
+def regions(maps, side):
+    """Some rectangles, and the averages under them; of several maps, the one that a feature pyramid network uses."""
+    found = []
+    for box in [(3.5, 2.25, 30, 40), (0, 0, side, side), (10.1, 50.3, 10.9, 51.7), (side / 2, side / 3, side - 1, side)]:
+        x1, y1, x2, y2 = box
+        level = int(np.floor(4 + np.log2(np.sqrt((x2 - x1) * (y2 - y1)) / 224)))
+        strides = [int(np.log2(side // map.shape[2])) for map in maps]
+        map = maps[int(np.argmin([abs(stride - level) for stride in strides]))]
+        found.append({"box": list(box), "vector": average_under(map, box, side).tolist()})
+    return found
+
+
 CLASSES = '[output.classification]\nvalues = "logits"\n'
 PACKED = """[output.detection]
 boxes = "output0"
@@ -141,7 +199,7 @@ box_space = "model-pixels"
 """
 
 
-def write(case, head, output, batch="batch", element=np.float32, external=False):
+def write(case, head, output, batch="batch", element=np.float32, external=False, side=SIDE, boxes=None):
     folder = HERE / case
     folder.mkdir(exist_ok=True)
     net = Net(element)
@@ -151,7 +209,7 @@ def write(case, head, output, batch="batch", element=np.float32, external=False)
     graph = helper.make_graph(
         net.nodes,
         case,
-        [helper.make_tensor_value_info("image", number, [batch, 3, SIDE, SIDE])],
+        [helper.make_tensor_value_info("image", number, [batch, 3, side, side])],
         [helper.make_tensor_value_info(name, number, None) for name in ports],
         net.weights,
     )
@@ -169,18 +227,28 @@ def write(case, head, output, batch="batch", element=np.float32, external=False)
         f'id = "{case}"\nname = "{case}"\ntask = "{"classification" if output == CLASSES else "detection"}"\n'
         f'license = "MIT"\norigin = "make.py"\n\n[file]\nname = "model.onnx"\nbytes = {len(bytes_)}\n'
         f'sha256 = "{hashlib.sha256(bytes_).hexdigest()}"\n\n[input]\nname = "image"\nlayout = "nchw"\n'
-        f'type = "{np.dtype(element).name}"\ndivide_by = 255.0\n{batches}[input.resize.stretch]\nwidth = {SIDE}\n'
-        f"height = {SIDE}\n\n{output}"
+        f'type = "{np.dtype(element).name}"\ndivide_by = 255.0\n{batches}[input.resize.stretch]\nwidth = {side}\n'
+        f"height = {side}\n\n{output}"
     )
     model = onnx.load(file)
-    model.graph.output.append(helper.make_tensor_value_info(tensor, number, None))
+    of_boxes = [boxes] if isinstance(boxes, str) else boxes or []
+    inner = [name for name in dict.fromkeys([tensor, *of_boxes])]
+    model.graph.output.extend(helper.make_tensor_value_info(name, number, None) for name in inner)
+    image = small_image if side == SIDE else make_image(side, folder / "image.png")
     data = (image / np.float32(255)).transpose(2, 0, 1)[None].astype(element)
     data = np.repeat(data, batch if isinstance(batch, int) else 1, axis=0)
     (folder / "with-output.onnx").write_bytes(model.SerializeToString())
     session = onnxruntime.InferenceSession(folder / "with-output.onnx", providers=["CPUExecutionProvider"])
     (folder / "with-output.onnx").unlink()
-    values = session.run([tensor], {"image": data})[0].astype(np.float64)
-    expected = {"tensor": tensor, "embedding": pool(values)[0].tolist()}
+    values = {name: value.astype(np.float64) for name, value in zip(inner, session.run(inner, {"image": data}))}
+    expected = {"tensor": tensor, "embedding": pool(values[tensor])[0].tolist()}
+    if isinstance(boxes, str):
+        (scores,) = session.run(["scores"], {"image": data})
+        best = scores.reshape(-1, scores.shape[-1]).max(axis=1)
+        order = np.argsort(-best, kind="stable")
+        expected["boxes"] = {"tensors": [boxes], "candidates": values[boxes].reshape(len(best), -1)[order].tolist()}
+    elif boxes:
+        expected["boxes"] = {"tensors": boxes, "regions": regions([values[name][0] for name in boxes], side)}
     (folder / "expected.json").write_text(json.dumps(expected) + "\n")
 
 
@@ -191,6 +259,7 @@ write("token-mean", token_mean, CLASSES)
 write("half", pooled, CLASSES, element=np.float16)
 write("external-data", pooled, CLASSES, external=True)
 write("fixed-batch", pooled, CLASSES, batch=4)
-write("levels", levels, PACKED)
-write("queries", queries, SEPARATE)
-write("proposals", proposals, SEPARATE, batch=1)
+write("levels", levels, PACKED, boxes=["features2"])
+write("queries", queries, SEPARATE, boxes="hidden")
+write("proposals", proposals, SEPARATE, batch=1, boxes="features")
+write("two-stage", two_stage, SEPARATE, batch=1, side=256, boxes=["p0", "p1", "p2"])

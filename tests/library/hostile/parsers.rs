@@ -142,7 +142,7 @@ pub(crate) fn graph_names(bytes: &[u8]) -> bool {
     assert!(names <= bytes.len());
     let card = ModelCard::from_remote("toy", ModelTask::Classification, Vec::new(), String::new());
     if let Ok(tensors) = embedding_tensors(&card, Cursor::new(bytes)) {
-        assert_eq!(tensors.len(), 1);
+        assert_eq!(tensors.of_image.len(), 1);
     }
     found.is_ok_and(|found| found.is_some())
 }

@@ -1,32 +1,62 @@
-//! Compares all images with one, by the embeddings next to the project.
+//! Compares all images or boxes with one, by the embeddings next to the project. The last vectors stay in memory.
 
-use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::alike::METRIC;
-use crate::domain::{Encoder, RunId, Sample, SampleId, SampleUri, SharedList};
-use crate::project::export::{Vectors, stored_vectors};
+use parking_lot::Mutex;
+
+use crate::alike::{Embedding, Embeddings, METRIC};
+use crate::domain::{Encoder, ImagePart, RunId, RunInfo, Sample, SampleId, SharedList};
+use crate::project::export::{
+    BoxRow, BoxVectors, Vectors, find_named, missing_embeddings, stored_box_vectors, stored_vectors,
+};
+use crate::project::{EmbeddingStore, Project};
+use crate::review::BoxSimilarity;
+use crate::similar::{self, ModelPlace, why_no_box_embeddings, why_no_embeddings};
+use crate::tasks::{ProgressUnit, TaskControl};
 use crate::window::effects::Shared;
-use crate::window::state::{Alike, SourceId};
+use crate::window::state::{Alike, AlikeBoxes, AlikeRequest, AlikeTo, BrowseEvent, SourceId};
+
+/// More are read from the disk for each search.
+const MAX_KEPT_BYTES: usize = 1 << 30;
+
+/// The vectors of the last search, of images and of boxes.
+#[derive(Default)]
+pub(crate) struct KeptVectors {
+    images: Mutex<Option<Kept<Vectors>>>,
+    boxes: Mutex<Option<Kept<BoxVectors>>>,
+}
+
+struct Kept<V> {
+    key: u64,
+    vectors: Arc<(Encoder, V)>,
+}
 
 /// # Errors
 /// Why there is nothing to compare, and what to do.
-pub(super) fn find(
-    shared: &Shared,
-    source: SourceId,
-    run: RunId,
-    sample: SampleId,
-    samples: &SharedList<Sample>,
-) -> Result<Alike, String> {
-    static NUMBER: AtomicU64 = AtomicU64::new(1);
-    let (encoder, vectors) = embeddings(shared, source, run, samples)?;
-    let query = samples.get(sample.index()).ok_or("The image is no longer listed")?;
-    let row = vectors.uris.iter().position(|uri| *uri == query.uri).and_then(|row| vectors.rows.row(row));
-    let similarities = vectors.rows.similarities(&row.ok_or_else(|| no_embedding("this image", &encoder.model_id))?);
-    let similarity_of: HashMap<&SampleUri, f32> = vectors.uris.iter().zip(similarities).collect();
-    let similarity = samples.iter().map(|sample| similarity_of.get(&sample.uri).copied().unwrap_or(f32::NAN)).collect();
-    let description = format!("Sorted by similarity to {}: {METRIC}, {encoder}", query.name);
-    Ok(Alike { source, run, number: NUMBER.fetch_add(1, Ordering::Relaxed), similarity, description })
+pub(super) fn find(shared: &Shared, request: &AlikeRequest) -> Result<Option<BrowseEvent>, String> {
+    let project = shared.project(request.source).ok_or("The project was closed; open the images again")?;
+    let runs = project.runs().map_err(|error| error.to_string())?;
+    let info = runs.into_iter().find(|info| info.id == request.run).ok_or("Predict images first")?;
+    let (sample, part) = match &request.to {
+        AlikeTo::Part(sample, part) => (*sample, *part),
+        AlikeTo::Named(name) => {
+            // While a name is typed, it is often incomplete: then the search finds nothing.
+            let Some(place) = find_named(request.samples.iter(), name) else {
+                return Ok(None);
+            };
+            (SampleId::from_index(place), ImagePart::Whole)
+        }
+    };
+    let query = request.samples.get(sample.index()).ok_or("The image is no longer listed")?.clone();
+    let control = TaskControl::new(ProgressUnit::Images);
+    let search = Search { shared, request, project, info, sample, part, query, control };
+    match part {
+        ImagePart::Whole => search.images().map(Some),
+        ImagePart::Box(_) | ImagePart::Region(_) => search.boxes().map(Some),
+    }
 }
 
 /// The embeddings of a run's images in their present versions, in listing order.
@@ -45,12 +75,133 @@ pub(crate) fn embeddings(
     let stored = stored_vectors(&project, info).map_err(|error| error.to_string())?;
     let present = stored.map(|(encoder, vectors)| (encoder, vectors.of_samples(samples.iter())));
     let present = present.filter(|(_, vectors)| !vectors.uris.is_empty());
-    present.ok_or_else(|| no_embedding("these images", &info.card.name))
+    present.ok_or_else(|| missing_embeddings(info))
 }
 
-fn no_embedding(images: &str, model: &str) -> String {
-    format!(
-        "No embedding of {images} by {model}. Predict again in a new run, or add embeddings with `spotcheck predict \
-         --resume`; `spotcheck models inspect` tells whether the model has embeddings"
-    )
+struct Search<'s> {
+    shared: &'s Shared,
+    request: &'s AlikeRequest,
+    project: Project,
+    info: RunInfo,
+    sample: SampleId,
+    part: ImagePart,
+    query: Sample,
+    control: TaskControl,
+}
+
+impl Search<'_> {
+    fn images(&self) -> Result<BrowseEvent, String> {
+        let samples = &self.request.samples;
+        let read = || {
+            let stored = stored_vectors(&self.project, &self.info).map_err(|error| error.to_string())?;
+            let (encoder, vectors) =
+                stored.ok_or_else(|| why_no_embeddings(&self.info, &self.place(), &self.control))?;
+            Ok((encoder, vectors.of_samples(samples.iter())))
+        };
+        let kept = keep(&self.shared.vectors.images, self.key(), read, |vectors| &vectors.rows)?;
+        let (encoder, vectors) = &*kept;
+        let row = vectors.uris.iter().position(|uri| *uri == self.query.uri);
+        let row = match row.and_then(|row| vectors.rows.row(row)) {
+            Some(row) => row,
+            None => self.embed(encoder)?,
+        };
+        let description = format!("Sorted by similarity to {}: {METRIC}, {encoder}", self.query.name);
+        let AlikeRequest { source, run, .. } = *self.request;
+        Ok(BrowseEvent::FoundAlike(Alike {
+            source,
+            run,
+            sample: self.sample,
+            number: next_number(),
+            similarity: vectors.similarities(samples.iter(), &row),
+            description,
+        }))
+    }
+
+    fn boxes(&self) -> Result<BrowseEvent, String> {
+        let read = || {
+            let stored = stored_box_vectors(&self.project, &self.info, self.request.samples.iter());
+            let stored = stored.map_err(|error| error.to_string())?;
+            let stored = stored.ok_or_else(|| why_no_embeddings(&self.info, &self.place(), &self.control))?;
+            let has_boxes = stored.0.boxes.is_some() && !stored.1.boxes.is_empty();
+            has_boxes.then_some(stored).ok_or_else(|| why_no_box_embeddings(&self.info, &self.place(), &self.control))
+        };
+        let kept = keep(&self.shared.vectors.boxes, self.key(), read, |vectors| &vectors.rows)?;
+        let (encoder, vectors) = &*kept;
+        let known = match self.part {
+            ImagePart::Box(index) => vectors.row_of(BoxRow { sample: self.sample.0, index }),
+            ImagePart::Whole | ImagePart::Region(_) => None,
+        };
+        let query = match known.and_then(|row| vectors.rows.row(row)) {
+            Some(query) => query,
+            None => vectors.reduced(&self.embed(encoder)?).ok_or("The model has changed; predict the images again")?,
+        };
+        let similarities = vectors.boxes.iter().zip(vectors.rows.similarities(&query));
+        let rows = similarities.map(|(row, similarity)| (SampleId(row.sample), u32::from(row.index), similarity));
+        let AlikeRequest { source, run, .. } = *self.request;
+        Ok(BrowseEvent::FoundAlikeBoxes(AlikeBoxes {
+            source,
+            run,
+            similarity: Arc::new(BoxSimilarity::new(next_number(), rows.collect())),
+            description: format!("Similar to a box of {}: {METRIC}, {}", self.query.name, encoder.text_of_boxes()),
+        }))
+    }
+
+    /// The query by the model, because it has no stored vector.
+    fn embed(&self, encoder: &Encoder) -> Result<Embedding, String> {
+        let opened = self.shared.source(self.request.source).ok_or("The images were closed")?;
+        let bytes = opened.read(&self.query.uri).map_err(|error| error.to_string())?;
+        let model = (self.info.clone(), encoder.clone());
+        similar::embed(&bytes, self.part, &model, &self.place(), &self.control)
+            .map_err(|error| format!("Could not compare with {}: {error}", self.query.name))
+    }
+
+    fn place(&self) -> ModelPlace<'_> {
+        ModelPlace { dirs: &self.shared.dirs, runtime_library: self.request.runtime_library.as_deref() }
+    }
+
+    /// Differs if the vectors may.
+    fn key(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.request.source.0, self.request.run.0).hash(&mut hasher);
+        let file = self.project.path().map(|path| EmbeddingStore::path_for(&path));
+        for path in file.iter().flat_map(|file| [file.clone(), wal_of(file)]) {
+            let metadata = path.metadata().ok();
+            metadata.map(|metadata| (metadata.len(), metadata.modified().ok())).hash(&mut hasher);
+        }
+        for sample in self.request.samples.iter() {
+            (&sample.uri, sample.stamp()).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+fn wal_of(file: &Path) -> std::path::PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
+fn next_number() -> u64 {
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The vectors of the last search if they are the same, otherwise from the disk.
+fn keep<V>(
+    kept: &Mutex<Option<Kept<V>>>,
+    key: u64,
+    read: impl FnOnce() -> Result<(Encoder, V), String>,
+    rows: impl Fn(&V) -> &Embeddings,
+) -> Result<Arc<(Encoder, V)>, String> {
+    let mut kept = kept.lock();
+    if let Some(same) = kept.as_ref().filter(|kept| kept.key == key) {
+        return Ok(Arc::clone(&same.vectors));
+    }
+    *kept = None;
+    let vectors = Arc::new(read()?);
+    let rows = rows(&vectors.1);
+    if rows.len() * rows.dims() * size_of::<u16>() <= MAX_KEPT_BYTES {
+        *kept = Some(Kept { key, vectors: Arc::clone(&vectors) });
+    }
+    Ok(vectors)
 }

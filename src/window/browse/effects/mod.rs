@@ -53,14 +53,13 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
             outputs::effects::import::look(shared, source, paths, ticket);
         }
         BrowseEffect::Reveal(uri) => desktop::reveal(shared, uri),
-        BrowseEffect::FindAlike { source, run, sample, samples } => {
-            shared.spawn("find similar images", move |shared| {
-                match alike::find(shared, source, run, sample, &samples) {
-                    Ok(alike) => {
-                        shared.report(BrowseEvent::FoundAlike(alike));
-                    }
-                    Err(reason) => shared.report_problem(reason),
+        BrowseEffect::FindAlike(request) => {
+            shared.spawn("find similar images", move |shared| match alike::find(shared, &request) {
+                Ok(Some(event)) => {
+                    shared.report(event);
                 }
+                Ok(None) => {}
+                Err(reason) => shared.report_problem(reason),
             });
         }
         BrowseEffect::CopyImage { source, uri, prediction, view, confirmed, truth, to } => {

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{
-    Capture, FileStamp, ListingChange, Location, Page, RunId, S3Place, Sample, SampleSet, SampleUri, SharedList,
-    TileKey,
+    Capture, FileStamp, ImagePart, ListingChange, Location, Page, RunId, S3Place, Sample, SampleSet, SampleUri,
+    SharedList, TileKey,
 };
-use crate::review::Outcomes;
+use crate::review::{BoxSimilarity, Outcomes};
 use crate::window::state::{
     AnnotationsPick, CacheUsage, DisplayInfo, Failure, FilePick, Order, Prediction, Relisting, SampleId, SourceId,
     SourceSpec, Step, TaskId, ThumbnailRequest, Ticket, ViewSettings,
@@ -123,13 +123,7 @@ pub enum BrowseEffect {
         ticket: Ticket,
     },
     Reveal(SampleUri),
-    /// Compare all images with one, by the embeddings of a run.
-    FindAlike {
-        source: SourceId,
-        run: RunId,
-        sample: SampleId,
-        samples: SharedList<Sample>,
-    },
+    FindAlike(Box<AlikeRequest>),
     CopyImage {
         source: SourceId,
         uri: SampleUri,
@@ -152,11 +146,41 @@ pub struct DrawnTruth {
     pub shows_objects: bool,
 }
 
+/// Compare all images, or boxes, with one, by the embeddings of a run.
+#[derive(Debug, Clone)]
+pub struct AlikeRequest {
+    pub source: SourceId,
+    pub run: RunId,
+    pub to: AlikeTo,
+    pub samples: SharedList<Sample>,
+    /// The ONNX Runtime that the user chose.
+    pub runtime_library: Option<PathBuf>,
+}
+
+/// What to compare with.
+#[derive(Debug, Clone)]
+pub enum AlikeTo {
+    Part(SampleId, ImagePart),
+    /// The image with this name or path, in lowercase.
+    Named(String),
+}
+
+/// How similar all boxes are to one.
+#[derive(Debug, Clone)]
+pub struct AlikeBoxes {
+    pub source: SourceId,
+    pub run: RunId,
+    pub similarity: Arc<BoxSimilarity>,
+    /// The box, encoder and metric, for people.
+    pub description: String,
+}
+
 /// How similar all images are to one.
 #[derive(Debug, Clone)]
 pub struct Alike {
     pub source: SourceId,
     pub run: RunId,
+    pub sample: SampleId,
     /// Differs between searches.
     pub number: u64,
     /// By sample, `-1.0..=1.0`; NaN for images without an embedding.
@@ -168,6 +192,7 @@ pub struct Alike {
 #[derive(Debug)]
 pub enum BrowseEvent {
     FoundAlike(Alike),
+    FoundAlikeBoxes(AlikeBoxes),
     /// A source was opened and its listing starts.
     Opened {
         source: SourceId,

@@ -8,16 +8,16 @@ pub(crate) mod watch;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::domain::{Location, Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
+use crate::domain::{ImagePart, Location, Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
 use crate::review::{Direction, Sort, SortBy};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    Alike, BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, CaptureReading, Display, DisplayInfo,
-    DrawnTruth, DroppedKind, Effect, FilePick, FileRequest, FolderPane, ImportSubject, LastViewed, Listing,
-    MergeCommand, OpenSource, Overlay, PathQuestion, ProjectCommand, ProjectStatus, Shown, SourceId, SourceSpec, State,
-    Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
+    Alike, AlikeRequest, AlikeTo, BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, CaptureReading,
+    Display, DisplayInfo, DrawnTruth, DroppedKind, Effect, FilePick, FileRequest, FolderPane, ImportSubject,
+    LastViewed, Listing, MergeCommand, OpenSource, Overlay, PathQuestion, ProjectCommand, ProjectStatus, Shown,
+    SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
 };
-use crate::window::{evaluation, models, outputs, predict, project, s3, search, tasks, update};
+use crate::window::{evaluation, filmstrip, models, outputs, predict, project, s3, search, tasks, update};
 
 pub(crate) fn on_command(state: &mut State, command: BrowseCommand) {
     match command {
@@ -73,6 +73,7 @@ pub(crate) fn on_event(state: &mut State, event: BrowseEvent) {
             watch::changed(state, source, change);
         }
         BrowseEvent::FoundAlike(alike) => found_alike(state, alike),
+        BrowseEvent::FoundAlikeBoxes(alike) => filmstrip::update::found_alike(state, alike),
         BrowseEvent::CacheMeasured(usage) => state.cache_usage = Some(usage),
         BrowseEvent::ListedAgain { source, task, result } => watch::listed_again(state, source, task, result),
         BrowseEvent::ListingEnded { source, task, result } => listing_ended(state, source, task, result),
@@ -603,12 +604,54 @@ pub(crate) fn reveal(state: &mut State) {
     }
 }
 
-/// Compares all images with the one on screen.
-pub(crate) fn find_alike(state: &mut State) {
-    if let (Some(source), Some(run), Some(sample)) = (&state.source, state.run(), state.selection.shown()) {
-        let (source, run, samples) = (source.id, run.id(), state.samples.snapshot());
-        state.effects.push(BrowseEffect::FindAlike { source, run, sample, samples });
+/// Compares all images with the one on screen, or all boxes with a part of it.
+pub(crate) fn find_alike(state: &mut State, part: ImagePart) {
+    if let Some(sample) = state.selection.shown() {
+        compare_with(state, AlikeTo::Part(sample, part));
     }
+}
+
+fn compare_with(state: &mut State, to: AlikeTo) {
+    if let (Some(source), Some(run)) = (&state.source, state.run()) {
+        let (source, run, samples) = (source.id, run.id(), state.samples.snapshot());
+        let runtime_library = state.settings.runtime_library.clone();
+        let request = AlikeRequest { source, run, to, samples, runtime_library };
+        state.effects.push(BrowseEffect::FindAlike(Box::new(request)));
+    }
+}
+
+/// Compares all images with the one that the search field names. Called after every message.
+pub(crate) fn follow_named(state: &mut State) {
+    let on_screen = state.source.as_ref().zip(state.run()).map(|(source, run)| (source.id, run.id()));
+    let named = state.arranging.similar_to();
+    let wanted = on_screen.zip(named).map(|((source, run), name)| (source, run, name));
+    if state.alike_named == wanted || wanted.is_some() && state.samples.is_empty() {
+        return;
+    }
+    state.alike_named.clone_from(&wanted);
+    if let Some((_, _, name)) = wanted {
+        // Until it is compared, nothing is similar to it.
+        state.alike = None;
+        compare_with(state, AlikeTo::Named(name));
+    }
+}
+
+/// Compares all boxes with the selected one. A box that a person drew or moved is compared by what is under it.
+pub(crate) fn find_alike_boxes(state: &mut State) {
+    let Some((sample, index)) = state.selection.shown().zip(state.shown.selected_box) else {
+        return;
+    };
+    let shown = state.shown.prediction.as_ref().and_then(|shown| shown.detections().get(index));
+    let Some(bounds) = shown.map(|shown| shown.bounds) else {
+        return;
+    };
+    let predicted = state.runs.current().and_then(|run| state.runs.prediction(run.id(), sample));
+    let predicted = predicted.and_then(|predicted| predicted.detections().get(index));
+    let part = match u16::try_from(index) {
+        Ok(index) if predicted.is_some_and(|predicted| predicted.bounds == bounds) => ImagePart::Box(index),
+        _ => ImagePart::Region(bounds),
+    };
+    find_alike(state, part);
 }
 
 /// The most similar images come first.

@@ -58,8 +58,12 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
             }
         }
         ReviewCommand::SetFilmOrder(order) => {
+            let class = state.class_at_hand();
             if let Some(strip) = &mut state.filmstrip {
                 strip.order = order;
+                if strip.alike.take().is_some() {
+                    strip.class = strip.class.or(class);
+                }
             }
         }
         ReviewCommand::SetSuspectOrder(order) => {

@@ -187,6 +187,11 @@ impl Arranging {
         self.query.needs_truth()
     }
 
+    /// The image to compare with, if the query names one.
+    pub(crate) fn similar_to(&self) -> Option<String> {
+        self.query.similar_to()
+    }
+
     /// Whether the query is about suspicious labels.
     pub fn is_about_suspects(&self) -> bool {
         self.query.is_about_suspects()

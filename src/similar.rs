@@ -1,0 +1,133 @@
+//! Images and boxes that are similar to one: the query by its vector in the project or, if it has none, by the model that
+//! made the others.
+
+use std::path::Path;
+
+use crate::alike::Embedding;
+use crate::dirs::AppDirs;
+use crate::domain::{Encoder, ImagePart, InferenceLocation, RunInfo};
+use crate::image::decode::{DecodeError, DecodeLimits, decode};
+use crate::model::catalog::{Library, LibraryError};
+use crate::model::onnx::{InferenceError, LoadOptions, OnnxPredictor};
+use crate::model::runtime::{self, RuntimeError};
+use crate::model::{PredictError, Predicted, Predictor as _, Prepared};
+use crate::project::export::missing_embeddings;
+use crate::tasks::TaskControl;
+
+/// Why a query has no vector.
+#[derive(Debug, thiserror::Error)]
+pub enum QueryError {
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    #[error(transparent)]
+    Model(#[from] LibraryError),
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    #[error(transparent)]
+    Load(#[from] InferenceError),
+    #[error(transparent)]
+    Predict(#[from] PredictError),
+    #[error("the model has no embeddings, because {0}")]
+    NoEmbeddings(String),
+    #[error("the model or its card has changed; predict the images again, with --resume or --new-run")]
+    OtherEncoder,
+    #[error("the model returned no finite embedding")]
+    NotFinite,
+    #[error("the image has {boxes} boxes, counted from 0; there is no box {index}")]
+    NoBox { index: u16, boxes: usize },
+}
+
+/// Where models and ONNX Runtime are.
+#[derive(Debug, Clone, Copy)]
+pub struct ModelPlace<'p> {
+    pub dirs: &'p AppDirs,
+    /// The library that the user chose.
+    pub runtime_library: Option<&'p Path>,
+}
+
+/// The vector of an image or a part of it, as the model computes it.
+///
+/// # Errors
+/// The image cannot be read, the model cannot be loaded or is another one than `encoder`, or there is no such part.
+pub fn embed(
+    bytes: &[u8],
+    part: ImagePart,
+    (run, encoder): &(RunInfo, Encoder),
+    place: &ModelPlace<'_>,
+    control: &TaskControl,
+) -> Result<Embedding, QueryError> {
+    let image = decode(bytes, &DecodeLimits::default())?;
+    let predictor = load(run, place, control)?;
+    match predictor.embedding() {
+        Some(Ok(layer)) if layer.encoder(predictor.card()) == *encoder => {}
+        Some(Err(reason)) => return Err(QueryError::NoEmbeddings(reason.clone())),
+        _ => return Err(QueryError::OtherEncoder),
+    }
+    let prepared = predictor.prepare(&image.image)?;
+    match part {
+        ImagePart::Region(bounds) => Ok(predictor.embed_region(&prepared, bounds, control)?),
+        ImagePart::Whole => {
+            let predicted = predict(&predictor, &prepared, control)?;
+            Ok(predicted.embeddings.ok_or(QueryError::NotFinite)?.image)
+        }
+        ImagePart::Box(index) => {
+            let Predicted { prediction, embeddings } = predict(&predictor, &prepared, control)?;
+            let described = embeddings.into_iter().flat_map(|embeddings| embeddings.boxes);
+            let known = described.into_iter().find(|one| one.index == index);
+            let boxes = prediction.detections();
+            let detection = boxes.get(usize::from(index));
+            let detection = detection.ok_or(QueryError::NoBox { index, boxes: boxes.len() })?;
+            match known {
+                Some(known) => Ok(known.embedding),
+                None => Ok(predictor.embed_region(&prepared, detection.bounds, control)?),
+            }
+        }
+    }
+}
+
+fn predict(predictor: &OnnxPredictor, image: &Prepared, control: &TaskControl) -> Result<Predicted, QueryError> {
+    let predicted = predictor.predict_with_embeddings(0, std::slice::from_ref(image), control)?;
+    predicted.into_iter().next().ok_or(QueryError::NotFinite)
+}
+
+/// Why a run has no embeddings: its model's reason, or how to get them.
+pub fn why_no_embeddings(run: &RunInfo, place: &ModelPlace<'_>, control: &TaskControl) -> String {
+    let is_here = run.key.made == InferenceLocation::Here;
+    match is_here.then(|| load(run, place, control)) {
+        Some(Ok(predictor)) => match predictor.embedding() {
+            Some(Err(reason)) => format!("“{}” has no embeddings, because {reason}", run.name),
+            _ => missing_embeddings(run),
+        },
+        _ => missing_embeddings(run),
+    }
+}
+
+/// Why a run has no embeddings of boxes, although it has some of images.
+pub fn why_no_box_embeddings(run: &RunInfo, place: &ModelPlace<'_>, control: &TaskControl) -> String {
+    let reason = load(run, place, control).ok().and_then(|predictor| {
+        let layer = predictor.embedding()?.as_ref().ok()?;
+        Some(match layer.boxes.as_ref() {
+            None => "it has no boxes".to_owned(),
+            Some(Err(reason)) => reason.clone(),
+            Some(Ok(_)) => {
+                "they were saved before Spotcheck computed some; add them with `spotcheck predict --resume`".to_owned()
+            }
+        })
+    });
+    let reason = reason.unwrap_or_else(|| "`spotcheck models inspect` prints the reason".to_owned());
+    format!("“{}” has no embeddings of boxes: {reason}", run.name)
+}
+
+/// The model of a run, on the same device.
+fn load(run: &RunInfo, place: &ModelPlace<'_>, control: &TaskControl) -> Result<OnnxPredictor, QueryError> {
+    let model = Library::open(place.dirs).find(&run.key.model_id)?;
+    let runtime = runtime::ensure_loaded(place.dirs, place.runtime_library, control)?;
+    let options = LoadOptions {
+        device: run.key.device,
+        batch: Some(1),
+        threads: Some(1),
+        embeddings: true,
+        ..LoadOptions::default()
+    };
+    Ok(OnnxPredictor::load(&runtime, &model, &options, control)?)
+}
