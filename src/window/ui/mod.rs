@@ -168,19 +168,14 @@ impl Window {
         panel_ui(ui, costs_money, |ui| {
             endpoints::ui::endpoints_banner_ui(ui, state, commands);
         });
-        let shows_evaluation = state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown);
-        let shows_comparison = state.shows_comparison() && !shows_evaluation;
-        let shows_map = state.map.is_shown && !shows_evaluation && !shows_comparison;
-        let shows_page = shows_evaluation || shows_comparison || shows_map;
-        let is_large = state.large_image && state.shown_sample().is_some() && !shows_page;
-        let is_middle_free = !is_large && !shows_page;
-        let is_grid_only = is_middle_free && state.settings.thumbnails_only && !state.samples.is_empty();
+        let middle = Middle::new(state);
+        let is_large = middle == Middle::Image { is_large: true };
         let settings = &state.settings;
         let tasks_room = reserve_ui(ui, settings.show_tasks_panel && !is_large, tasks::ui::tasks_room);
         let judging_room = reserve_ui(ui, settings.show_judging && !state.samples.is_empty(), |ui| {
             self.judging_bar.reserve(ui, "judging bar")
         });
-        let shows_images = settings.show_images_panel && !is_grid_only && !is_large;
+        let shows_images = settings.show_images_panel && middle != Middle::Grid && !is_large;
         let shows_inspector = settings.show_inspector && !is_large;
         let Sides { images, inspector } = &mut self.sides;
         if !shows_inspector {
@@ -198,18 +193,7 @@ impl Window {
         panel_ui(ui, state.filmstrip.is_some() && !is_large, |ui| {
             filmstrip::ui::filmstrip_ui(ui, state, &mut self.textures, commands);
         });
-        if shows_evaluation {
-            evaluation::ui::evaluation_ui(ui, state, &mut self.evaluation, commands);
-        } else if shows_comparison {
-            comparison::ui::page_ui(ui, state, &mut self.comparison, commands);
-        } else if shows_map {
-            map::ui::map_ui(ui, state, &mut self.map, &mut self.textures, commands);
-        } else if is_grid_only {
-            let (memory, textures) = (&mut self.images, &mut self.textures);
-            browse::ui::images_in_the_middle_ui(ui, state, memory, textures, commands);
-        } else {
-            canvas::ui::canvas_ui(ui, state, &mut self.textures, commands);
-        }
+        self.middle_ui(ui, state, middle, commands);
         // Tab visits these last, because they are to the right and below.
         if let Some(mut room) = inspector_room {
             inspector::inspector_ui(&mut room, state, &mut self.inspector, &mut self.textures, commands);
@@ -221,6 +205,47 @@ impl Window {
             tasks::ui::tasks_ui(&mut room, state, commands);
         }
         self.status_bar.fill(status_room, |ui| tasks::ui::status_bar_ui(ui, state, commands));
+    }
+
+    fn middle_ui(&mut self, ui: &mut Ui, state: &State, middle: Middle, commands: &mut Commands) {
+        let Self { textures, .. } = self;
+        match middle {
+            Middle::Evaluation => evaluation::ui::evaluation_ui(ui, state, &mut self.evaluation, commands),
+            Middle::Comparison => comparison::ui::page_ui(ui, state, &mut self.comparison, commands),
+            Middle::Map => map::ui::map_ui(ui, state, &mut self.map, textures, commands),
+            Middle::Grid => browse::ui::images_in_the_middle_ui(ui, state, &mut self.images, textures, commands),
+            Middle::Image { .. } => canvas::ui::canvas_ui(ui, state, textures, commands),
+        }
+    }
+}
+
+/// What is between the side panels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Middle {
+    Evaluation,
+    Comparison,
+    Map,
+    Grid,
+    /// `is_large`: without the panels around it.
+    Image {
+        is_large: bool,
+    },
+}
+
+impl Middle {
+    fn new(state: &State) -> Self {
+        let is_large = state.large_image && state.shown_sample().is_some();
+        if state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown) {
+            Self::Evaluation
+        } else if state.shows_comparison() {
+            Self::Comparison
+        } else if state.map.is_shown {
+            Self::Map
+        } else if !is_large && state.settings.thumbnails_only && !state.samples.is_empty() {
+            Self::Grid
+        } else {
+            Self::Image { is_large }
+        }
     }
 }
 

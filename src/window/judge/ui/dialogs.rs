@@ -52,30 +52,7 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut WrongClassMemory, comman
         memory.line = (!typed.is_empty() && classes.first().is_some_and(begins)).then_some(0);
     }
     memory.line = stepped_line(memory.line, steps, classes.len());
-    let mut chosen = None;
-    // Not lower if there is room: it would stay as low as the last short list.
-    let list = ScrollArea::vertical().max_height(LIST_HEIGHT).min_scrolled_height(LIST_HEIGHT);
-    list.show(ui, |ui| {
-        ui.spacing_mut().item_spacing.y = 2.0;
-        for (line, class) in classes.iter().enumerate() {
-            let is_current = memory.line == Some(line);
-            let size = vec2(ui.available_width(), 0.0);
-            // Even an empty right side keeps the name on the left.
-            let digit = digit_of(state, line, class).filter(|_| typed.is_empty());
-            let text = digit.map(|digit| digit.to_string()).unwrap_or_default();
-            let button = Button::selectable(is_current, *class).right_text(&text).min_size(size).sense(Sense::CLICK);
-            let response = ui.add(button).accessible_name(*class);
-            if digit.is_some() {
-                response.ctx.accesskit_node_builder(response.id, |node| node.set_keyboard_shortcut(text));
-            }
-            if is_current && steps != 0 {
-                response.scroll_to_me(None);
-            }
-            if response.clicked() {
-                chosen = Some((*class).to_owned());
-            }
-        }
-    });
+    let mut chosen = classes_ui(ui, state, &classes, (memory.line, steps != 0), typed.is_empty());
     let taken = match memory.line {
         Some(line) => classes[line],
         None => typed,
@@ -90,6 +67,41 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut WrongClassMemory, comman
     if let Some(class) = chosen {
         commands.push(ReviewCommand::ChooseClass(class));
     }
+}
+
+/// The list of classes, with their digits. Returns the clicked one.
+fn classes_ui(
+    ui: &mut Ui,
+    state: &State,
+    classes: &[&str],
+    (current, has_moved): (Option<usize>, bool),
+    has_digits: bool,
+) -> Option<String> {
+    let mut chosen = None;
+    // Not lower if there is room: it would stay as low as the last short list.
+    let list = ScrollArea::vertical().max_height(LIST_HEIGHT).min_scrolled_height(LIST_HEIGHT);
+    list.show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 2.0;
+        for (line, class) in classes.iter().enumerate() {
+            let is_current = current == Some(line);
+            let size = vec2(ui.available_width(), 0.0);
+            // Even an empty right side keeps the name on the left.
+            let digit = digit_of(state, line, class).filter(|_| has_digits);
+            let text = digit.map(|digit| digit.to_string()).unwrap_or_default();
+            let button = Button::selectable(is_current, *class).right_text(&text).min_size(size).sense(Sense::CLICK);
+            let response = ui.add(button).accessible_name(*class);
+            if digit.is_some() {
+                response.ctx.accesskit_node_builder(response.id, |node| node.set_keyboard_shortcut(text));
+            }
+            if is_current && has_moved {
+                response.scroll_to_me(None);
+            }
+            if response.clicked() {
+                chosen = Some((*class).to_owned());
+            }
+        }
+    });
+    chosen
 }
 
 /// The digit that chooses a class: the one that the user assigned to it, otherwise that of its line.
