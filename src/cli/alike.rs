@@ -46,7 +46,7 @@ pub(crate) struct AlikeArgs {
     #[arg(long, value_name = "IMAGE", required_unless_present = "order")]
     query: Option<PathBuf>,
     /// Find boxes similar to this box of the query image: its position in `detections`, from 0
-    #[arg(long = "box", value_name = "N", requires = "project", requires = "query")]
+    #[arg(long = "box", value_name = "N", requires_all = ["project", "query"])]
     box_index: Option<u16>,
     /// Instead of a query, compare all images with each other: the most unique first, outliers first, the most
     /// representative first, or those that cover all others

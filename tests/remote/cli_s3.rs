@@ -354,7 +354,7 @@ fn run_resumes_when_the_server_returns() {
     assert_eq!(resumed.status.code(), Some(0), "{messages}");
     let rest = IMAGES - before.len();
     assert_eq!(proxy.count(reads) - read_before, rest);
-    assert!(messages.contains(&format!("{rest} remain")), "{messages}");
+    assert!(messages.contains(&format!("{} remain", spotcheck::domain::grouped(rest))), "{messages}");
     let all = lines(&resumed);
     assert_eq!(all.len(), IMAGES);
     for (number, line) in all.iter().enumerate() {
