@@ -81,7 +81,6 @@ fn found_ui(
     let Some(pair) = found.conflicts.get(merging.current) else {
         return;
     };
-    ui.separator();
     conflict_ui(ui, state, merging, pair, textures, commands);
 }
 
@@ -195,8 +194,8 @@ fn buttons_ui(ui: &mut Ui, merging: &Merging, commands: &mut Commands) {
     }
     let undecided = merging.undecided();
     if undecided > 0 {
-        let boxes = counted(undecided, "undecided conflict becomes", "undecided conflicts become");
-        note_ui(ui, format!("{boxes} unjudged; the search !verdict finds them"));
+        let conflicts = counted(undecided, "undecided conflict becomes", "undecided conflicts become");
+        note_ui(ui, format!("{conflicts} unjudged: search for !verdict"));
     }
     ui.horizontal_wrapped(|ui| {
         let missing = merging.findings.ready().is_none().then_some("Compare two projects first");
