@@ -166,6 +166,12 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
              “Search results” there"
         );
     }
+    if query.needs_duplicates() {
+        bail!(
+            "--filter: `duplicate` and `copy` need “Find duplicates” in the window; tag the copies there and filter by \
+             '!tag:duplicate', or use `spotcheck duplicates`"
+        );
+    }
     if query.needs_comparison() || query.needs_picked() {
         bail!(
             "--filter: this search needs a comparison of two runs or a selection on the map, which `export` does not have; \

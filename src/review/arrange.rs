@@ -1,11 +1,12 @@
 //! The samples that match a query, in sorted order.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use strum::VariantArray;
 
 use super::candidate::{Candidate, Counted};
+use super::duplicates::DuplicatePlaces;
 use super::facts::Gate;
 use super::folders::{FolderIndex, Folders};
 use super::outcomes::{OutcomeClass, Outcomes, ShownOutcomes};
@@ -14,6 +15,7 @@ use super::{
     ClassChanges, ClassOutcomes, Direction, Marks, Predictions, Query, SAMPLES_PER_CHECK, Sort, SortBy, Summary,
     Suppressed, VerdictKind,
 };
+use crate::alike::Measure;
 use crate::domain::{LabelSet, ModelTask, Sample, SampleId, SampleSet, SharedList, ViewSettings};
 
 /// Snapshots of everything that the order depends on.
@@ -44,6 +46,10 @@ pub struct ArrangeRequest {
     pub similarity: Option<Arc<[f32]>>,
     /// The images of each error pattern, in the order of the list.
     pub patterns: Arc<[SampleSet]>,
+    /// The groups of duplicates, if they were searched for.
+    pub duplicates: DuplicatePlaces,
+    /// Values of each sample by its embedding, NaN if unknown. Can be shorter than the listing.
+    pub measured: Arc<BTreeMap<Measure, Arc<[f32]>>>,
     /// The class changes between the two compared runs; empty without a comparison.
     pub changes: Arc<ClassChanges>,
     /// The outcomes of boxes against the ground truth, if any is open.
@@ -250,6 +256,8 @@ impl ArrangeRequest {
             disagreement: self.disagreement.as_ref().and_then(|all| all.get(id.index()).copied()),
             similarity: self.similarity.as_ref().and_then(|all| all.get(id.index()).copied()),
             distance_km: self.distance_km(sample),
+            duplicate: self.duplicates.get(id.index()),
+            measured: &self.measured,
             counted: Counted::default(),
         }
     }

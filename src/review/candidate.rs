@@ -1,10 +1,14 @@
 //! One image with everything that queries, sorting and counts use.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::duplicates::GroupPlace;
 use super::facts::{Facts, Gate};
 use super::outcomes::{OutcomeFacts, ShownOutcomes};
 use super::{Mark, Summary, VerdictKind};
+use crate::alike::Measure;
 use crate::domain::{Capture, ModelTask, Sample, SampleId, SampleSet};
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate fact")]
@@ -36,6 +40,10 @@ pub struct Candidate<'a> {
     pub similarity: Option<f32>,
     /// The distance to the location of the search, if images are sorted by it.
     pub distance_km: Option<f32>,
+    /// The group of duplicates.
+    pub duplicate: Option<GroupPlace>,
+    /// Values by embedding, of all images.
+    pub measured: &'a BTreeMap<Measure, Arc<[f32]>>,
     pub counted: Counted,
 }
 
@@ -59,6 +67,11 @@ impl Candidate<'_> {
 
     pub fn other_facts(&self) -> Option<OutcomeFacts> {
         *self.counted.outcomes[1].get_or_init(|| self.other_outcomes.map(ShownOutcomes::facts))
+    }
+
+    /// A value by its embedding.
+    pub fn measure(&self, measure: Measure) -> Option<f32> {
+        self.measured.get(&measure)?.get(self.id.index()).copied()
     }
 
     /// The number of visible boxes; `None` without a detector's prediction.

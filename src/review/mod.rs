@@ -6,6 +6,7 @@
 mod arrange;
 mod by_class;
 mod candidate;
+mod duplicates;
 mod facts;
 mod filmstrip;
 mod folders;
@@ -31,6 +32,7 @@ mod testing;
 mod uncertain;
 
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, OtherRun, arrange};
+pub use duplicates::{DuplicatePlaces, GroupPlace};
 pub use facts::{count_boxes, verdict_of_image};
 pub use filmstrip::{BoxSimilarity, FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use folders::{Folder, FolderCounts, Folders};

@@ -133,6 +133,11 @@ impl Query {
         named
     }
 
+    /// Whether the query is about groups of duplicates.
+    pub fn needs_duplicates(&self) -> bool {
+        self.has_term(|term| ["duplicate", "copy"].contains(&term.key.word()))
+    }
+
     /// Whether the query is about EXIF data, so that it finds only images whose EXIF data was read.
     pub fn needs_captures(&self) -> bool {
         self.has_term(|term| ["taken", "camera", "near"].contains(&term.key.word()))

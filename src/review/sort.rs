@@ -1,6 +1,7 @@
 //! The orders that samples can be sorted by.
 
 use super::candidate::Candidate;
+use crate::alike::Measure;
 
 use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,15 @@ pub enum SortBy {
     Disagreement,
     /// The similarity to one image.
     Similarity,
+    /// Groups of duplicates next to each other.
+    Duplicates,
+    /// The distance to the nearest neighbors, by embedding.
+    Uniqueness,
+    /// The outlier score, by embedding.
+    #[strum(serialize = "Outlier score")]
+    Outlier,
+    /// How near it is to the center of its cluster, by embedding.
+    Representativeness,
     /// False positives and missed objects, with ground truth.
     #[strum(serialize = "Errors")]
     Errors,
@@ -90,6 +100,16 @@ impl SortBy {
             Self::Verdict => "By the worst verdict on the image or its boxes; unjudged images come last",
             Self::Disagreement => "By the disagreement of the two compared runs",
             Self::Similarity => "By the similarity to the image that “Find similar images” started from",
+            Self::Duplicates => "Groups of duplicates next to each other; other images come last",
+            Self::Uniqueness => {
+                "By the distance to the three nearest embeddings, as in FiftyOne: 1 for the most unique image"
+            }
+            Self::Outlier => {
+                "By the distance to the ten nearest embeddings, as in cleanlab: near 0 for outliers, 1 for typical images"
+            }
+            Self::Representativeness => {
+                "By the distance to the center of one of 20 clusters of embeddings, after FiftyOne: 1 at the center"
+            }
             Self::Errors => "By the number of visible false positives and false negatives; needs ground truth",
             Self::ConfidentError => "By the highest score of a false positive; needs ground truth",
             Self::ErrorChange => "By how many more errors the run on screen makes than the other run",
@@ -99,7 +119,13 @@ impl SortBy {
 
     pub fn default_direction(self) -> Direction {
         match self {
-            Self::Listing | Self::Name | Self::Verdict | Self::Camera | Self::Distance => Direction::Ascending,
+            Self::Listing
+            | Self::Name
+            | Self::Verdict
+            | Self::Camera
+            | Self::Distance
+            | Self::Duplicates
+            | Self::Outlier => Direction::Ascending,
             _ => Direction::Descending,
         }
     }
@@ -107,16 +133,18 @@ impl SortBy {
     /// A direction in words: “newest first”, “A to Z”.
     pub fn direction_label(self, direction: Direction) -> &'static str {
         let (ascending, descending) = match self {
-            Self::Listing => ("first to last", "last to first"),
+            Self::Listing | Self::Duplicates => ("first to last", "last to first"),
             Self::Name | Self::Camera => ("A to Z", "Z to A"),
             Self::Distance => ("nearest first", "farthest first"),
             Self::Date | Self::Taken => ("oldest first", "newest first"),
             Self::Size => ("smallest first", "largest first"),
-            Self::TopScore | Self::ConfidentError => ("lowest first", "highest first"),
+            Self::TopScore | Self::ConfidentError | Self::Outlier => ("lowest first", "highest first"),
             Self::Uncertainty => ("most certain first", "least certain first"),
             Self::Boxes | Self::Errors | Self::Missed => ("fewest first", "most first"),
             Self::Verdict => ("accepted first", "rejected first"),
-            Self::Disagreement | Self::Similarity => ("least first", "most first"),
+            Self::Disagreement | Self::Similarity | Self::Uniqueness | Self::Representativeness => {
+                ("least first", "most first")
+            }
             Self::ErrorChange => ("better first", "worse first"),
         };
         match direction {
@@ -125,8 +153,20 @@ impl SortBy {
         }
     }
 
+    /// What is computed from the embeddings of all images for it.
+    pub fn measure(self) -> Option<Measure> {
+        match self {
+            Self::Uniqueness => Some(Measure::Uniqueness),
+            Self::Outlier => Some(Measure::Outlier),
+            Self::Representativeness => Some(Measure::Representativeness),
+            _ => None,
+        }
+    }
+
     pub fn needs_predictions(self) -> bool {
-        matches!(self, Self::TopScore | Self::Uncertainty | Self::Boxes | Self::Disagreement) || self.needs_truth()
+        matches!(self, Self::TopScore | Self::Uncertainty | Self::Boxes | Self::Disagreement)
+            || self.needs_truth()
+            || self.measure().is_some()
     }
 
     pub fn needs_captures(self) -> bool {
@@ -153,6 +193,10 @@ impl SortBy {
             Self::Verdict => Some(candidate.verdict? as u64),
             Self::Disagreement => float_rank(candidate.disagreement?),
             Self::Similarity => float_rank(candidate.similarity?),
+            Self::Duplicates => Some(candidate.duplicate?.group.into()),
+            Self::Uniqueness | Self::Outlier | Self::Representativeness => {
+                float_rank(candidate.measure(self.measure()?)?)
+            }
             Self::Errors => {
                 candidate.outcome_facts().map(|facts| u64::from(facts.wrong) + u64::from(facts.false_negatives))
             }

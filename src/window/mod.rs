@@ -24,6 +24,14 @@ pub(crate) mod comparison {
     pub(crate) mod update;
 }
 
+/// Groups of duplicates, and sort orders by embeddings.
+pub(crate) mod duplicates {
+    pub(crate) mod effects;
+    pub(crate) mod state;
+    pub(crate) mod ui;
+    pub(crate) mod update;
+}
+
 pub mod effects;
 /// SageMaker endpoints: list, page, form, automatic deletion.
 pub(crate) mod endpoints {

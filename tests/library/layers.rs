@@ -17,7 +17,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("aws", &["domain", "tasks", "sagemaker::spec"]),
     ("aws::upload::plan", &["domain"]),
     ("annotations::matching", &["domain"]),
-    ("review", &["domain"]),
+    ("review", &["alike", "domain"]),
     ("evaluation", &["domain", "annotations::matching", "review"]),
     ("cache", &["domain"]),
     ("image::decode", &["domain", "cache"]),
@@ -132,6 +132,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "window::update",
         &[
+            "alike",
             "domain",
             "tasks",
             "sagemaker::spec",

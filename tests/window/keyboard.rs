@@ -9,12 +9,14 @@ use spotcheck::window::state::{Action, ReviewCommand, SearchCommand};
 
 use crate::browsing::drop_on;
 use crate::comparing::two_runs;
+use crate::duplicates::with_copies;
 use crate::remote::{self, OPEN};
 use crate::support::alone::alone;
 use crate::support::repository;
 use crate::support::seaweed::Seaweed;
 use crate::window::{click, folder_of, open, open_with, samples, sees, wait_for, wait_until, wait_until_idle};
 
+const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
 /// More stops than any view has; if Tab has not returned by then, it never does.
 const MANY: usize = 400;
@@ -156,6 +158,23 @@ fn widgets_have_names_and_are_reached_by_tab() {
     for action in twice.into_iter().flatten().chain([Action::LargeImage]) {
         window.state_mut().command(action);
         check(&mut window, action.label());
+    }
+}
+
+#[test]
+fn duplicate_groups_are_named_and_reachable() {
+    let folder = tempfile::tempdir().unwrap();
+    with_copies(folder.path());
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    window.state_mut().command(Action::PredictAll);
+    wait_for(&mut window, "12 predicted");
+    wait_until_idle(&mut window);
+    window.state_mut().command(Action::FindDuplicates);
+    wait_for(&mut window, "Alike by efficientnet-lite0");
+    check(&mut window, "groups of duplicates");
+    for name in ["Near: differing bits", "Alike: similarity", Action::TagDuplicates.label(), "Done"] {
+        assert!(widgets(&window).iter().any(|widget| widget.name == name), "{name}");
     }
 }
 

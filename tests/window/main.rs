@@ -7,6 +7,7 @@ mod browsing;
 mod commands;
 mod comparing;
 mod display;
+mod duplicates;
 mod endpoints;
 mod evaluating;
 mod exporting;

@@ -19,6 +19,7 @@ use spotcheck::window::state::{
 
 use crate::adding_models::wait_until_tried;
 use crate::browsing::drop_on;
+use crate::duplicates::with_copies;
 use crate::support::alone::alone;
 use crate::support::control_plane::ROLE;
 use crate::support::repository;
@@ -593,6 +594,23 @@ fn parts_of_samples() -> std::path::PathBuf {
         }
     }
     folder
+}
+
+#[test]
+fn duplicates_in_both_themes() {
+    let folder = tempfile::tempdir().unwrap();
+    with_copies(folder.path());
+    let mut window = open_with(Some(folder.path()), CLASSIFIER, |builder| drawn(builder, Theme::Dark));
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "12 predicted");
+    wait_until_idle(&mut window);
+    window.state_mut().command(Action::FindDuplicates);
+    wait_for(&mut window, "Alike by efficientnet-lite0");
+    click(&mut window, "small cat.jpg, ");
+    take(&mut window, "duplicates-dark");
+    window.state_mut().command(Action::ThemeLight);
+    take(&mut window, "duplicates-light");
 }
 
 #[test]

@@ -86,7 +86,7 @@ pub enum Value {
 
 /// In the order of the help. The first key applies to words without a key, the second to all conditions on boxes.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 34] = [
+pub(super) static KEYS: [Key; 36] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, ignoring case"),
         ("\"two words\"", "Both words, including the space, in the name"),
@@ -117,6 +117,12 @@ pub(super) static KEYS: [Key; 34] = [
         Value::Text(_) => image.similarity.is_some_and(|similarity| !similarity.is_nan()),
         _ => value.is_number(image.similarity),
     } },
+    Key { words: &["duplicate"], example: "duplicate", meaning: "in a group of duplicates", help: &[
+        ("duplicate", "In a group of “Find duplicates”"),
+    ], takes: Takes::Nothing, test: |image, _| image.duplicate.is_some() },
+    Key { words: &["copy"], example: "copy", meaning: "duplicate of an earlier image", help: &[
+        ("!copy", "Not a duplicate, or the first image of its group"),
+    ], takes: Takes::Nothing, test: |image, _| image.duplicate.is_some_and(|place| !place.is_first) },
     Key { words: &["verdict"], example: "verdict:accept", meaning: "with this verdict", help: &[
         ("!verdict", "Not judged: neither the image nor every visible box has a verdict"),
         ("verdict:reject", "On the image or a box: accept, reject, unsure, wrong, moved, added, complete"),

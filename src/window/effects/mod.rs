@@ -25,6 +25,7 @@ use crate::model::catalog::Library;
 use crate::project::{Project, StoreError};
 use crate::review::FilmBox;
 use crate::tasks::{self, TaskControl, Waker};
+use crate::window::duplicates::effects::KnownImages;
 use crate::window::models::effects::ModelWork;
 use crate::window::state::{
     ArrangeEffect, BoxCountRequest, BrowseEvent, Effect, Event, Failure, FilePick, GroupRequest, RequestId, SourceId,
@@ -135,6 +136,8 @@ pub(crate) struct Shared {
     project: Mutex<Option<(SourceId, Project)>>,
     /// The last dropped files with what was read from them, until something is opened.
     pub(crate) dropped: Mutex<Option<(Vec<FileEntry>, Found)>>,
+    /// What the last search for duplicates read.
+    pub(crate) known_images: Mutex<Option<KnownImages>>,
     pub(crate) model_work: Arc<ModelWork>,
     /// For finding similar images and boxes.
     pub(crate) vectors: browse::effects::alike::KeptVectors,
@@ -161,6 +164,7 @@ impl Effects {
             source: Mutex::new(None),
             project: Mutex::new(None),
             dropped: Mutex::default(),
+            known_images: Mutex::default(),
             model_work: Arc::default(),
             vectors: browse::effects::alike::KeptVectors::default(),
         });
@@ -290,6 +294,9 @@ impl Shared {
         let mut current = self.source.lock();
         if current.as_ref().is_none_or(|(open, _)| *open < id) {
             *current = Some((id, source));
+            if let Some(mut known) = self.known_images.try_lock() {
+                *known = None;
+            }
         }
     }
 

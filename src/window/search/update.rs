@@ -62,7 +62,8 @@ fn search(state: &mut State, query: Result<Query, QueryError>, text: String) {
 fn save_search(state: &mut State) {
     let search = Search { query: state.arranging.text().to_owned(), sort: state.arranging.sort() };
     // When the project is opened again, there is nothing to compare with.
-    if !matches!(search.sort.by, SortBy::Disagreement | SortBy::Similarity) {
+    let by = search.sort.by;
+    if !matches!(by, SortBy::Disagreement | SortBy::Similarity | SortBy::Duplicates) && by.measure().is_none() {
         project::update::save_view(state, SEARCH.to_owned(), &search);
     }
 }

@@ -224,6 +224,18 @@ pub enum Action {
         props(keys = "Ctrl+Alt+L")
     )]
     FindAlikeBoxes,
+    #[strum(
+        message = "Find duplicates",
+        detailed_message = "Groups images with the same bytes, those that look the same, and those that are alike to the \
+            model",
+        props(keys = "Ctrl+Shift+D")
+    )]
+    FindDuplicates,
+    #[strum(
+        message = "Keep the first, tag the others",
+        detailed_message = "Adds the tag “duplicate” to all images of each group but the first; no file is changed"
+    )]
+    TagDuplicates,
     #[strum(message = "Copy path", detailed_message = "Copies the path of the image", props(keys = "Ctrl+Alt+C"))]
     CopyPath,
     #[strum(
@@ -670,6 +682,15 @@ impl Action {
             Self::FindAlikeBoxes => {
                 has_shown(state)?;
                 need(state.shown.selected_box.is_some() && state.has_boxes(), "Select a box first")
+            }
+            Self::FindDuplicates => {
+                has_source(state)?;
+                need(!state.samples.is_empty(), "No images to compare")?;
+                is_listed(state)
+            }
+            Self::TagDuplicates => {
+                let has_groups = state.found_duplicates().is_some_and(|found| found.places.groups > 0);
+                need(has_groups, "Find duplicates first")
             }
             Self::Export => need(state.run().is_some(), "Predict images first"),
             Self::Upload => {

@@ -22,6 +22,10 @@ pub use crate::window::browse::state::{
     DroppedKind, ReadCapture, Selection,
 };
 pub use crate::window::comparison::state::{CompareLayout, CompareRequest, Compared, Comparing, RightSide};
+pub(crate) use crate::window::duplicates::state::Measuring;
+pub use crate::window::duplicates::state::{
+    DuplicateOptions, DuplicateSearch, DuplicatesRequest, FoundDuplicates, MeasureBasis, Measured,
+};
 pub use crate::window::endpoints::form::state::{EndpointDraft, EndpointForm, EndpointRequest};
 pub use crate::window::endpoints::state::{
     DeletionCause, EndpointId, EndpointPresence, Endpoints, EndpointsCommand, EndpointsEffect, EndpointsEvent,
@@ -157,6 +161,10 @@ pub struct State {
     pub(crate) alike: Option<Alike>,
     /// The image that the search field last named to compare with, in lowercase.
     pub(crate) alike_named: Option<(SourceId, RunId, String)>,
+    /// The search for duplicates.
+    pub duplicates: DuplicateSearch,
+    /// What images are sorted by that depends on all embeddings.
+    pub(crate) measuring: Measuring,
     /// The last choice for the dialog that opens ground truth or predictions, and a number that distinguishes two
     /// choices.
     pub picked_annotations: Option<(u64, AnnotationsPick, PathBuf)>,

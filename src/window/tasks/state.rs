@@ -74,6 +74,9 @@ pub enum TaskKind {
     Browse,
     /// Reading EXIF data for a search or sort order.
     ReadCaptures,
+    FindDuplicates,
+    /// Computing what images are sorted by.
+    Measure,
     /// Comparing two runs.
     Compare,
     /// Summarizing the verdicts on a run.

@@ -66,6 +66,8 @@ pub(crate) fn cancel_work_on_samples(state: &mut State) {
                 | TaskKind::LoadRun { .. }
                 | TaskKind::Explain
                 | TaskKind::ReadCaptures
+                | TaskKind::FindDuplicates
+                | TaskKind::Measure
                 | TaskKind::Compare
                 | TaskKind::ReviewReport
                 | TaskKind::ReadTruth

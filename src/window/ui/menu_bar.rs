@@ -146,6 +146,8 @@ const JUDGE: &Menu = &[
     None,
     Some(Action::WriteNote),
     Some(Action::AddTag),
+    Some(Action::FindDuplicates),
+    Some(Action::TagDuplicates),
     None,
     Some(Action::NextUnjudged),
     Some(Action::NextUncertain),

@@ -12,8 +12,8 @@ use crate::window::state::{
     TruthReading,
 };
 use crate::window::{
-    browse, canvas, comparison, endpoints, evaluation, explain, export, filmstrip, jobs, judge, map, models, outputs,
-    predict, project, remote, remote_inference, s3, search, tasks, upload,
+    browse, canvas, comparison, duplicates, endpoints, evaluation, explain, export, filmstrip, jobs, judge, map,
+    models, outputs, predict, project, remote, remote_inference, s3, search, tasks, upload,
 };
 
 /// Applies one message and returns the effects to run outside, in order.
@@ -34,6 +34,7 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
     judge::update::spot_check::follow(state);
     browse::update::captures::follow(state);
     browse::update::follow_named(state);
+    duplicates::update::follow(state);
     search::update::follow(state);
     filmstrip::update::follow(state);
     map::update::follow(state);
@@ -141,6 +142,8 @@ fn on_action(state: &mut State, action: Action) {
         Action::SaveImage => browse::update::save_image(state),
         Action::FindAlike => browse::update::find_alike(state, ImagePart::Whole),
         Action::FindAlikeBoxes => browse::update::find_alike_boxes(state),
+        Action::FindDuplicates => duplicates::update::find(state),
+        Action::TagDuplicates => duplicates::update::tag_copies(state),
         Action::CopyPath => browse::update::copy_path(state),
         Action::Reveal => browse::update::reveal(state),
         Action::Quit => state.effects.push(Effect::Quit),

@@ -18,7 +18,7 @@ use crate::tasks::TaskControl;
 use crate::window::effects::desktop::Drawn;
 use crate::window::effects::{Effects, Shared, desktop};
 use crate::window::state::{BrowseEffect, BrowseEvent, Event, Relisting, SourceId, SourceSpec, Ticket};
-use crate::window::{outputs, project};
+use crate::window::{duplicates, outputs, project};
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
     let shared = &effects.shared;
@@ -61,6 +61,10 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
                 Ok(None) => {}
                 Err(reason) => shared.report_problem(reason),
             });
+        }
+        BrowseEffect::FindDuplicates { request, ticket } => duplicates::effects::find(shared, request, ticket),
+        BrowseEffect::Measure { basis, samples, ticket } => {
+            duplicates::effects::measure(shared, basis, samples, ticket);
         }
         BrowseEffect::CopyImage { source, uri, prediction, view, confirmed, truth, to } => {
             desktop::copy_image(

@@ -12,8 +12,9 @@ use crate::domain::{
 };
 use crate::review::{BoxSimilarity, Outcomes};
 use crate::window::state::{
-    AnnotationsPick, CacheUsage, DisplayInfo, Failure, FilePick, Order, Prediction, Relisting, SampleId, SourceId,
-    SourceSpec, Step, TaskId, ThumbnailRequest, Ticket, ViewSettings,
+    AnnotationsPick, CacheUsage, DisplayInfo, DuplicateOptions, DuplicatesRequest, Failure, FilePick, FoundDuplicates,
+    MeasureBasis, Measured, Order, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step, TaskId,
+    ThumbnailRequest, Ticket, ViewSettings,
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +66,10 @@ pub enum BrowseCommand {
     ForgetRecent(PathBuf),
     /// Removes this location from the recent ones, however it was accessed.
     ForgetRecentPlace(Box<S3Place>),
+    /// Groups duplicates by other thresholds.
+    SetDuplicateOptions(DuplicateOptions),
+    /// Shows all images in folder order again.
+    CloseDuplicates,
 }
 
 #[derive(Debug, Clone)]
@@ -124,6 +129,16 @@ pub enum BrowseEffect {
     },
     Reveal(SampleUri),
     FindAlike(Box<AlikeRequest>),
+    FindDuplicates {
+        request: DuplicatesRequest,
+        ticket: Ticket,
+    },
+    /// Compute values of images by the embeddings of a run.
+    Measure {
+        basis: MeasureBasis,
+        samples: SharedList<Sample>,
+        ticket: Ticket,
+    },
     CopyImage {
         source: SourceId,
         uri: SampleUri,
@@ -193,6 +208,14 @@ pub struct Alike {
 pub enum BrowseEvent {
     FoundAlike(Alike),
     FoundAlikeBoxes(AlikeBoxes),
+    FoundDuplicates {
+        task: TaskId,
+        result: Result<Arc<FoundDuplicates>, Failure>,
+    },
+    Measured {
+        task: TaskId,
+        result: Result<Measured, Failure>,
+    },
     /// A source was opened and its listing starts.
     Opened {
         source: SourceId,

@@ -8,7 +8,8 @@ use eframe::egui::{
     Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
-use crate::domain::SampleId;
+use crate::alike::Measure;
+use crate::domain::{SampleId, grouped};
 use crate::review::{PredictionStatus, SortBy};
 use crate::window::state::{
     Action, BrowseCommand, Command, Commands, ProjectCommand, ReviewCommand, ScrollRequest, ScrollTarget, SourceId,
@@ -529,8 +530,36 @@ fn rank(state: &State, sample: SampleId) -> Option<Rank> {
                 number,
             })
         }
+        by if let Some(measure) = by.measure() => {
+            let values = state.measured()?.values.get(&measure)?;
+            let number = values.get(sample.index()).copied().filter(|number| !number.is_nan())?;
+            let (sign, name, meaning) = match measure {
+                Measure::Uniqueness => ("☆", "uniqueness", "uniqueness (1 most unique)"),
+                Measure::Outlier => ("↔", "outlier score", "outlier score (1 typical, near 0 an outlier)"),
+                Measure::Representativeness => {
+                    ("●", "representativeness", "representativeness (1 at the center of its cluster)")
+                }
+            };
+            Some(Rank { sign, name, meaning, number })
+        }
+        SortBy::Duplicates => {
+            let place = state.found_duplicates()?.places.get(sample.index()).filter(|place| !place.is_first)?;
+            let (name, meaning) = ("similarity", "similarity to the first image of the group (1 equal)");
+            Some(Rank { sign: "≈", name, meaning, number: place.similarity })
+        }
         _ => None,
     }
+}
+
+/// “group 3: near, mirrored”, while images are sorted by groups of duplicates.
+fn group_text(state: &State, sample: SampleId) -> Option<String> {
+    if state.arranging.sort().by != SortBy::Duplicates {
+        return None;
+    }
+    let place = state.found_duplicates()?.places.get(sample.index())?;
+    let kind: &str = if place.is_first { "first" } else { place.kind.into() };
+    let mirrored = if place.is_mirrored { ", mirrored" } else { "" };
+    Some(format!("group {}: {kind}{mirrored}", grouped(place.group as usize + 1)))
 }
 
 fn headline(state: &State, sample: SampleId) -> Headline {
@@ -552,6 +581,9 @@ fn headline(state: &State, sample: SampleId) -> Headline {
     }
     if let Some(reason) = state.samples.unreadable(sample) {
         return problem("cannot be opened", reason);
+    }
+    if let Some(text) = group_text(state, sample) {
+        return plain(&text);
     }
     let Some(run) = state.run() else {
         return plain("");
@@ -584,6 +616,13 @@ fn headline(state: &State, sample: SampleId) -> Headline {
 fn paint_background(ui: &Ui, state: &State, cell: &Cell<'_>) {
     let visuals = ui.visuals();
     let corner = CornerRadius::same(8);
+    if let Some(place) = state.found_duplicates().and_then(|found| found.places.get(cell.sample.index()))
+        && state.arranging.sort().by == SortBy::Duplicates
+        && place.group.is_multiple_of(2)
+    {
+        // Neighboring groups differ.
+        ui.painter().rect_filled(cell.rect.expand(GAP / 2.0), CornerRadius::ZERO, theme::sunken_fill(visuals));
+    }
     if state.selection.contains(cell.sample) {
         let fill = visuals.selection.bg_fill.gamma_multiply(0.55);
         ui.painter().rect_filled(cell.rect, corner, fill);

@@ -14,6 +14,7 @@ use eframe::egui::{
 use crate::domain::S3Place;
 use crate::window::browse::ui::folders::folders_ui;
 use crate::window::browse::ui::grid::{GridMemory, GridSteps, grid_ui};
+use crate::window::duplicates::ui::{DuplicatesMemory, duplicates_ui};
 use crate::window::project::ui::{moved_folder_ui, project_banners_ui};
 use crate::window::search::ui::{SearchMemory, found_ui, search_ui, sort_ui};
 use crate::window::state::{
@@ -42,6 +43,7 @@ pub(crate) struct ImagesMemory {
     path_of: Option<SourceId>,
     search: SearchMemory,
     grid: GridMemory,
+    duplicates: DuplicatesMemory,
 }
 
 impl ImagesMemory {
@@ -95,6 +97,7 @@ pub(crate) fn images_ui(
             search_ui(ui, state, &mut memory.search, commands);
         }
         summary_ui(ui, state, commands);
+        duplicates_ui(ui, state, &mut memory.duplicates, commands);
     } else {
         recent_ui(ui, state, commands);
     }

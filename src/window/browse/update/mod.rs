@@ -17,7 +17,7 @@ use crate::window::state::{
     LastViewed, Listing, MergeCommand, OpenSource, Overlay, PathQuestion, ProjectCommand, ProjectStatus, Shown,
     SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
 };
-use crate::window::{evaluation, filmstrip, models, outputs, predict, project, s3, search, tasks, update};
+use crate::window::{duplicates, evaluation, filmstrip, models, outputs, predict, project, s3, search, tasks, update};
 
 pub(crate) fn on_command(state: &mut State, command: BrowseCommand) {
     match command {
@@ -62,6 +62,8 @@ pub(crate) fn on_command(state: &mut State, command: BrowseCommand) {
         }
         BrowseCommand::ForgetRecent(path) => state.settings.recent.retain(|known| *known != path),
         BrowseCommand::ForgetRecentPlace(place) => state.settings.forget_place(&place),
+        BrowseCommand::SetDuplicateOptions(options) => duplicates::update::set_options(state, options),
+        BrowseCommand::CloseDuplicates => duplicates::update::close(state),
     }
 }
 
@@ -74,6 +76,8 @@ pub(crate) fn on_event(state: &mut State, event: BrowseEvent) {
         }
         BrowseEvent::FoundAlike(alike) => found_alike(state, alike),
         BrowseEvent::FoundAlikeBoxes(alike) => filmstrip::update::found_alike(state, alike),
+        BrowseEvent::FoundDuplicates { task, result } => duplicates::update::found(state, task, result),
+        BrowseEvent::Measured { task, result } => duplicates::update::measured(state, task, result),
         BrowseEvent::CacheMeasured(usage) => state.cache_usage = Some(usage),
         BrowseEvent::ListedAgain { source, task, result } => watch::listed_again(state, source, task, result),
         BrowseEvent::ListingEnded { source, task, result } => listing_ended(state, source, task, result),

@@ -376,11 +376,16 @@ pub(crate) fn add_tag(state: &mut State, tag: &str) {
         return;
     }
     let label = format!("tag {} “{tag}”", selected_name(state));
+    let selected: Vec<SampleId> = state.selection.selected().iter().collect();
+    add_tag_to(state, &selected, tag, label);
+}
+
+pub(crate) fn add_tag_to(state: &mut State, samples: &[SampleId], tag: &str, label: String) {
     let with_tag = |tags: &[String]| {
         let tags = tags.iter().cloned().chain(std::iter::once(tag.to_owned()));
         in_order(tags.collect())
     };
-    edit_tags(state, label, with_tag);
+    edit_tags(state, samples, label, with_tag);
 }
 
 pub(crate) fn remove_tag(state: &mut State, tag: &str) {
@@ -389,12 +394,12 @@ pub(crate) fn remove_tag(state: &mut State, tag: &str) {
         let tags = tags.iter().filter(|other| *other != tag);
         tags.cloned().collect()
     };
-    edit_tags(state, label, without_tag);
+    let selected: Vec<SampleId> = state.selection.selected().iter().collect();
+    edit_tags(state, &selected, label, without_tag);
 }
 
-fn edit_tags(state: &mut State, label: String, change: impl Fn(&[String]) -> Vec<String>) {
-    let selected = state.selection.selected().iter();
-    let marks = selected.map(|sample| {
+fn edit_tags(state: &mut State, samples: &[SampleId], label: String, change: impl Fn(&[String]) -> Vec<String>) {
+    let marks = samples.iter().map(|&sample| {
         let tags = change(state.judgments.tags(sample));
         (sample, Mark::Tags(tags))
     });

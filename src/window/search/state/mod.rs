@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::domain::{GeoPoint, RunId, ViewSettings, grouped};
 use crate::review::{
     ArrangeRequest, Arrangement, BoxQuery, Completion, FilterCounts, Folders, KnownNames, OutcomeClass, Query,
-    QueryError, Sort, Statistics, Suppressed, complete,
+    QueryError, Sort, SortBy, Statistics, Suppressed, complete,
 };
 use crate::window::state;
 use crate::window::state::{
@@ -134,6 +134,9 @@ struct Data {
     compared: u64,
     /// The number of the search for similar images.
     alike: u64,
+    /// The numbers of the search for duplicates and of the values to sort by.
+    duplicates: u64,
+    measured: u64,
     evaluated: u64,
     /// The number of the sample.
     sampled: u64,
@@ -205,6 +208,11 @@ impl Arranging {
 
     pub fn needs_captures(&self) -> bool {
         self.query.needs_captures() || self.sort.by.needs_captures()
+    }
+
+    /// Whether the query or the sort order is about duplicates.
+    pub fn is_about_duplicates(&self) -> bool {
+        self.query.needs_duplicates() || self.sort.by == SortBy::Duplicates
     }
 
     /// Whether the query is about the sample to judge.
@@ -462,6 +470,8 @@ impl State {
                 marks: self.judgments.marks().revision(),
                 compared: self.comparison_number,
                 alike: self.alike().map_or(0, |alike| alike.number),
+                duplicates: self.found_duplicates().map_or(0, |found| found.number),
+                measured: self.measured().map_or(0, |measured| measured.number),
                 evaluated: self.evaluation_number,
                 sampled: self.spot_checks.number,
                 picked: self.map.picked_number,
@@ -486,6 +496,8 @@ impl State {
             disagreement: self.comparing.as_ref().and_then(|comparing| comparing.column().cloned()),
             similarity: self.alike().map(|alike| Arc::clone(&alike.similarity)),
             patterns: self.error_patterns().map(|found| Arc::clone(&found.sets)).unwrap_or_default(),
+            duplicates: self.found_duplicates().map(|found| found.places.clone()).unwrap_or_default(),
+            measured: self.measured().map(|measured| Arc::clone(&measured.values)).unwrap_or_default(),
             changes: self.comparing.as_ref().map(state::Comparing::changes).unwrap_or_default(),
             outcomes: self.evaluated().map(|run| Arc::clone(&run.outcomes)),
             other: self.other_run(),

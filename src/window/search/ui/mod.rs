@@ -436,6 +436,7 @@ fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
     let is_missing = by == SortBy::Disagreement
         || by == SortBy::Similarity && state.alike().is_none()
         || by == SortBy::Distance && state.arranging.center().is_none()
+        || by == SortBy::Duplicates && state.found_duplicates().is_none()
         || by.needs_truth() && state.evaluated().is_none()
         || by == SortBy::ErrorChange && state.other_evaluated().is_none();
     if (by == SortBy::Boxes && !has_boxes) || is_missing && wanted.by != by {
