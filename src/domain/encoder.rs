@@ -63,7 +63,7 @@ impl std::fmt::Display for Encoder {
 }
 
 impl Encoder {
-    /// As [`Self::to_string`], for the vectors of boxes.
+    /// The displayed text, for the vectors of boxes.
     pub fn text_of_boxes(&self) -> String {
         match &self.boxes {
             Some(BoxEncoder { features, dims }) => {

@@ -60,7 +60,7 @@ pub enum Attribute {
 pub struct ImageGroup {
     pub attribute: Attribute,
     pub value: String,
-    /// Indices into [`Sides::images`], ascending.
+    /// Indices into the evaluated images, ascending.
     pub images: Vec<u32>,
 }
 
@@ -70,7 +70,7 @@ pub struct ErrorPattern {
     pub kind: ErrorKind,
     pub attribute: Attribute,
     pub value: String,
-    /// The images of the group in which the error occurs: indices into [`Sides::images`].
+    /// The images of the group in which the error occurs: indices into the evaluated images.
     pub with_error: Vec<u32>,
     /// The images of the group in which it could occur.
     pub images: usize,
