@@ -44,8 +44,8 @@ pub fn missing_embeddings(run: &RunInfo) -> String {
     match key.made {
         InferenceLocation::Here => format!(
             "“{name}” has no embeddings; add them with `spotcheck predict SOURCE --model MODEL --project FILE.spotcheck \
-             --resume`, where MODEL is the model of this run ({})",
-            card.name
+             --resume`, where MODEL is {} or, if `spotcheck models list` does not show it, the ONNX file of {}",
+            key.model_id, card.name
         ),
         _ => format!(
             "“{name}” has no embeddings, because its predictions were not made by a model on this computer; predict the \

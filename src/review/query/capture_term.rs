@@ -60,7 +60,7 @@ impl Circle {
                 (None, None) => return None,
             },
         };
-        (radius_km >= 0.0).then_some(Self { center, radius_km })
+        (radius_km >= 0.0 && radius_km.is_finite()).then_some(Self { center, radius_km })
     }
 
     pub fn center(self) -> GeoPoint {
@@ -115,6 +115,7 @@ mod tests {
             ("48,11~-1km", None),
             ("48,nan", None),
             ("48,11~nankm", None),
+            ("48,11~infkm", None),
         ] {
             assert_eq!(Circle::parse(text).map(|circle| circle.contains(point)), expected, "{text}");
         }
