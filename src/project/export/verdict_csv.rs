@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-use super::csv_table::{Table, escape_formula};
+use super::csv_table::{Table, escape_formula, unescaped};
 use super::{ExportError, ExportTarget};
 use crate::domain::{
     BoundingBox, Change, DrawnBox, Pair, Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget,
@@ -288,11 +288,6 @@ fn read_rows(file: impl Read, imported: &mut ImportedVerdicts) -> Result<Vec<Row
 /// With a decimal point or comma.
 fn number(text: &str) -> Option<f32> {
     text.trim().replace(',', ".").parse().ok().filter(|number: &f32| number.is_finite())
-}
-
-/// The text before [`escape_formula`].
-fn unescaped(text: &str) -> &str {
-    text.strip_prefix('\'').filter(|rest| escape_formula(rest) == text).unwrap_or(text)
 }
 
 /// The images that a file mentions, with their predictions and verdicts.
