@@ -5,7 +5,7 @@ use super::perceptual::{HashIndex, PerceptualHash};
 use super::similar::SimilarRows;
 use super::{Embeddings, NeighborGraph};
 
-/// What is known of images, by image.
+/// The properties that duplicates are found by, one entry per image.
 #[derive(Clone, Copy)]
 pub struct DuplicateEvidence<'e> {
     /// The hash of the bytes.

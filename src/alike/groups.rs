@@ -2,8 +2,8 @@
 //!
 //! Images are taken in their order. The first one of a group is kept, and later ones that match it join the group, as in
 //! `FiftyOne`'s `compute_near_duplicates`; so every image of a group matches its first, and a chain of small changes does
-//! not become one group. The work grows with the number of images times that of different ones found near each other,
-//! never with the square of the number of equal ones.
+//! not become one group. The work grows with the number of images times the number of different images near each other;
+//! identical images add no quadratic work.
 
 use std::collections::HashMap;
 use std::hash::Hash;
