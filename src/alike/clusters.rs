@@ -125,16 +125,8 @@ fn normalized(mut vector: Vec<f32>) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Embedding;
+    use super::super::embeddings;
     use super::*;
-
-    fn embeddings(rows: impl IntoIterator<Item = Vec<f32>>) -> Embeddings {
-        let mut all = Embeddings::default();
-        for row in rows {
-            assert!(all.push(&Embedding::new(&row).unwrap()));
-        }
-        all
-    }
 
     #[test]
     fn separate_clouds_become_groups() {

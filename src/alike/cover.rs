@@ -55,6 +55,9 @@ impl Cover {
 /// From this similarity on, rows differ only by rounding.
 const SAME: f32 = 1.0 - 1e-5;
 
+/// The name of what [`representativeness`] is computed from.
+pub const CENTER_METRIC: &str = "Euclidean distance to the center of one of 20 clusters";
+
 /// `FiftyOne`'s number of clusters.
 const CLUSTERS: usize = 20;
 const MAX_ROUNDS: usize = 100;
@@ -204,7 +207,7 @@ impl<'e> KMeans<'e> {
 mod tests {
     use serde_json::Value;
 
-    use super::super::{NEIGHBORS, NeighborGraph, outliers, uniqueness};
+    use super::super::{NEIGHBORS, NeighborGraph, embeddings, outliers, uniqueness};
     use super::*;
 
     const TOLERANCE: f64 = 2e-4;
@@ -217,7 +220,7 @@ mod tests {
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cases")
     }
 
-    /// Those of `tests/cases/measures/make.py`, by scikit-learn and cleanlab.
+    /// Computed by `tests/cases/measures/make.py` with scikit-learn and cleanlab.
     fn expected() -> Value {
         serde_json::from_slice(&std::fs::read(folder().join("measures/expected.json")).unwrap()).unwrap()
     }
@@ -285,13 +288,7 @@ mod tests {
 
     #[test]
     fn identical_few_and_no_vectors_have_values() {
-        let rows = |rows: &[[f32; 2]]| {
-            let mut all = Embeddings::default();
-            for row in rows {
-                assert!(all.push(&Embedding::new(row).unwrap()));
-            }
-            all
-        };
+        let rows = |rows: &[[f32; 2]]| embeddings(rows);
         for (all, unique) in [
             (rows(&[[1.0, 2.0]; 40]), 0.0),
             (rows(&[[0.0, 0.0]; 40]), 0.0),

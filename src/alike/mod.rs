@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 use half::f16;
 
 pub use self::clusters::Clusters;
-pub use self::cover::{Cover, representativeness};
+pub use self::cover::{CENTER_METRIC, Cover, representativeness};
 use self::dot::{centered, centered_dot};
 pub use self::duplicates::DuplicateEvidence;
 pub use self::groups::{Duplicate, DuplicateGroup, DuplicateKind, Sides};
@@ -36,7 +36,7 @@ pub use self::similar::DEFAULT_SIMILARITY;
 pub use self::stored::{BoxEmbedding, ImageEmbeddings, from_8_bits, to_8_bits};
 pub use self::umap::{Point, Umap};
 
-/// The name of the similarity measure in outputs and in the window.
+/// The displayed and exported name of the similarity measure.
 pub const METRIC: &str = "cosine of mean-centered vectors";
 
 /// A vector that describes an image: finite numbers, rounded to 16 bits.
@@ -137,4 +137,13 @@ impl Embeddings {
             Center { mean, norms }
         })
     }
+}
+/// One row per vector, for tests.
+#[cfg(test)]
+fn embeddings<R: AsRef<[f32]>>(rows: impl IntoIterator<Item = R>) -> Embeddings {
+    let mut all = Embeddings::default();
+    for row in rows {
+        assert!(all.push(&Embedding::new(row.as_ref()).unwrap()));
+    }
+    all
 }

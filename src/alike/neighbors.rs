@@ -60,7 +60,7 @@ impl NeighborGraph {
     }
 }
 
-/// All pairs of blocks, and what was found so far.
+/// The pairs of blocks to compare, and the best neighbors so far.
 struct Comparison<'e> {
     embeddings: &'e Embeddings,
     control: &'e TaskControl,
@@ -244,7 +244,7 @@ fn select(similarities: &[f32], limits: [&[f32]; 2], is_same: bool, found: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alike::Embedding;
+    use crate::alike::embeddings;
 
     fn control() -> TaskControl {
         TaskControl::new(ProgressUnit::Images)
@@ -252,12 +252,7 @@ mod tests {
 
     fn random(rows: usize, dims: usize) -> Embeddings {
         let mut random = fastrand::Rng::with_seed(7);
-        let mut all = Embeddings::default();
-        for _ in 0..rows {
-            let row: Vec<f32> = (0..dims).map(|_| random.f32()).collect();
-            assert!(all.push(&Embedding::new(&row).unwrap()));
-        }
-        all
+        embeddings((0..rows).map(|_| (0..dims).map(|_| random.f32()).collect::<Vec<_>>()))
     }
 
     fn rows(neighbors: &[Neighbor]) -> Vec<usize> {
@@ -286,19 +281,12 @@ mod tests {
 
     #[test]
     fn identical_rows_and_those_at_the_mean_are_neighbors() {
-        let row = Embedding::new(&[0.5, 3.0, -1.0]).unwrap();
-        let mut same = Embeddings::default();
-        for _ in 0..=BLOCK {
-            assert!(same.push(&row));
-        }
+        let same = embeddings(vec![[0.5, 3.0, -1.0]; BLOCK + 1]);
         let graph = NeighborGraph::build(&same, 3, &control()).unwrap();
         assert_eq!(rows(graph.neighbors(0)), [1, 2, 3]);
         assert_eq!(rows(graph.neighbors(BLOCK)), [0, 1, 2]);
         assert!(graph.neighbors(9).iter().all(|neighbor| neighbor.similarity == 1.0));
-        let mut mixed = Embeddings::default();
-        for row in [[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0], [0.0, 0.0]] {
-            assert!(mixed.push(&Embedding::new(&row).unwrap()));
-        }
+        let mixed = embeddings([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]);
         let graph = NeighborGraph::build(&mixed, 9, &control()).unwrap();
         assert_eq!(graph.count(), 3);
         assert_eq!(graph.neighbors(2)[0], Neighbor { row: 3, similarity: 1.0 });

@@ -322,15 +322,8 @@ fn rotate_rows(matrix: &mut [Vec<f64>], row: usize, column: usize, cosine: f64, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alike::embeddings;
     use crate::tasks::ProgressUnit;
-
-    fn embeddings(rows: impl IntoIterator<Item = Vec<f32>>) -> Embeddings {
-        let mut all = Embeddings::default();
-        for row in rows {
-            assert!(all.push(&Embedding::new(&row).unwrap()));
-        }
-        all
-    }
 
     fn fit(rows: &Embeddings, count: usize, threads: usize) -> Pca {
         Pca::fit(rows, count, threads, &TaskControl::new(ProgressUnit::Steps)).unwrap()
@@ -366,7 +359,7 @@ mod tests {
     #[test]
     fn threads_do_not_change_the_components() {
         let mut random = fastrand::Rng::with_seed(3);
-        let rows = embeddings((0..300).map(|_| (0..100).map(|_| random.f32()).collect()));
+        let rows = embeddings((0..300).map(|_| (0..100).map(|_| random.f32()).collect::<Vec<_>>()));
         assert_eq!(fit(&rows, 7, 1), fit(&rows, 7, 3));
     }
 

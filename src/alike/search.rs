@@ -53,14 +53,7 @@ impl Embeddings {
 mod tests {
     use super::*;
     use crate::alike::dot::portable;
-
-    fn embeddings(rows: &[&[f32]]) -> Embeddings {
-        let mut all = Embeddings::default();
-        for row in rows {
-            assert!(all.push(&Embedding::new(row).unwrap()));
-        }
-        all
-    }
+    use crate::alike::embeddings;
 
     /// As `tests/cases/alike/make.py` computes them with scikit-learn.
     #[test]
@@ -96,7 +89,7 @@ mod tests {
 
     #[test]
     fn nearest_rows_come_first_in_a_stable_order() {
-        let all = embeddings(&[&[1.0, 0.0], &[-1.0, 0.0], &[1.0, 0.0], &[0.0, 1.0], &[0.0, -1.0]]);
+        let all = embeddings([&[1.0, 0.0], &[-1.0, 0.0], &[1.0, 0.0], &[0.0, 1.0], &[0.0, -1.0]]);
         let rows = |count| all.nearest(&all.row(0).unwrap(), count).iter().map(|found| found.row).collect::<Vec<_>>();
         assert_eq!(rows(3), [0, 2, 3]);
         assert_eq!(rows(99), [0, 2, 3, 4, 1]);
@@ -105,14 +98,14 @@ mod tests {
 
     #[test]
     fn vectors_without_a_direction_are_like_themselves() {
-        let only = embeddings(&[&[3.0, 4.0]]);
+        let only = embeddings([&[3.0, 4.0]]);
         assert_eq!(only.similarities(&only.row(0).unwrap()), [1.0]);
         let row: &[f32] = &[0.1, 7.3, 1e-3];
-        let identical = embeddings(&vec![row; 1000]);
+        let identical = embeddings(vec![row; 1000]);
         assert_eq!(identical.similarities(&identical.row(7).unwrap()), vec![1.0; 1000]);
         assert_eq!(identical.similarities(&Embedding::new(&[0.0, 1.0, 2.0]).unwrap()), vec![0.0; 1000]);
         // The last is at the mean.
-        let balanced = embeddings(&[&[1.0, 0.0], &[-1.0, 0.0], &[0.0, 0.0]]);
+        let balanced = embeddings([&[1.0, 0.0], &[-1.0, 0.0], &[0.0, 0.0]]);
         assert_eq!(balanced.similarities(&balanced.row(2).unwrap()), [0.0, 0.0, 1.0]);
         assert_eq!(balanced.similarities(&balanced.row(0).unwrap()), [1.0, -1.0, 0.0]);
     }
@@ -126,7 +119,7 @@ mod tests {
         assert_eq!(Embedding::from_bytes(&[0xff, 0xff]), None);
         let embedding = Embedding::new(&[0.5, -2.0]).unwrap();
         assert_eq!(Embedding::from_bytes(&embedding.to_bytes()), Some(embedding.clone()));
-        let mut all = embeddings(&[&[1.0, 2.0, 3.0]]);
+        let mut all = embeddings([&[1.0, 2.0, 3.0]]);
         assert!(!all.push(&embedding), "another encoder");
         assert!(all.similarities(&embedding).is_empty());
         assert!(Embeddings::default().similarities(&embedding).is_empty());

@@ -90,17 +90,9 @@ impl Embeddings {
 #[cfg(test)]
 mod tests {
     use super::super::groups::{DuplicateKind, Grouping, Sides};
-    use super::super::{Embedding, NEIGHBORS};
+    use super::super::{NEIGHBORS, embeddings};
     use super::*;
     use crate::tasks::{ProgressUnit, TaskControl};
-
-    fn embeddings(rows: impl IntoIterator<Item = [f32; 3]>) -> Embeddings {
-        let mut all = Embeddings::default();
-        for row in rows {
-            assert!(all.push(&Embedding::new(&row).unwrap()));
-        }
-        all
-    }
 
     fn groups(all: &Embeddings, sides: Sides, above: f32) -> Vec<Vec<usize>> {
         let graph = NeighborGraph::build(all, NEIGHBORS, &TaskControl::new(ProgressUnit::Steps)).unwrap();
@@ -138,7 +130,7 @@ mod tests {
     #[test]
     fn kept_rows_are_those_of_a_full_scan() {
         let mut random = fastrand::Rng::with_seed(9);
-        let all = embeddings((0..400).map(|_| std::array::from_fn(|_| random.f32() - 0.5)));
+        let all = embeddings((0..400).map(|_| std::array::from_fn::<_, 3, _>(|_| random.f32() - 0.5)));
         for above in [0.8, 0.95, 0.999] {
             let joined: usize = groups(&all, Sides::One, above).iter().map(|group| group.len() - 1).sum();
             let kept = by_full_scan(&all, above);

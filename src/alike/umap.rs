@@ -242,7 +242,7 @@ fn memberships(neighbors: &[Neighbor]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alike::{Embedding, Embeddings, NEIGHBORS, Pca};
+    use crate::alike::{Embeddings, NEIGHBORS, Pca, embeddings};
     use crate::tasks::{ProgressUnit, TaskControl};
 
     fn graph(rows: &Embeddings) -> NeighborGraph {
@@ -282,11 +282,9 @@ mod tests {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cases/alike");
         let expected: serde_json::Value =
             serde_json::from_slice(&std::fs::read(folder.join("map.json")).unwrap()).unwrap();
-        let mut rows = Embeddings::default();
-        for row in std::fs::read(folder.join("digits.u8")).unwrap().chunks(64) {
-            let row: Vec<f32> = row.iter().map(|value| f32::from(*value)).collect();
-            assert!(rows.push(&Embedding::new(&row).unwrap()));
-        }
+        let digits = std::fs::read(folder.join("digits.u8")).unwrap();
+        let digit = |row: &[u8]| row.iter().map(|value| f32::from(*value)).collect::<Vec<_>>();
+        let rows = embeddings(digits.chunks(64).map(digit));
         assert_eq!(rows.len() as u64, expected["rows"].as_u64().unwrap());
         let pca = Pca::fit(&rows, 2, 1, &TaskControl::new(ProgressUnit::Steps)).unwrap();
         let start: Vec<Point> =
@@ -305,10 +303,7 @@ mod tests {
     #[test]
     fn few_and_identical_rows_have_finite_positions() {
         for count in [0, 1, 2, 40] {
-            let mut rows = Embeddings::default();
-            for _ in 0..count {
-                assert!(rows.push(&Embedding::new(&[1.0, 2.0]).unwrap()));
-            }
+            let rows = embeddings(vec![[1.0, 2.0]; count]);
             let found = map(&rows, &[[f32::NAN, 3.0]], 1);
             assert_eq!(found.len(), count);
             assert!(found.as_flattened().iter().all(|value| value.is_finite()), "{found:?}");

@@ -4,7 +4,7 @@ use serde::Serialize;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::alike::Origin;
-use crate::alike::{Cover, METRIC, NEIGHBORS, NeighborGraph, outliers, representativeness, uniqueness};
+use crate::alike::{CENTER_METRIC, Cover, METRIC, NEIGHBORS, NeighborGraph, outliers, representativeness, uniqueness};
 use crate::project::export::Vectors;
 use crate::tasks::TaskControl;
 
@@ -47,7 +47,7 @@ struct Ranked {
 impl AlikeOrder {
     fn metric(self) -> &'static str {
         match self {
-            Self::Representativeness => "Euclidean distance to the center of one of 20 clusters",
+            Self::Representativeness => CENTER_METRIC,
             _ => METRIC,
         }
     }

@@ -15,7 +15,7 @@ use super::error::StoreError;
 use super::files::companion;
 use super::names::{StoredName, from_stored, to_stored};
 use crate::alike::{BoxEmbedding, Embedding, Embeddings, ImageEmbeddings, Pca};
-use crate::domain::{Encoder, FileStamp, Sample, SampleUri};
+use crate::domain::{Encoder, FileStamp, RunInfo, Sample, SampleUri};
 
 /// `PRAGMA application_id`: “spoe” in ASCII.
 const APPLICATION_ID: i64 = 0x7370_6f65;
@@ -123,6 +123,12 @@ impl EmbeddingStore {
         companion(project, "-embeddings")
     }
 
+    /// The file of a project, and what is not yet moved into it.
+    pub fn files(project: &Path) -> [PathBuf; 2] {
+        let file = Self::path_for(project);
+        [companion(&file, "-wal"), file]
+    }
+
     /// Opens the project's file to read; `None` if there is none.
     pub fn open(project: &Project) -> Result<Option<Self>, StoreError> {
         let path = project.path().map(|path| Self::path_for(&path)).filter(|path| path.exists());
@@ -183,6 +189,11 @@ impl EmbeddingStore {
         // An encoder of a later version that cannot be read here is not used.
         let parsed = rows.into_iter().filter_map(|(id, text)| Some((id, serde_json::from_str(&text).ok()?)));
         Ok(parsed.collect())
+    }
+
+    /// The encoder of a run's model.
+    pub fn encoder_of(&self, run: &RunInfo) -> Result<Option<(EncoderId, Encoder)>, StoreError> {
+        Ok(self.encoders()?.into_iter().find(|(_, encoder)| encoder.is_of(&run.key)))
     }
 
     /// Adds the encoder unless the file has it. Embeddings of an earlier version of the same model are deleted.
@@ -495,11 +506,7 @@ mod tests {
         assert_eq!(images, found.len());
     }
 
-    #[test]
-    fn embeddings_follow_a_copy_of_the_project() {
-        let folder = tempfile::tempdir().unwrap();
-        let project = project(folder.path());
-        let mut writer = EmbeddingWriter::open(&project, &encoder("1")).unwrap().unwrap();
+    fn save_another(writer: &mut EmbeddingWriter) {
         let sample = Sample {
             uri: SampleUri::new("/photos/b.jpg"),
             name: "b.jpg".to_owned(),
@@ -509,6 +516,14 @@ mod tests {
             capture: None,
         };
         writer.save(&sample, &without_boxes(Embedding::new(&[0.0, 1.0]).unwrap())).unwrap();
+    }
+
+    #[test]
+    fn embeddings_follow_a_copy_of_the_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = project(folder.path());
+        let mut writer = EmbeddingWriter::open(&project, &encoder("1")).unwrap().unwrap();
+        save_another(&mut writer);
         let path = project.save_as(&folder.path().join("copy.spotcheck"), "test").unwrap();
         let request = OpenRequest { path: &path, root: Some("/photos"), mode: OpenMode::Write, program: "test" };
         let copy = Project::open(&request, |_| ()).unwrap().project;
@@ -543,15 +558,7 @@ mod tests {
         let [one] = store.encoders().unwrap().try_into().unwrap();
         assert_eq!(all(&store, &one), [("/photos/a.jpg".to_owned(), 10, vector)]);
         let mut writer = EmbeddingWriter::open(&project, &encoder("1")).unwrap().unwrap();
-        let sample = Sample {
-            uri: SampleUri::new("/photos/b.jpg"),
-            name: "b.jpg".to_owned(),
-            size_bytes: 1,
-            modified_ns: None,
-            etag: None,
-            capture: None,
-        };
-        writer.save(&sample, &without_boxes(Embedding::new(&[0.0, 1.0]).unwrap())).unwrap();
+        save_another(&mut writer);
         assert_eq!(all(&store, &one).len(), 2);
     }
 

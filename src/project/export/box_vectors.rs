@@ -33,7 +33,7 @@ pub fn stored_box_vectors<'s>(
     let Some(store) = EmbeddingStore::open(project)? else {
         return Ok(None);
     };
-    let Some(stored) = store.encoders()?.into_iter().find(|(_, encoder)| encoder.is_of(&run.key)) else {
+    let Some(stored) = store.encoder_of(run)? else {
         return Ok(None);
     };
     let places: HashMap<&SampleUri, (u32, &Sample)> =

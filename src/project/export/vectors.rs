@@ -59,7 +59,7 @@ pub fn stored_vectors(project: &Project, run: &RunInfo) -> Result<Option<(Encode
     let Some(store) = EmbeddingStore::open(project)? else {
         return Ok(None);
     };
-    let Some(stored) = store.encoders()?.into_iter().find(|(_, encoder)| encoder.is_of(&run.key)) else {
+    let Some(stored) = store.encoder_of(run)? else {
         return Ok(None);
     };
     let mut vectors = Vectors::default();

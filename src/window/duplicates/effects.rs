@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::alike::{DuplicateEvidence, METRIC, Measure, Sides, outliers, representativeness, uniqueness};
+use crate::alike::{
+    CENTER_METRIC, DuplicateEvidence, METRIC, Measure, Sides, outliers, representativeness, uniqueness,
+};
 use crate::domain::{RunId, Sample, SharedList};
 use crate::image::fingerprint::{FingerprintError, Fingerprints};
 use crate::image::source::for_task;
 use crate::project::export::{ComparedVectors, stored_vectors};
 use crate::review::DuplicatePlaces;
 use crate::tasks::TaskControl;
+use crate::window::browse::effects::alike::run_of;
 use crate::window::duplicates::state::{DuplicatesRequest, FoundDuplicates, MeasureBasis, Measured};
-use crate::window::effects::Shared;
+use crate::window::effects::{Shared, unique_number};
 use crate::window::state::{BrowseEvent, Failure, SourceId, Ticket};
 
 /// What was read for the last search, so that other thresholds need no image.
@@ -41,7 +43,6 @@ pub(crate) fn find(shared: &Arc<Shared>, request: DuplicatesRequest, ticket: Tic
 }
 
 fn group(known: &KnownImages, request: &DuplicatesRequest, control: &TaskControl) -> Result<FoundDuplicates, Failure> {
-    static NUMBER: AtomicU64 = AtomicU64::new(1);
     let KnownImages { fingerprints, vectors, .. } = known;
     let evidence = DuplicateEvidence {
         digests: &fingerprints.digests,
@@ -54,7 +55,7 @@ fn group(known: &KnownImages, request: &DuplicatesRequest, control: &TaskControl
     let groups = groups.ok_or(Failure::Cancelled)?;
     Ok(FoundDuplicates {
         source: request.source,
-        number: NUMBER.fetch_add(1, Ordering::Relaxed),
+        number: unique_number(),
         places: DuplicatePlaces::new(request.samples.len(), &groups),
         options,
         encoder: vectors.as_ref().map(|(encoder, _)| encoder.clone()),
@@ -117,10 +118,8 @@ fn vectors_of(
     samples: &[Sample],
     control: &TaskControl,
 ) -> Result<Option<(String, ComparedVectors)>, Failure> {
-    let project = shared.project(source).ok_or_else(|| "The project was closed; open the images again".to_owned())?;
-    let runs = project.runs()?;
-    let Some(info) = runs.iter().find(|info| info.id == run) else { return Ok(None) };
-    let Some((encoder, vectors)) = stored_vectors(&project, info)? else { return Ok(None) };
+    let Some((project, info)) = run_of(shared, source, run)? else { return Ok(None) };
+    let Some((encoder, vectors)) = stored_vectors(&project, &info)? else { return Ok(None) };
     control.set_step("compare");
     let compared = ComparedVectors::new(&vectors, samples, control)?;
     Ok((!compared.vectors.uris.is_empty()).then(|| (encoder.to_string(), compared)))
@@ -148,7 +147,6 @@ fn measured(
     basis: MeasureBasis,
     control: &TaskControl,
 ) -> Result<Measured, Failure> {
-    static NUMBER: AtomicU64 = AtomicU64::new(1);
     let (embeddings, graph, rows) = compared.parts();
     let of_images = |values: Vec<f32>| -> Arc<[f32]> {
         rows.iter().map(|row| row.and_then(|row| values.get(row).copied()).unwrap_or(f32::NAN)).collect()
@@ -156,10 +154,7 @@ fn measured(
     // The first two need the same comparison of all images.
     let measure = basis.measure;
     let (values, metric) = if measure == Measure::Representativeness {
-        (
-            vec![(measure, representativeness(embeddings, control)?)],
-            "Euclidean distance to the center of one of 20 clusters",
-        )
+        (vec![(measure, representativeness(embeddings, control)?)], CENTER_METRIC)
     } else {
         let scores = outliers(graph).into_iter().map(|outlier| outlier.score).collect();
         (vec![(Measure::Uniqueness, uniqueness(graph)), (Measure::Outlier, scores)], METRIC)
@@ -167,6 +162,5 @@ fn measured(
     let values: BTreeMap<_, _> = values.into_iter().map(|(measure, values)| (measure, of_images(values))).collect();
     let name: &str = measure.into();
     let description = format!("Sorted by {name}: {metric}, {encoder}");
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    Ok(Measured { basis, number, values: Arc::new(values), description })
+    Ok(Measured { basis, number: unique_number(), values: Arc::new(values), description })
 }

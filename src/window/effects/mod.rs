@@ -9,6 +9,7 @@ pub(crate) mod latest;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
@@ -39,6 +40,12 @@ use crate::window::{
 /// The number of pending events at which workers wait for the window.
 const EVENTS_WAITING: usize = 256;
 const DELIVERIES_WAITING: usize = 32;
+
+/// A number for a result, which no other result of this program has.
+pub(crate) fn unique_number() -> u64 {
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
 
 /// Starts work and owns its threads. Dropping it lets them finish their current step.
 pub struct Effects {

@@ -1,7 +1,6 @@
 //! Placing images by their embeddings, and grouping them, next to the window's thread.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::alike::{Embeddings, NEIGHBORS, NeighborGraph, Pca, Point, Umap};
@@ -10,7 +9,7 @@ use crate::review::{Groups, group_images};
 use crate::tasks::{Cancelled, ProgressUnit, TaskControl};
 use crate::window::browse::effects::alike::embeddings;
 use crate::window::effects::latest::{LatestSender, worker};
-use crate::window::effects::{Effects, Shared, guarded};
+use crate::window::effects::{Effects, Shared, guarded, unique_number};
 use crate::window::state::{
     Cluster, Failure, GroupRequest, LayRequest, MapEffect, MapEvent, MapGroups, MapLayout, MapStage, RequestId, Ticket,
 };
@@ -36,12 +35,6 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: MapEffect) {
     }
 }
 
-/// Unique among all layouts.
-fn number() -> u64 {
-    static NUMBER: AtomicU64 = AtomicU64::new(1);
-    NUMBER.fetch_add(1, Ordering::Relaxed)
-}
-
 /// Reports the principal components first, then the map while it takes shape.
 fn lay(shared: &Shared, request: &LayRequest, ticket: &Ticket) -> Result<(), Failure> {
     let LayRequest { source, run, samples, predicted } = request;
@@ -54,11 +47,11 @@ fn lay(shared: &Shared, request: &LayRequest, ticket: &Ticket) -> Result<(), Fai
     let mut layout = MapLayout {
         source: *source,
         run: *run,
-        number: number(),
+        number: unique_number(),
         samples: ids(samples, &vectors.uris),
         clusters: clusters(&vectors.rows, control)?,
         points: start.into(),
-        clusters_number: number(),
+        clusters_number: unique_number(),
         stage: MapStage::Components,
         predicted: *predicted,
         without: samples.len() - vectors.uris.len(),
@@ -80,12 +73,17 @@ fn lay(shared: &Shared, request: &LayRequest, ticket: &Ticket) -> Result<(), Fai
         control.set_done(umap.epoch() as u64);
         if reported.elapsed() >= REPORT_PERIOD {
             let stage = MapStage::Moving { epoch: umap.epoch(), epochs: umap.epochs() };
-            layout = MapLayout { number: number(), points: umap.positions().into(), stage, ..layout };
+            layout = MapLayout { number: unique_number(), points: umap.positions().into(), stage, ..layout };
             report(&layout);
             reported = Instant::now();
         }
     }
-    report(&MapLayout { number: number(), points: umap.positions().into(), stage: MapStage::Finished, ..layout });
+    report(&MapLayout {
+        number: unique_number(),
+        points: umap.positions().into(),
+        stage: MapStage::Finished,
+        ..layout
+    });
     Ok(())
 }
 

@@ -1,9 +1,7 @@
 //! Compares all images or boxes with one, by the embeddings next to the project. The last vectors stay in memory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -16,7 +14,7 @@ use crate::project::{EmbeddingStore, Project};
 use crate::review::BoxSimilarity;
 use crate::similar::{self, ModelPlace, why_no_box_embeddings, why_no_embeddings};
 use crate::tasks::{ProgressUnit, TaskControl};
-use crate::window::effects::Shared;
+use crate::window::effects::{Shared, unique_number};
 use crate::window::state::{Alike, AlikeBoxes, AlikeRequest, AlikeTo, BrowseEvent, SourceId};
 
 /// More are read from the disk for each search.
@@ -37,9 +35,7 @@ struct Kept<V> {
 /// # Errors
 /// Why there is nothing to compare, and what to do.
 pub(super) fn find(shared: &Shared, request: &AlikeRequest) -> Result<Option<BrowseEvent>, String> {
-    let project = shared.project(request.source).ok_or("The project was closed; open the images again")?;
-    let runs = project.runs().map_err(|error| error.to_string())?;
-    let info = runs.into_iter().find(|info| info.id == request.run).ok_or("Predict images first")?;
+    let (project, info) = run_of(shared, request.source, request.run)?.ok_or("Predict images first")?;
     let (sample, part) = match &request.to {
         AlikeTo::Part(sample, part) => (*sample, *part),
         AlikeTo::Named(name) => {
@@ -69,13 +65,18 @@ pub(crate) fn embeddings(
     run: RunId,
     samples: &SharedList<Sample>,
 ) -> Result<(Encoder, Vectors), String> {
-    let project = shared.project(source).ok_or("The project was closed; open the images again")?;
-    let runs = project.runs().map_err(|error| error.to_string())?;
-    let info = runs.iter().find(|info| info.id == run).ok_or("Predict images first")?;
-    let stored = stored_vectors(&project, info).map_err(|error| error.to_string())?;
+    let (project, info) = run_of(shared, source, run)?.ok_or("Predict images first")?;
+    let stored = stored_vectors(&project, &info).map_err(|error| error.to_string())?;
     let present = stored.map(|(encoder, vectors)| (encoder, vectors.of_samples(samples.iter())));
     let present = present.filter(|(_, vectors)| !vectors.uris.is_empty());
-    present.ok_or_else(|| missing_embeddings(info))
+    present.ok_or_else(|| missing_embeddings(&info))
+}
+
+/// The project of open images, and one of its runs; `None` if it has no such run.
+pub(crate) fn run_of(shared: &Shared, source: SourceId, run: RunId) -> Result<Option<(Project, RunInfo)>, String> {
+    let project = shared.project(source).ok_or("The project was closed; open the images again")?;
+    let runs = project.runs().map_err(|error| error.to_string())?;
+    Ok(runs.into_iter().find(|info| info.id == run).map(|info| (project, info)))
 }
 
 struct Search<'s> {
@@ -111,7 +112,7 @@ impl Search<'_> {
             source,
             run,
             sample: self.sample,
-            number: next_number(),
+            number: unique_number(),
             similarity: vectors.similarities(samples.iter(), &row),
             description,
         }))
@@ -141,7 +142,7 @@ impl Search<'_> {
         Ok(BrowseEvent::FoundAlikeBoxes(AlikeBoxes {
             source,
             run,
-            similarity: Arc::new(BoxSimilarity::new(next_number(), rows.collect())),
+            similarity: Arc::new(BoxSimilarity::new(unique_number(), rows.collect())),
             description: format!("Similar to a box of {}: {METRIC}, {}", self.query.name, encoder.text_of_boxes()),
         }))
     }
@@ -163,8 +164,8 @@ impl Search<'_> {
     fn key(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.request.source.0, self.request.run.0).hash(&mut hasher);
-        let file = self.project.path().map(|path| EmbeddingStore::path_for(&path));
-        for path in file.iter().flat_map(|file| [file.clone(), wal_of(file)]) {
+        let files = self.project.path().map(|path| EmbeddingStore::files(&path));
+        for path in files.into_iter().flatten() {
             let metadata = path.metadata().ok();
             metadata.map(|metadata| (metadata.len(), metadata.modified().ok())).hash(&mut hasher);
         }
@@ -173,17 +174,6 @@ impl Search<'_> {
         }
         hasher.finish()
     }
-}
-
-fn wal_of(file: &Path) -> std::path::PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push("-wal");
-    name.into()
-}
-
-fn next_number() -> u64 {
-    static NUMBER: AtomicU64 = AtomicU64::new(1);
-    NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
 /// The vectors of the last search if they are the same, otherwise from the disk.
