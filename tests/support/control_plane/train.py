@@ -76,7 +76,7 @@ def prepare(host):
     if directory.startswith("/opt/ml/"):
         archive = os.path.join(root, directory[len("/opt/ml/"):])
     with tarfile.open(archive) as tar:
-        tar.extractall(code, filter="data")
+        tar.extractall(code)
     if "CheckpointConfig" in request:
         os.symlink(os.path.join(folder, "checkpoints"), os.path.join(root, "checkpoints"))
     variables = {
