@@ -25,8 +25,3 @@ pub(crate) fn alone(test: &str, prepare: impl FnOnce(&mut Command), body: impl F
         String::from_utf8_lossy(&output.stderr)
     );
 }
-
-/// A unique name for each process that [`alone`] starts, usable as a file name.
-pub(crate) fn process_name() -> String {
-    std::env::var(ALONE).map_or_else(|_| "all".to_owned(), |test| test.replace("::", "-"))
-}

@@ -1,9 +1,10 @@
 //! The window under test.
 
 use std::cell::RefCell;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use egui::accesskit::Role;
@@ -13,7 +14,6 @@ use spotcheck::dirs::AppDirs;
 use spotcheck::window::app::{App, WindowOptions};
 use spotcheck::window::state::{Filmstrip, Listing, Overlay, ProjectStatus};
 
-use crate::support::alone::process_name;
 use crate::support::{repository, runtime_home};
 
 /// Far longer than anything here takes, even on a busy computer.
@@ -21,6 +21,9 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The longest wait for a repaint: files, servers and clocks change without one.
 const LONGEST_PARK: Duration = Duration::from_millis(50);
+
+/// How long projects of earlier runs of the tests are kept: longer than a run, because several can happen at once.
+const KEPT_PROJECTS: Duration = Duration::from_hours(1);
 
 /// A window on `source`, with ONNX Runtime installed.
 pub(crate) fn open(source: Option<&Path>, model: &str) -> Harness<'static, App> {
@@ -95,10 +98,17 @@ fn start(
 /// A separate folder for each window, so that no test sees the predictions of another.
 fn fresh_projects() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let name = format!("projects-{}-{number}", process_name());
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // Left over from the last run of the tests.
+    static OF_PROCESS: LazyLock<PathBuf> = LazyLock::new(|| {
+        let folders = Path::new(env!("CARGO_TARGET_TMPDIR")).join("projects");
+        let age = |folder: &DirEntry| folder.metadata().ok()?.modified().ok()?.elapsed().ok();
+        let is_old = |folder: &DirEntry| age(folder).is_some_and(|age| age > KEPT_PROJECTS);
+        for folder in std::fs::read_dir(&folders).into_iter().flatten().filter_map(Result::ok).filter(is_old) {
+            // Another process may delete it too.
+            drop(std::fs::remove_dir_all(folder.path()));
+        }
+        folders.join(std::process::id().to_string())
+    });
+    let folder = OF_PROCESS.join(NUMBER.fetch_add(1, Ordering::Relaxed).to_string());
     drop(std::fs::remove_dir_all(&folder));
     folder
 }
@@ -161,14 +171,22 @@ pub(crate) fn wait_until(
     while !condition(harness) {
         assert!(
             begun.elapsed() < PATIENCE,
-            "waited in vain for: {what}; on screen: {}",
-            on_screen(harness).join(" | ")
+            "waited in vain for: {what}; on screen: {}; {}",
+            on_screen(harness).join(" | "),
+            trouble(harness)
         );
         frame.park();
         frame.draw(harness);
     }
     // New content is laid out in the next frame.
     harness.step();
+}
+
+/// What went wrong so far.
+fn trouble(harness: &Harness<'static, App>) -> String {
+    let state = harness.state().state();
+    let problems: Vec<String> = state.problems.entries().iter().map(|entry| format!("{:?}", entry.problem)).collect();
+    format!("problems: {}; not saved: {:?}", problems.join(" | "), state.project.trouble)
 }
 
 /// Waits until nothing can appear, disappear or change its name by itself: until tasks, background counts and writes
