@@ -71,6 +71,11 @@ impl AppDirs {
         self.config.join("prices.toml")
     }
 
+    /// What was proven about the embeddings of models.
+    pub fn proofs(&self) -> PathBuf {
+        self.cache.join("embedding-proofs")
+    }
+
     pub fn log_file(&self) -> PathBuf {
         self.cache.join("spotcheck.log")
     }

@@ -127,6 +127,7 @@ fn load(run: &RunInfo, place: &ModelPlace<'_>, control: &TaskControl) -> Result<
         batch: Some(1),
         threads: Some(1),
         embeddings: true,
+        proofs: Some(place.dirs.proofs()),
         ..LoadOptions::default()
     };
     Ok(OnnxPredictor::load(&runtime, &model, &options, control)?)

@@ -139,3 +139,34 @@ fn objects_are_found_again_in_mirrored_images() {
         assert!(nearest[1].similarity > 0.5, "{}: {}", names[at], nearest[1].similarity);
     }
 }
+
+#[test]
+fn proofs_are_used_again_and_replaced_when_damaged() {
+    let image = open(&repository().join("assets/samples/coffee.png"));
+    for card in ["models/ssd-mobilenet-coco/model.toml", "tests/cases/embeddings/half/model.toml"] {
+        let folder = tempfile::tempdir().unwrap();
+        let load = || {
+            let proofs = Some(folder.path().join("proofs"));
+            let options = LoadOptions { embeddings: true, proofs, ..LoadOptions::default() };
+            OnnxPredictor::load(&Runtime::load().0, &model_of_card(&repository().join(card)), &options, &control())
+                .unwrap()
+        };
+        let layer = |predictor: &OnnxPredictor| predictor.embedding().unwrap().clone().unwrap();
+        let proofs = || std::fs::read_dir(folder.path().join("proofs")).unwrap().map(|file| file.unwrap().path());
+        let first = load();
+        let expected = predict(&first, &image).1;
+        let file = proofs().next().unwrap();
+        let proof = std::fs::read_to_string(&file).unwrap();
+        let read_by = &layer(&first).tensor.layer;
+        std::fs::write(&file, proof.replace(read_by.as_str(), "as proven")).unwrap();
+        let second = load();
+        assert_eq!(layer(&second).tensor.layer, "as proven");
+        assert_eq!(predict(&second, &image).1, expected, "{card}");
+        for damaged in ["", "{}", "not a proof"] {
+            std::fs::write(&file, damaged).unwrap();
+            assert_eq!(layer(&load()), layer(&first));
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), proof);
+        }
+        assert_eq!(proofs().count(), 1);
+    }
+}

@@ -481,6 +481,7 @@ fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskCont
         threads: args.threads.map(|threads| threads as usize),
         keep: args.keep(),
         embeddings: args.saving.project().is_some() && !args.no_embeddings,
+        proofs: Some(dirs.proofs()),
     };
     Ok(OnnxPredictor::load(&runtime, &model, &options, control)?)
 }

@@ -102,7 +102,7 @@ pub fn survey(runtime: &Loaded) -> Result<DeviceSurvey, InferenceError> {
 /// A device that can create sessions, once its libraries are loaded.
 pub(super) struct PreparedDevice<'r> {
     runtime: &'r Loaded,
-    device: Device,
+    pub device: Device,
     /// The GPU, if ONNX Runtime knows it.
     pub adapter: Option<String>,
 }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::InferenceError;
 use super::call::{call, join, used_outputs};
 use super::session::OnnxSession;
@@ -15,7 +17,7 @@ use crate::model::{Tensor, TensorData, embedding_dims, preprocess};
 use crate::tasks::TaskControl;
 
 /// Where a model's embeddings come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmbeddingLayer {
     pub tensor: EmbeddingTensor,
     /// Numbers per image.
@@ -87,6 +89,14 @@ impl std::fmt::Display for EmbeddingLayer {
     }
 }
 
+/// What a load needs to know about the embeddings.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Proof {
+    pub layer: EmbeddingLayer,
+    /// The tensors of the layer that are not outputs of the graph anyway.
+    pub additional: Vec<String>,
+}
+
 /// Adds the embeddings to a model's outputs. An additional output can keep ONNX Runtime from merging operations, which
 /// changes rounding; so both sessions predict a trial image. Unless their outputs are equal, bit for bit, the embeddings
 /// need a session of their own. `plain` is a session without them; `load` loads one with additional outputs on the same
@@ -101,7 +111,7 @@ pub(super) fn prove(
     plain: &mut OnnxSession,
     load: impl Fn(&[&str]) -> Result<OnnxSession, InferenceError>,
     control: &TaskControl,
-) -> Result<(EmbeddingLayer, OnnxSession), String> {
+) -> Result<(Proof, OnnxSession), String> {
     let file = local_file::open(weights).map_err(|error| error.to_string())?;
     let tensors = embedding_tensors(card, file)?;
     let prepared = preprocess(&card.input, &trial_image()).map_err(|error| error.to_string())?;
@@ -115,15 +125,17 @@ pub(super) fn prove(
         call(session, card, &joined, &names, control).map_err(|error| error.to_string())
     };
     let expected = run(plain, &[])?;
+    let ports = plain.signature().outputs;
+    let load = |names: &[&str]| load(&inside(names, &ports)).map_err(|error| error.to_string());
     let all: BTreeSet<&str> = tensors.all().map(|tensor| tensor.name.as_str()).collect();
     let all: Vec<&str> = all.into_iter().collect();
-    let mut session = load(&all).map_err(|error| error.to_string())?;
+    let mut session = load(&all)?;
     let mut outputs = run(&mut session, &all)?;
     let shape_of = |name: &str| outputs.get(name).map(|tensor| tensor.shape.clone());
     let mut layer = choose(card, &tensors, shape_of, images, input)?;
     let names = layer.tensors();
     if names.len() < all.len() {
-        session = load(&names).map_err(|error| error.to_string())?;
+        session = load(&names)?;
         outputs = run(&mut session, &names)?;
     }
     for name in &names {
@@ -134,7 +146,8 @@ pub(super) fn prove(
     } else {
         (!are_same(&expected, &outputs)).then(|| "an additional output changes the model’s predictions".to_owned())
     };
-    Ok((layer, session))
+    let additional = inside(&layer.tensors(), &ports).into_iter().map(str::to_owned).collect();
+    Ok((Proof { layer, additional }, session))
 }
 
 /// The tensors for the image and the boxes, by their shapes.
@@ -175,7 +188,7 @@ fn choose(
 }
 
 /// The tensors that are not outputs anyway.
-pub(super) fn inside<'t>(tensors: &[&'t str], outputs: &[Port]) -> Vec<&'t str> {
+fn inside<'t>(tensors: &[&'t str], outputs: &[Port]) -> Vec<&'t str> {
     let is_inside = |name: &&str| outputs.iter().all(|output| output.name != *name);
     tensors.iter().copied().filter(is_inside).collect()
 }

@@ -7,7 +7,7 @@ use ort::logging::LogLevel;
 use ort::session::builder::{AutoDevicePolicy, SessionBuilder};
 
 use super::InferenceError;
-use super::embedding::{EmbeddingLayer, inside, prove};
+use super::embedding::{EmbeddingLayer, prove};
 use super::session::OnnxSession;
 use crate::domain::{LabelSet, ModelCard};
 use crate::local_file;
@@ -108,12 +108,10 @@ impl Inspection {
         card: &ModelCard,
         control: &TaskControl,
     ) -> Result<EmbeddingLayer, String> {
-        let load = |tensors: &[&str]| {
-            let tensors = inside(tensors, &self.signature.outputs);
-            OnnxSession::load_with_outputs(&runtime.environment, &self.weights, &tensors, quiet)
-        };
+        let load =
+            |tensors: &[&str]| OnnxSession::load_with_outputs(&runtime.environment, &self.weights, tensors, quiet);
         let images = card.input.fixed_batch.map_or(1, |images| images as usize);
-        prove(card, &self.weights, images, &mut self.session, load, control).map(|(layer, _)| layer)
+        prove(card, &self.weights, images, &mut self.session, load, control).map(|(proof, _)| proof.layer)
     }
 
     /// The model with the recognized card, ready to load.

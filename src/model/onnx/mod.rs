@@ -7,6 +7,7 @@ mod device;
 mod embedding;
 mod inspection;
 mod predictor;
+mod proof;
 mod session;
 mod trials;
 

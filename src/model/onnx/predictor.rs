@@ -1,6 +1,7 @@
 //! A model on a device of this computer, as the pipeline uses it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -8,7 +9,8 @@ use parking_lot::Mutex;
 use super::InferenceError;
 use super::call::{call, join, used_outputs};
 use super::device::{self, PreparedDevice};
-use super::embedding::{EmbeddingLayer, inside, prove, take};
+use super::embedding::{EmbeddingLayer, prove, take};
+use super::proof::ProofFile;
 use super::session::OnnxSession;
 use crate::alike::{BoxEmbedding, Embedding, ImageEmbeddings};
 use crate::domain::{
@@ -34,6 +36,8 @@ pub struct LoadOptions {
     pub keep: KeepRule,
     /// Whether predictions come with embeddings, if the model has them.
     pub embeddings: bool,
+    /// The folder for what was proven about embeddings; without it, each load proves it again.
+    pub proofs: Option<PathBuf>,
 }
 
 /// A loaded model. On the CPU, it has several sessions (lanes), each with its share of the threads: one image per core
@@ -142,28 +146,57 @@ fn load_lanes(
     options: &LoadOptions,
     control: &TaskControl,
 ) -> Result<(Vec<Mutex<Lane>>, Option<Result<EmbeddingLayer, String>>), InferenceError> {
-    let mut first = load_session(runtime, model, device, layout, &[], control)?;
-    let outputs = first.signature().outputs;
-    let load = |tensors: &[&str]| load_session(runtime, model, device, layout, &inside(tensors, &outputs), control);
+    let load = |tensors: &[&str]| load_session(runtime, model, device, layout, tensors, control);
     let lane = |session, embedder| Mutex::new(Lane { session, embedder, is_warm: false });
-    let proven =
-        options.embeddings.then(|| prove(&model.card, &model.weights, layout.batch, &mut first, load, control));
-    let (embedding, first) = match proven {
-        None => (None, lane(first, None)),
-        Some(Err(reason)) => (Some(Err(reason)), lane(first, None)),
-        Some(Ok((layer, session))) if layer.own_session.is_some() => (Some(Ok(layer)), lane(first, Some(session))),
-        Some(Ok((layer, session))) => (Some(Ok(layer)), lane(session, None)),
+    if !options.embeddings {
+        let lanes = (0..layout.lanes).map(|_| Ok(lane(load(&[])?, None))).collect::<Result<_, InferenceError>>()?;
+        return Ok((lanes, None));
+    }
+    let file = proof_file(runtime, model, device, layout, options);
+    let mut lanes = Vec::with_capacity(layout.lanes);
+    let proof = match file.as_ref().and_then(ProofFile::read) {
+        Some(proof) => Ok(proof),
+        None => {
+            let mut plain = load(&[])?;
+            match prove(&model.card, &model.weights, layout.batch, &mut plain, load, control) {
+                Err(reason) => {
+                    lanes.push(lane(plain, None));
+                    Err(reason)
+                }
+                Ok((proof, session)) => {
+                    let needs_both = proof.layer.own_session.is_some();
+                    lanes.push(if needs_both { lane(plain, Some(session)) } else { lane(session, None) });
+                    if let Some(file) = file {
+                        file.write(&proof);
+                    }
+                    Ok(proof)
+                }
+            }
+        }
     };
-    let mut lanes = vec![first];
-    let layer = embedding.as_ref().and_then(|embedding: &Result<EmbeddingLayer, String>| embedding.as_ref().ok());
-    for _ in 1..layout.lanes {
-        lanes.push(match layer {
-            None => lane(load(&[])?, None),
-            Some(layer) if layer.own_session.is_some() => lane(load(&[])?, Some(load(&layer.tensors())?)),
-            Some(layer) => lane(load(&layer.tensors())?, None),
+    let additional: Vec<&str> = proof.iter().flat_map(|proof| &proof.additional).map(String::as_str).collect();
+    let needs_both = proof.as_ref().is_ok_and(|proof| proof.layer.own_session.is_some());
+    while lanes.len() < layout.lanes {
+        lanes.push(match needs_both {
+            true => lane(load(&[])?, Some(load(&additional)?)),
+            false => lane(load(&additional)?, None),
         });
     }
-    Ok((lanes, embedding))
+    Ok((lanes, Some(proof.map(|proof| proof.layer))))
+}
+
+/// Where the proof for these sessions is kept.
+fn proof_file(
+    runtime: &Loaded,
+    model: &Model,
+    device: &PreparedDevice<'_>,
+    layout: LaneLayout,
+    options: &LoadOptions,
+) -> Option<ProofFile> {
+    let LaneLayout { threads_per_session, batch, .. } = layout;
+    let (name, adapter) = (device.device.name(), device.adapter.as_deref().unwrap_or_default());
+    let device = format!("{} {name} {adapter} {threads_per_session} {batch}", runtime.version);
+    ProofFile::new(options.proofs.as_ref()?, &model.card, &model.weights, &device)
 }
 
 impl OnnxPredictor {

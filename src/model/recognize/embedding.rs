@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, Read, Seek};
 
+use serde::{Deserialize, Serialize};
+
 use super::signature::{GraphNode, GraphNodes, read_nodes};
 use crate::domain::{BoxEncoder, BoxFeatures, ModelCard, OutputConvention};
 use crate::model::embedding_dims;
@@ -56,7 +58,7 @@ const OF_FIRST_INPUT: [&str; 20] = [
 ];
 
 /// A tensor inside a graph that can serve as embedding.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmbeddingTensor {
     pub name: String,
     /// The layer that reads it, such as `Gemm /_fc/Gemm`.

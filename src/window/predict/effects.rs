@@ -224,6 +224,7 @@ fn load(
         threads: preparation.key.threads,
         keep: preparation.key.keep,
         embeddings: preparation.embeddings,
+        proofs: Some(shared.dirs.proofs()),
     };
     let predictor = OnnxPredictor::load(&runtime, &model, &options, control)?;
     control.checkpoint()?;

@@ -1,0 +1,48 @@
+//! What was proven about a model's embeddings, kept on disk: a proof loads the model twice more.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use crate::domain::{ModelCard, hexadecimal};
+
+/// Changes with the search for embeddings and with what is compared.
+const VERSION: &str = "1";
+
+/// The file of a proof, named after everything that the result can depend on. Nothing is reported if it cannot be read or
+/// written: then the next load proves again.
+pub(super) struct ProofFile(PathBuf);
+
+impl ProofFile {
+    /// `device` describes the device, the library and the division into sessions. `None` if the weights cannot be read.
+    pub(super) fn new(folder: &Path, card: &ModelCard, weights: &Path, device: &str) -> Option<Self> {
+        let metadata = weights.metadata().ok()?;
+        let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        let file = format!("{} {} {}", weights.display(), metadata.len(), modified.as_nanos());
+        let card = serde_json::to_string(card).ok()?;
+        let hash = Sha256::digest([VERSION, &card, &file, device].join("\n"));
+        Some(Self(folder.join(format!("{}.json", hexadecimal(&hash)))))
+    }
+
+    pub(super) fn read<P: DeserializeOwned>(&self) -> Option<P> {
+        serde_json::from_slice(&std::fs::read(&self.0).ok()?).ok()
+    }
+
+    pub(super) fn write(&self, proof: &impl Serialize) {
+        let written = || -> std::io::Result<()> {
+            let folder = self.0.parent().unwrap_or(Path::new("."));
+            std::fs::create_dir_all(folder)?;
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            file.write_all(&serde_json::to_vec(proof)?)?;
+            file.persist(&self.0)?;
+            Ok(())
+        };
+        if let Err(error) = written() {
+            log::warn!("could not store the proof of a model’s embeddings: {error}: {}", self.0.display());
+        }
+    }
+}
