@@ -166,7 +166,8 @@ fn read_compared(
     };
     let (origin, vectors) = read_vectors(&at, &AppDirs::find()?, interrupt)?;
     let (control, _cancel) = step_of(interrupt, ProgressUnit::Steps);
-    let compare = || ComparedVectors::new(&vectors, &images.samples, &control);
+    let vectors = vectors.of_samples(&images.samples);
+    let compare = || ComparedVectors::new(vectors, &images.samples, &control);
     let compared = with_progress("Comparing", &control, compare)?;
     let without = images.samples.len() - compared.vectors.uris.len();
     if without > 0 {

@@ -24,6 +24,19 @@ pub struct GeoPoint {
 /// Neither is NaN.
 impl Eq for GeoPoint {}
 
+/// The parts of a day: their first hour. The last one lasts until the first begins.
+const PARTS_OF_DAY: [(i8, &str); 4] =
+    [(6, "morning (6:00–10:59)"), (11, "day (11:00–16:59)"), (17, "evening (17:00–20:59)"), (21, "night (21:00–5:59)")];
+
+impl Capture {
+    /// `evening (17:00–20:59)`
+    pub fn part_of_day(&self) -> Option<&'static str> {
+        let hour = self.taken?.hour();
+        let part = PARTS_OF_DAY.iter().rev().find(|(first, _)| hour >= *first);
+        Some(part.unwrap_or(&PARTS_OF_DAY[PARTS_OF_DAY.len() - 1]).1)
+    }
+}
+
 impl GeoPoint {
     /// `None` if there is no such point.
     pub fn new(latitude: f64, longitude: f64) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! Images in a few groups, for the colors of a map: by class, verdict, error, score or folder.
+//! Images in a few groups, for the colors of a map: by class, verdict, error, score, folder or EXIF data.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,6 +29,16 @@ pub enum GroupBy {
     Score,
     /// Below the folder that contains all images.
     Folder,
+    Camera,
+    #[strum(serialize = "Time of day")]
+    TimeOfDay,
+}
+
+impl GroupBy {
+    /// Whether the groups come from EXIF data.
+    pub fn needs_captures(self) -> bool {
+        matches!(self, Self::Camera | Self::TimeOfDay)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +75,8 @@ pub fn group_images(
 ) -> Option<Groups> {
     let gate = request.gate();
     let sample_of = |id: SampleId| request.samples.get(id.index());
-    let mut folders = FolderNames::new(images.iter().filter_map(|id| sample_of(*id)));
+    let folders = Folders::new(images.iter().filter_map(|id| sample_of(*id)));
+    let mut names = Names::default();
     let mut keys = Vec::with_capacity(images.len());
     let mut counts: HashMap<Option<u32>, usize> = HashMap::new();
     for (index, &id) in images.iter().enumerate() {
@@ -79,7 +90,9 @@ pub fn group_images(
                 GroupBy::Verdict => candidate.verdict.map(|kind| kind as u32),
                 GroupBy::Error => error(&candidate),
                 GroupBy::Score => candidate.facts().and_then(|facts| facts.best).map(bin),
-                GroupBy::Folder => Some(folders.number(&sample.name)),
+                GroupBy::Folder => Some(names.number(folders.below(&sample.name))),
+                GroupBy::Camera => Some(names.number(sample.capture.as_ref()?.camera.as_deref()?)),
+                GroupBy::TimeOfDay => Some(names.number(sample.capture.as_ref()?.part_of_day()?)),
             }
         });
         *counts.entry(key).or_default() += 1;
@@ -90,7 +103,7 @@ pub fn group_images(
         GroupBy::Verdict => VERDICTS[key as usize].participle().to_owned(),
         GroupBy::Error => error_name(key).to_owned(),
         GroupBy::Score => format!("{}–{}%", key * 100 / BINS, (key + 1) * 100 / BINS),
-        GroupBy::Folder => folders.names[key as usize].to_owned(),
+        GroupBy::Folder | GroupBy::Camera | GroupBy::TimeOfDay => names.names[key as usize].to_owned(),
     };
     let has_boxes = gate.as_ref().is_some_and(|gate| gate.task() == ModelTask::Detection);
     let (groups, position_of) = groups(by, &counts, &name, has_boxes);
@@ -140,6 +153,8 @@ fn groups(
         GroupBy::Error => "not evaluated",
         GroupBy::Score => "no score",
         GroupBy::Folder => "no folder",
+        GroupBy::Camera => "no known camera",
+        GroupBy::TimeOfDay => "no known time",
     };
     if add_rest(without, none) {
         position_of.insert(None, kept);
@@ -178,16 +193,30 @@ fn bin(score: f32) -> u32 {
     ((score * BINS as f32) as u32).min(BINS - 1)
 }
 
-/// The folders of images, one level below the folder that contains them all.
-struct FolderNames<'s> {
-    /// The length of what all paths start with.
-    common: usize,
+/// Names as keys, numbered as they occur.
+#[derive(Default)]
+struct Names<'s> {
     names: Vec<&'s str>,
     numbers: HashMap<&'s str, u32>,
 }
 
-impl<'s> FolderNames<'s> {
-    fn new(samples: impl Iterator<Item = &'s Sample>) -> Self {
+impl<'s> Names<'s> {
+    fn number(&mut self, name: &'s str) -> u32 {
+        *self.numbers.entry(name).or_insert_with(|| {
+            self.names.push(name);
+            self.names.len() as u32 - 1
+        })
+    }
+}
+
+/// The folders of images, one level below the folder that contains them all.
+struct Folders {
+    /// The length of what all paths start with.
+    common: usize,
+}
+
+impl Folders {
+    fn new<'s>(samples: impl Iterator<Item = &'s Sample>) -> Self {
         let mut folders = samples.map(|sample| folder_of(&sample.name));
         let mut common = folders.next().unwrap_or_default();
         for folder in folders {
@@ -195,16 +224,12 @@ impl<'s> FolderNames<'s> {
                 common = folder_of(common.trim_end_matches('/'));
             }
         }
-        Self { common: common.len(), names: Vec::new(), numbers: HashMap::new() }
+        Self { common: common.len() }
     }
 
-    fn number(&mut self, name: &'s str) -> u32 {
+    fn below<'n>(&self, name: &'n str) -> &'n str {
         let below = folder_of(name).get(self.common..).unwrap_or_default();
-        let folder = below.split_once('/').map_or("this folder", |(folder, _)| folder);
-        *self.numbers.entry(folder).or_insert_with(|| {
-            self.names.push(folder);
-            self.names.len() as u32 - 1
-        })
+        below.split_once('/').map_or("this folder", |(folder, _)| folder)
     }
 }
 
@@ -216,7 +241,7 @@ fn folder_of(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{LabelSet, SampleUri, SharedList, ViewSettings};
+    use crate::domain::{Capture, LabelSet, SampleUri, SharedList, ViewSettings};
     use crate::review::{Mark, Marks, Predictions};
 
     /// Detections of cats (0), dogs (1) and many other classes; the last image has no box.
@@ -261,13 +286,22 @@ mod tests {
     }
 
     #[test]
-    fn scores_verdicts_and_folders_are_groups() {
+    fn scores_verdicts_folders_and_captures_are_groups() {
         let mut request = request();
         let scores = grouped(&request, GroupBy::Score);
         assert_eq!(names(&scores), [("90–100%", 19), ("0–10%", 1)]);
         assert_eq!(scores.groups[0].kind, GroupKind::Score(0.95));
         let folders = grouped(&request, GroupBy::Folder);
         assert_eq!(names(&folders), [("left", 12), ("right", 8)]);
+        for (index, (camera, hour)) in [(Some("Canon"), 22), (Some("Canon"), 5), (None, 12)].into_iter().enumerate() {
+            let taken = Some(jiff::civil::date(2026, 3, 1).at(hour, 0, 0, 0));
+            let capture = Capture { taken, camera: camera.map(Into::into), location: None };
+            request.samples.get_mut(index).unwrap().capture = Some(Arc::new(capture));
+        }
+        let cameras = grouped(&request, GroupBy::Camera);
+        assert_eq!(names(&cameras), [("Canon", 2), ("no known camera", 18)]);
+        let times = grouped(&request, GroupBy::TimeOfDay);
+        assert_eq!(names(&times), [("night (21:00–5:59)", 2), ("day (11:00–16:59)", 1), ("no known time", 17)]);
         let mut marks = Marks::default();
         marks.set(SampleId(3), Mark { verdict: Some(VerdictKind::Reject), ..Mark::default() });
         request.marks = marks;

@@ -125,7 +125,13 @@ fn clusters_select_without_a_pointer() {
 #[test]
 fn colors_follow_the_chosen_groups() {
     let mut window = mapped();
-    for (choice, by) in [("Score", GroupBy::Score), ("Verdict", GroupBy::Verdict), ("Folder", GroupBy::Folder)] {
+    let choices = [
+        ("Score", GroupBy::Score),
+        ("Verdict", GroupBy::Verdict),
+        ("Time of day", GroupBy::TimeOfDay),
+        ("Folder", GroupBy::Folder),
+    ];
+    for (choice, by) in choices {
         combo_box(&window, "Color of the points").click();
         window.run_steps(2);
         window.get_by_label(choice).click();
@@ -137,6 +143,8 @@ fn colors_follow_the_chosen_groups() {
         });
     }
     wait_for(&mut window, "this folder");
+    let samples = &window.state().state().samples;
+    assert!(samples.ids().all(|id| samples.get(id).unwrap().capture.is_some()), "the EXIF data is read");
 }
 
 #[test]

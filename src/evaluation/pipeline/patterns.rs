@@ -14,10 +14,6 @@ const LOOKALIKES: usize = 40;
 const FEWEST_GROUPS: usize = 2;
 const MOST_GROUPS: usize = 60;
 
-/// The parts of a day by the clock of the camera: their first hour. The last one lasts until the first begins.
-const PARTS_OF_DAY: [(i8, &str); 4] =
-    [(6, "morning (6:00–10:59)"), (11, "day (11:00–16:59)"), (17, "evening (17:00–20:59)"), (21, "night (21:00–5:59)")];
-
 /// What is known about the images besides both sides.
 #[derive(Default)]
 pub struct KnownImages<'k> {
@@ -123,9 +119,8 @@ impl Groups {
         if let Some(camera) = &capture.camera {
             self.add(Attribute::Camera, &**camera, at);
         }
-        if let Some(taken) = capture.taken {
-            let part = PARTS_OF_DAY.iter().rev().find(|(first, _)| taken.hour() >= *first);
-            self.add(Attribute::TimeOfDay, part.unwrap_or(&PARTS_OF_DAY[PARTS_OF_DAY.len() - 1]).1, at);
+        if let Some(part) = capture.part_of_day() {
+            self.add(Attribute::TimeOfDay, part, at);
         }
     }
 

@@ -76,12 +76,11 @@ pub struct ComparedVectors {
 }
 
 impl ComparedVectors {
-    /// Compares those of the present versions of `samples`.
+    /// Compares `vectors`, as [`Vectors::of_samples`] returns them for `samples`.
     ///
     /// # Errors
     /// [`Cancelled`]
-    pub fn new(vectors: &Vectors, samples: &[Sample], control: &TaskControl) -> Result<Self, Cancelled> {
-        let vectors = vectors.of_samples(samples);
+    pub fn new(vectors: Vectors, samples: &[Sample], control: &TaskControl) -> Result<Self, Cancelled> {
         let graph = NeighborGraph::build(&vectors.rows, NEIGHBORS, control)?;
         // The rows are in the order of the images.
         let mut uris = vectors.uris.iter().enumerate().peekable();

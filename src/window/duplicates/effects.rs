@@ -6,13 +6,13 @@ use std::sync::Arc;
 use crate::alike::{
     CENTER_METRIC, DuplicateEvidence, METRIC, Measure, Sides, outliers, representativeness, uniqueness,
 };
-use crate::domain::{RunId, Sample, SharedList};
+use crate::domain::{Encoder, RunId, Sample, SharedList};
 use crate::image::fingerprint::{FingerprintError, Fingerprints};
 use crate::image::source::for_task;
 use crate::project::export::{ComparedVectors, stored_vectors};
 use crate::review::DuplicatePlaces;
 use crate::tasks::TaskControl;
-use crate::window::browse::effects::alike::run_of;
+use crate::window::browse::effects::alike::{embeddings, run_of};
 use crate::window::duplicates::state::{DuplicatesRequest, FoundDuplicates, MeasureBasis, Measured};
 use crate::window::effects::{Shared, unique_number};
 use crate::window::state::{BrowseEvent, Failure, SourceId, Ticket};
@@ -121,7 +121,7 @@ fn vectors_of(
     let Some((project, info)) = run_of(shared, source, run)? else { return Ok(None) };
     let Some((encoder, vectors)) = stored_vectors(&project, &info)? else { return Ok(None) };
     control.set_step("compare");
-    let compared = ComparedVectors::new(&vectors, samples, control)?;
+    let compared = ComparedVectors::new(vectors.of_samples(samples), samples, control)?;
     Ok((!compared.vectors.uris.is_empty()).then(|| (encoder.to_string(), compared)))
 }
 
@@ -130,20 +130,19 @@ pub(crate) fn measure(shared: &Arc<Shared>, basis: MeasureBasis, samples: Shared
         "measure images",
         ticket,
         move |shared, ticket| {
+            let (encoder, vectors) = embeddings(shared, basis.source, basis.run, &samples)?;
             let samples: Vec<Sample> = samples.iter().cloned().collect();
-            let vectors = vectors_of(shared, basis.source, basis.run, &samples, &ticket.control)?.ok_or_else(|| {
-                "No embeddings of these images by the run on screen. Predict them again in a new run, or add embeddings \
-                 with `spotcheck predict --resume`; `spotcheck models inspect` tells whether the model has embeddings"
-                    .to_owned()
-            })?;
-            measured(&vectors, basis, &ticket.control)
+            ticket.control.set_step("compare");
+            let compared = ComparedVectors::new(vectors, &samples, &ticket.control)?;
+            measured(&encoder, &compared, basis, &ticket.control)
         },
         |task, result| BrowseEvent::Measured { task, result },
     );
 }
 
 fn measured(
-    (encoder, compared): &(String, ComparedVectors),
+    encoder: &Encoder,
+    compared: &ComparedVectors,
     basis: MeasureBasis,
     control: &TaskControl,
 ) -> Result<Measured, Failure> {

@@ -208,11 +208,12 @@ impl Samples {
         }
     }
 
-    /// The number of samples whose EXIF data is unknown.
+    /// Those in the EXIF data read so far.
     pub(crate) fn cameras(&self) -> &BTreeSet<Arc<str>> {
         &self.cameras
     }
 
+    /// The number of samples whose EXIF data is unknown.
     pub(crate) fn without_capture(&self) -> usize {
         self.len() - self.with_capture
     }

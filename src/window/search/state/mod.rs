@@ -200,12 +200,12 @@ impl Arranging {
         self.query.is_about_suspects()
     }
 
-    /// Whether the query or the sort order uses EXIF data.
     /// The location that the search names.
     pub fn center(&self) -> Option<GeoPoint> {
         self.query.center()
     }
 
+    /// Whether the query or the sort order uses EXIF data.
     pub fn needs_captures(&self) -> bool {
         self.query.needs_captures() || self.sort.by.needs_captures()
     }
