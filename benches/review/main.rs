@@ -126,7 +126,7 @@ fn filmstrips(request: &ArrangeRequest) {
     };
     let images = ArrangeRequest { query, ..request.clone() };
     let film =
-        FilmRequest { images, class: None, order: FilmOrder::HighestFirst, suspects: SuspectOrder::Gain, alike: None };
+        FilmRequest { images, class: None, order: FilmOrder::HighestFirst, suspects: SuspectOrder::Gain, chosen: None };
     measure("filmstrip of all wrong boxes", || filmstrip(&film, NEVER).map_or(0, |frames| frames.len()));
 }
 

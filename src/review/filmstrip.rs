@@ -27,24 +27,24 @@ pub struct FilmFrame {
     pub similarity: Option<f32>,
 }
 
-/// How similar boxes are to one.
+/// Boxes of any class, with their similarity to one if they were found by it.
 #[derive(Debug, Clone, Default)]
-pub struct BoxSimilarity {
-    /// Differs between searches.
+pub struct BoxChoice {
+    /// Differs between searches and selections.
     pub number: u64,
     /// By image, then by index.
-    rows: Vec<(SampleId, u32, f32)>,
+    rows: Vec<(SampleId, u32, Option<f32>)>,
 }
 
-impl BoxSimilarity {
+impl BoxChoice {
     /// From the image, the index and the similarity of each box.
-    pub fn new(number: u64, mut rows: Vec<(SampleId, u32, f32)>) -> Self {
+    pub fn new(number: u64, mut rows: Vec<(SampleId, u32, Option<f32>)>) -> Self {
         rows.sort_unstable_by_key(|(sample, index, _)| (*sample, *index));
         Self { number, rows }
     }
 
-    /// The similarity of each box of an image that has one, with its index.
-    fn of(&self, sample: SampleId) -> impl Iterator<Item = (u32, f32)> {
+    /// The chosen boxes of an image.
+    fn of(&self, sample: SampleId) -> impl Iterator<Item = (u32, Option<f32>)> {
         let start = self.rows.partition_point(|row| row.0 < sample);
         self.rows[start..].iter().take_while(move |row| row.0 == sample).map(|&(_, index, value)| (index, value))
     }
@@ -80,8 +80,8 @@ pub struct FilmRequest {
     pub order: FilmOrder,
     /// Applies instead of `order` if the query is about suspicious labels.
     pub suspects: SuspectOrder,
-    /// Shows only boxes with a similarity, most similar first, instead of by `order`.
-    pub alike: Option<Arc<BoxSimilarity>>,
+    /// Shows only these, most similar first; by `order` without similarities.
+    pub chosen: Option<Arc<BoxChoice>>,
 }
 
 /// The frames, with equal scores in listing order and missed objects last. `None` if `cancelled`, which is polled,
@@ -109,17 +109,17 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
         }
         let image = FilmImage { sample: id, summary, shown: candidate.outcomes, class: request.class };
         match candidate.outcomes {
-            _ if request.alike.is_some() => frames.extend(image.alike(request.alike.as_deref(), gate.visible(id))),
+            _ if request.chosen.is_some() => frames.extend(image.chosen(request.chosen.as_deref(), gate.visible(id))),
             _ if about_truth.is_empty() => frames.extend(image.predicted(predictions.task(), gate.visible(id))),
             Some(shown) if is_about_suspects => frames.extend(image.suspects(shown, &about_truth)),
             Some(shown) => frames.extend(image.outcomes(shown, &about_truth)),
             None => {}
         }
     }
-    if request.alike.is_some() {
+    if frames.iter().any(|frame| frame.similarity.is_some()) {
         let similarity = |frame: &FilmFrame| frame.similarity.unwrap_or(f32::MIN);
         frames.sort_by(|left, right| similarity(right).total_cmp(&similarity(left)));
-    } else if is_about_suspects {
+    } else if is_about_suspects && request.chosen.is_none() {
         let rank = |frame: &FilmFrame| request.suspects.rank(&frame.suspect?, frame.score);
         frames.sort_by(|left, right| match (rank(left), rank(right)) {
             (Some(left), Some(right)) => right.total_cmp(&left),
@@ -168,15 +168,15 @@ impl<'a> FilmImage<'a> {
         })
     }
 
-    /// The visible boxes with a similarity.
-    fn alike(self, alike: Option<&'a BoxSimilarity>, visible: VisibleBoxes<'a>) -> impl Iterator<Item = FilmFrame> {
-        let boxes = alike.into_iter().flat_map(move |alike| alike.of(self.sample));
+    /// The visible ones of the chosen boxes.
+    fn chosen(self, chosen: Option<&'a BoxChoice>, visible: VisibleBoxes<'a>) -> impl Iterator<Item = FilmFrame> {
+        let boxes = chosen.into_iter().flat_map(move |chosen| chosen.of(self.sample));
         boxes.filter_map(move |(index, similarity)| {
             let place = index as usize;
             let (&class, &score) = self.summary.classes.get(place).zip(self.summary.scores.get(place))?;
             let is_shown = self.is_class(Some(class)) && visible.contains(place, class, score);
             let frame = self.frame(FilmBox::Predicted(index), Some(score));
-            is_shown.then_some(FilmFrame { similarity: Some(similarity), ..frame })
+            is_shown.then_some(FilmFrame { similarity, ..frame })
         })
     }
 
@@ -252,7 +252,7 @@ mod tests {
             class: Some(1),
             order: FilmOrder::HighestFirst,
             suspects: SuspectOrder::Gain,
-            alike: None,
+            chosen: None,
         }
     }
 
@@ -278,13 +278,26 @@ mod tests {
     fn similar_boxes_of_all_classes_are_ordered_by_similarity() {
         let mut request = request(ModelTask::Detection);
         request.class = None;
-        let rows = vec![(SampleId(2), 0, 0.5), (SampleId(0), 2, 0.4), (SampleId(0), 0, 0.9), (SampleId(1), 0, 1.0)];
-        request.alike = Some(Arc::new(BoxSimilarity::new(1, rows)));
+        let rows = [(SampleId(2), 0, 0.5), (SampleId(0), 2, 0.4), (SampleId(0), 0, 0.9), (SampleId(1), 0, 1.0)];
+        let rows = rows.map(|(sample, index, similarity)| (sample, index, Some(similarity)));
+        request.chosen = Some(Arc::new(BoxChoice::new(1, rows.to_vec())));
         assert_eq!(found(&request), [(0, 0), (2, 0), (0, 2)]);
         request.images.view = view(0.5);
         assert_eq!(found(&request), [(0, 0), (2, 0)]);
         request.class = Some(2);
         assert_eq!(found(&request), [(2, 0)]);
+    }
+
+    #[test]
+    fn selected_boxes_are_ordered_by_score() {
+        let mut request = request(ModelTask::Detection);
+        request.class = None;
+        let rows = [(SampleId(0), 2), (SampleId(2), 1), (SampleId(0), 1)];
+        let rows = rows.map(|(sample, index)| (sample, index, None));
+        request.chosen = Some(Arc::new(BoxChoice::new(1, rows.to_vec())));
+        assert_eq!(found(&request), [(0, 1), (2, 1), (0, 2)]);
+        request.order = FilmOrder::LowestFirst;
+        assert_eq!(found(&request), [(0, 2), (2, 1), (0, 1)]);
     }
 
     #[test]

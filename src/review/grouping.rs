@@ -1,4 +1,4 @@
-//! Images in a few groups, for the colors of a map: by class, verdict, error, score, folder or EXIF data.
+//! Images or boxes in a few groups, for the colors of a map: by class, verdict, error, score, folder or EXIF data.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ const BINS: u32 = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoStaticStr, VariantArray)]
 #[strum(const_into_str)]
 pub enum GroupBy {
-    /// Of the box with the highest score, or the top class.
+    /// Of an image: that of the box with the highest score, or the top class.
     #[default]
     Class,
     Verdict,
-    /// Of the false positive with the highest score.
+    /// Of an image: that of the false positive with the highest score.
     Error,
-    /// The highest of the image.
+    /// Of an image: the highest.
     Score,
     /// Below the folder that contains all images.
     Folder,
@@ -39,6 +39,14 @@ impl GroupBy {
     pub fn needs_captures(self) -> bool {
         matches!(self, Self::Camera | Self::TimeOfDay)
     }
+}
+
+/// An image, or one of its boxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MapRow {
+    pub sample: SampleId,
+    /// Among the boxes of the prediction; `None` for the image.
+    pub index: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -62,37 +70,47 @@ pub enum GroupKind {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Groups {
     pub groups: Vec<Group>,
-    /// The position of the group of each image.
+    /// The position of the group of each row.
     pub group_of: Arc<[u8]>,
 }
 
-/// Groups images, whatever the query; `None` if `cancelled`, which is polled, returned true.
-pub fn group_images(
+/// Groups images and boxes, whatever the query; `None` if `cancelled`, which is polled, returned true.
+pub fn group_rows(
     request: &ArrangeRequest,
-    images: &[SampleId],
+    rows: &[MapRow],
     by: GroupBy,
     cancelled: &dyn Fn() -> bool,
 ) -> Option<Groups> {
     let gate = request.gate();
     let sample_of = |id: SampleId| request.samples.get(id.index());
-    let folders = Folders::new(images.iter().filter_map(|id| sample_of(*id)));
+    let folders = Folders::new(rows.iter().filter_map(|row| sample_of(row.sample)));
     let mut names = Names::default();
-    let mut keys = Vec::with_capacity(images.len());
+    let mut keys = Vec::with_capacity(rows.len());
     let mut counts: HashMap<Option<u32>, usize> = HashMap::new();
-    for (index, &id) in images.iter().enumerate() {
-        if index.is_multiple_of(SAMPLES_PER_CHECK) && cancelled() {
+    for (number, &MapRow { sample: id, index }) in rows.iter().enumerate() {
+        if number.is_multiple_of(SAMPLES_PER_CHECK) && cancelled() {
             return None;
         }
         let key = sample_of(id).and_then(|sample| {
             let candidate = request.candidate(id, sample, gate.as_ref(), None);
-            match by {
-                GroupBy::Class => top_class(&candidate),
-                GroupBy::Verdict => candidate.verdict.map(|kind| kind as u32),
-                GroupBy::Error => error(&candidate),
-                GroupBy::Score => candidate.facts().and_then(|facts| facts.best).map(bin),
-                GroupBy::Folder => Some(names.number(folders.below(&sample.name))),
-                GroupBy::Camera => Some(names.number(sample.capture.as_ref()?.camera.as_deref()?)),
-                GroupBy::TimeOfDay => Some(names.number(sample.capture.as_ref()?.part_of_day()?)),
+            let index = index.map(usize::from);
+            if index.is_some_and(|index| !is_visible(&candidate, index)) {
+                return Some(HIDDEN);
+            }
+            match (by, index) {
+                (GroupBy::Class, None) => top_class(&candidate),
+                (GroupBy::Class, Some(index)) => candidate.summary?.classes.get(index).copied(),
+                (GroupBy::Verdict, None) => candidate.verdict.map(|kind| kind as u32),
+                (GroupBy::Verdict, Some(index)) => candidate.mark?.of_box(index).map(|kind| kind as u32),
+                (GroupBy::Error, None) => error(&candidate),
+                (GroupBy::Error, Some(index)) => {
+                    candidate.outcomes?.boxes().find(|found| found.index == index).map(|found| found.kind as u32)
+                }
+                (GroupBy::Score, None) => candidate.facts().and_then(|facts| facts.best).map(bin),
+                (GroupBy::Score, Some(index)) => candidate.summary?.scores.get(index).map(|score| bin(*score)),
+                (GroupBy::Folder, _) => Some(names.number(folders.below(&sample.name))),
+                (GroupBy::Camera, _) => Some(names.number(sample.capture.as_ref()?.camera.as_deref()?)),
+                (GroupBy::TimeOfDay, _) => Some(names.number(sample.capture.as_ref()?.part_of_day()?)),
             }
         });
         *counts.entry(key).or_default() += 1;
@@ -111,6 +129,17 @@ pub fn group_images(
     Some(Groups { group_of: group_of.collect(), groups })
 }
 
+/// The key of boxes that the filters hide.
+const HIDDEN: u32 = u32::MAX;
+
+fn is_visible(candidate: &Candidate<'_>, index: usize) -> bool {
+    let (Some(gate), Some(summary)) = (candidate.gate, candidate.summary) else {
+        return false;
+    };
+    let found = summary.classes.get(index).zip(summary.scores.get(index));
+    found.is_some_and(|(class, score)| gate.visible(candidate.id).contains(index, *class, *score))
+}
+
 const VERDICTS: &[VerdictKind] = VerdictKind::VARIANTS;
 
 /// The groups in the order of a legend, and the position of each key that has a group of its own. The others are in the
@@ -122,6 +151,7 @@ fn groups(
     has_boxes: bool,
 ) -> (Vec<Group>, HashMap<Option<u32>, usize>) {
     let mut keys: Vec<(u32, usize)> = counts.iter().filter_map(|(key, count)| Some(((*key)?, *count))).collect();
+    keys.retain(|(key, _)| *key != HIDDEN);
     match by {
         GroupBy::Score => keys.sort_unstable_by_key(|(key, _)| std::cmp::Reverse(*key)),
         GroupBy::Verdict => keys.sort_unstable(),
@@ -156,8 +186,13 @@ fn groups(
         GroupBy::Camera => "no known camera",
         GroupBy::TimeOfDay => "no known time",
     };
-    if add_rest(without, none) {
-        position_of.insert(None, kept);
+    let mut position = kept;
+    let hidden = counts.get(&Some(HIDDEN)).copied().unwrap_or(0);
+    for (key, name, count) in [(None, without, none), (Some(HIDDEN), "hidden by filters", hidden)] {
+        if add_rest(name, count) {
+            position_of.insert(key, position);
+            position += 1;
+        }
     }
     add_rest("other", keys[kept..].iter().map(|(_, count)| count).sum());
     (groups, position_of)
@@ -265,8 +300,9 @@ mod tests {
     }
 
     fn grouped(request: &ArrangeRequest, by: GroupBy) -> Groups {
-        let images: Vec<SampleId> = (0..request.samples.len()).map(SampleId::from_index).collect();
-        group_images(request, &images, by, &|| false).unwrap()
+        let images = (0..request.samples.len()).map(SampleId::from_index);
+        let rows: Vec<MapRow> = images.map(|sample| MapRow { sample, index: None }).collect();
+        group_rows(request, &rows, by, &|| false).unwrap()
     }
 
     fn names(groups: &Groups) -> Vec<(&str, usize)> {
@@ -311,6 +347,26 @@ mod tests {
         assert_eq!(names(&errors), [("not evaluated", 20)]);
         let nothing = grouped(&ArrangeRequest::default(), GroupBy::Class);
         assert!(nothing.groups.is_empty() && nothing.group_of.is_empty());
-        assert_eq!(group_images(&request, &[SampleId(1)], GroupBy::Score, &|| true), None);
+        let row = MapRow { sample: SampleId(1), index: None };
+        assert_eq!(group_rows(&request, &[row], GroupBy::Score, &|| true), None);
+    }
+
+    #[test]
+    fn boxes_have_groups_of_their_own() {
+        let mut request = request();
+        let mut marks = Marks::default();
+        marks.set(SampleId(3), Mark { boxes: [(1, VerdictKind::Reject)].into(), ..Mark::default() });
+        request.marks = marks;
+        let rows: Vec<MapRow> = (0..3).map(|index| MapRow { sample: SampleId(3), index: Some(index) }).collect();
+        let grouped = |by| group_rows(&request, &rows, by, &|| false).unwrap();
+        let hidden = grouped(GroupBy::Class);
+        assert_eq!(names(&hidden), [("cat", 1), ("dog", 1), ("hidden by filters", 1)]);
+        assert_eq!(&*hidden.group_of, [2, 0, 1]);
+        request.view.min_score = 0.0;
+        let grouped = |by| group_rows(&request, &rows, by, &|| false).unwrap();
+        assert_eq!(names(&grouped(GroupBy::Class)), [("cat", 1), ("dog", 1), ("class 99", 1)]);
+        assert_eq!(names(&grouped(GroupBy::Score)), [("90–100%", 1), ("60–70%", 1), ("30–40%", 1)]);
+        assert_eq!(names(&grouped(GroupBy::Verdict)), [("rejected", 1), ("unjudged", 2)]);
+        assert_eq!(names(&grouped(GroupBy::Folder)), [("this folder", 3)]);
     }
 }

@@ -124,7 +124,7 @@ fn similar_boxes_come_first_in_the_filmstrip() {
     click(&mut window, "Most similar first");
     wait_until(&mut window, "boxes by score", |window| {
         let strip = window.state().state().filmstrip.as_ref();
-        strip.is_some_and(|strip| strip.alike.is_none() && !strip.frames().is_empty())
+        strip.is_some_and(|strip| strip.chosen.is_none() && !strip.frames().is_empty())
     });
 }
 

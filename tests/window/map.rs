@@ -4,7 +4,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::alike::MapView;
 use spotcheck::domain::SampleId;
-use spotcheck::review::GroupBy;
+use spotcheck::review::{GroupBy, MapRow};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, MapCommand, MapLayout, MapStage, SearchCommand};
 
@@ -53,7 +53,7 @@ fn places(window: &Harness<'static, App>) -> Vec<(SampleId, egui::Pos2)> {
     let size = [rect.width() as usize, rect.height() as usize];
     let view = MapView::fitting(&layout.points, size, MARGIN);
     let place = |point| egui::Pos2::from(view.pixel(point)) + rect.min.to_vec2();
-    layout.samples.iter().copied().zip(layout.points.iter().map(|point| place(*point))).collect()
+    layout.rows.iter().map(|row| row.sample).zip(layout.points.iter().map(|point| place(*point))).collect()
 }
 
 fn draw_around(window: &mut Harness<'static, App>, corners: &[egui::Pos2]) {
@@ -71,7 +71,7 @@ fn draw_around(window: &mut Harness<'static, App>, corners: &[egui::Pos2]) {
 fn map_places_all_images_and_selects_by_line_and_click() {
     let mut window = mapped();
     let layout = layout(&window).unwrap();
-    assert_eq!((layout.samples.len(), layout.without), (8, 0));
+    assert_eq!((layout.rows.len(), layout.without), (8, 0));
     assert!(layout.encoder.contains(CLASSIFIER), "{}", layout.encoder);
     let places = places(&window);
     let (sample, at) = places[3];
@@ -104,18 +104,18 @@ fn map_places_all_images_and_selects_by_line_and_click() {
 fn clusters_select_without_a_pointer() {
     let mut window = mapped();
     let groups = std::sync::Arc::clone(window.state().state().map_groups().unwrap());
-    assert_eq!(groups.clusters.iter().map(|cluster| cluster.images).sum::<usize>(), 8);
+    assert_eq!(groups.clusters.iter().map(|cluster| cluster.rows).sum::<usize>(), 8);
     assert!(groups.clusters.len() > 1, "{groups:?}");
-    let label = format!("Select cluster 1: {} images", groups.clusters[0].images);
+    let label = format!("Select cluster 1: {} images", groups.clusters[0].rows);
     window.get_by_label_contains(&label).focus();
     window.step();
     window.key_press(egui::Key::Enter);
-    wait_until(&mut window, "the images of the cluster", |window| selected(window).len() == groups.clusters[0].images);
+    wait_until(&mut window, "the images of the cluster", |window| selected(window).len() == groups.clusters[0].rows);
     let chosen = selected(&window);
     // What the search does not find cannot be selected.
     window.state_mut().command(SearchCommand::SetQuery("!chelsea".to_owned()));
     wait_until(&mut window, "the search", |window| on_screen(window) == 7);
-    let everything = layout(&window).unwrap().samples.iter().copied().collect();
+    let everything = layout(&window).unwrap().rows.to_vec();
     window.state_mut().command(MapCommand::Pick(everything));
     window.step();
     assert_eq!(selected(&window).len(), 7);
@@ -145,6 +145,50 @@ fn colors_follow_the_chosen_groups() {
     wait_for(&mut window, "this folder");
     let samples = &window.state().state().samples;
     assert!(samples.ids().all(|id| samples.get(id).unwrap().capture.is_some()), "the EXIF data is read");
+}
+
+#[test]
+fn map_of_boxes_shows_them_in_the_filmstrip() {
+    let mut window = open(Some(&samples()), "ssd-mobilenet-coco");
+    predict_all(&mut window);
+    window.state_mut().command(Action::Map);
+    wait_until(&mut window, "the map of images", |window| window.state().state().map_groups().is_some());
+    combo_box(&window, "Points of the map").click();
+    window.run_steps(2);
+    window.get_by_label("Boxes").click();
+    wait_until(&mut window, "the map of boxes", |window| {
+        let is_finished = layout(window).is_some_and(|layout| layout.stage == MapStage::Finished);
+        is_finished && window.state().state().map_groups().is_some()
+    });
+    let layout = layout(&window).unwrap();
+    assert!(layout.of_boxes && layout.rows.len() > 8 && layout.without == 0, "{layout:?}");
+    assert!(layout.rows.is_sorted(), "{layout:?}");
+    let state = window.state().state();
+    let run = state.run().unwrap();
+    let score = |row: &MapRow| run.predictions.summary(row.sample).unwrap().scores[usize::from(row.index.unwrap())];
+    let visible: Vec<MapRow> = layout.rows.iter().copied().filter(|row| score(row) >= state.view().min_score).collect();
+    let legend = &state.map_groups().unwrap().groups.groups;
+    assert!(legend.iter().all(|group| group.name != "no box"), "{legend:?}");
+    for (row, group) in layout.rows.iter().zip(&*state.map_groups().unwrap().groups.group_of) {
+        let summary = run.predictions.summary(row.sample).unwrap();
+        let index = usize::from(row.index.unwrap());
+        let is_hidden = summary.scores[index] < state.view().min_score;
+        let class = if is_hidden { "hidden by filters".to_owned() } else { run.labels().name(summary.classes[index]) };
+        assert!([class.as_str(), "other"].contains(&legend[usize::from(*group)].name.as_str()), "{class}, {legend:?}");
+    }
+    let (first, last) = (visible[0], visible[visible.len() - 1]);
+    let index = last.index.map(usize::from);
+    window.state_mut().command(MapCommand::Show(last));
+    wait_until(&mut window, "the box", |window| window.state().state().shown.selected_box == index);
+    assert_eq!(window.state().state().shown_sample(), Some(last.sample));
+    window.state_mut().command(MapCommand::Pick(vec![last, first]));
+    wait_until(&mut window, "the selected boxes", |window| {
+        let strip = window.state().state().filmstrip.as_ref();
+        let mut frames: Vec<_> = strip.iter().flat_map(|strip| strip.frames()).map(|frame| frame.sample).collect();
+        frames.sort();
+        frames == [first.sample, last.sample]
+    });
+    assert!(sees(&window, "Selected on the map"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::domain::{ModelTask, SampleId, Verdict};
 use crate::review::{FilmBox, FilmFrame, FilmOrder, Suspect, SuspectOrder, VerdictKind};
 use crate::window::search::state::Basis;
-use crate::window::state::{AlikeBoxes, Derived, Run, State};
+use crate::window::state::{ChosenBoxes, Derived, Run, State};
 
 /// The open strip: its request and its current frames.
 #[derive(Debug, Default)]
@@ -16,8 +16,8 @@ pub struct Filmstrip {
     pub order: FilmOrder,
     /// The order of suspicious labels.
     pub suspects: SuspectOrder,
-    /// Shows the boxes similar to one instead, of all classes or of `class`.
-    pub alike: Option<AlikeBoxes>,
+    /// Shows these boxes instead, of all classes or of `class`.
+    pub chosen: Option<ChosenBoxes>,
     pub(crate) frames: Derived<FilmBasis, Vec<FilmFrame>>,
     /// Several selected boxes, to judge together; empty if only the box in view is.
     pub selected: BTreeSet<(SampleId, FilmBox)>,
@@ -34,8 +34,8 @@ pub(crate) struct FilmBasis {
     pub(crate) hidden: Option<(f32, u64)>,
     pub(crate) order: FilmOrder,
     pub(crate) suspects: SuspectOrder,
-    /// The number of the search for similar boxes; 0 without one.
-    pub(crate) alike: u64,
+    /// The number of the chosen boxes; 0 without them.
+    pub(crate) chosen: u64,
 }
 
 impl Filmstrip {
@@ -43,9 +43,9 @@ impl Filmstrip {
         Self { class, ..Self::default() }
     }
 
-    /// Whether there is something to gather: a class, or a search for similar boxes.
+    /// Whether there is something to gather: a class, or chosen boxes.
     pub(crate) fn has_boxes(&self) -> bool {
-        self.class.is_some() || self.alike.is_some()
+        self.class.is_some() || self.chosen.is_some()
     }
 
     /// The frames in order, for the last requested class and run.
@@ -102,8 +102,8 @@ impl Filmstrip {
 impl FilmBasis {
     pub(crate) fn is_same_question(&self, other: &Self) -> bool {
         self.images.is_same_question(&other.images)
-            && (self.class, self.order, self.suspects, self.alike)
-                == (other.class, other.order, other.suspects, other.alike)
+            && (self.class, self.order, self.suspects, self.chosen)
+                == (other.class, other.order, other.suspects, other.chosen)
     }
 }
 

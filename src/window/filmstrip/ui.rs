@@ -44,10 +44,9 @@ fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Comm
             ui.label(strong("Filmstrip of"));
         }
         class_ui(ui, state, strip, commands);
-        if let Some(alike) = &strip.alike {
-            let by_score = ui
-                .button("Most similar first")
-                .on_hover_text(format!("{}\nClick to sort by score again", alike.description));
+        if let Some(chosen) = &strip.chosen {
+            let by_score =
+                ui.button(chosen.title).on_hover_text(format!("{}\nClick to sort by score again", chosen.description));
             if by_score.clicked() {
                 commands.push(ReviewCommand::SetFilmOrder(strip.order));
             }
@@ -125,7 +124,7 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Comman
         run.map_or_else(String::new, |run| run.labels().name(class))
     };
     let is_about_truth = state.arranging.is_about_truth();
-    let none = match (&strip.alike, is_about_truth) {
+    let none = match (&strip.chosen, is_about_truth) {
         (Some(_), _) => "all classes",
         (None, true) => "all found classes",
         (None, false) => "a class",
@@ -140,7 +139,7 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Comman
         if is_about_truth && ui.selectable_label(strip.class.is_none(), "All found classes").clicked() {
             commands.push(ReviewCommand::SetFilmClass(None));
         }
-        if strip.alike.is_some() && ui.selectable_label(strip.class.is_none(), "All classes").clicked() {
+        if strip.chosen.is_some() && ui.selectable_label(strip.class.is_none(), "All classes").clicked() {
             commands.push(ReviewCommand::SetFilmClass(None));
         }
         let mut rows: Vec<_> = statistics.classes.rows.iter().collect();
@@ -171,8 +170,8 @@ fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textu
             "The search is waiting for the evaluation"
         } else if state.arranging.is_about_truth() {
             "No matching boxes; clear the search to see all boxes"
-        } else if strip.alike.is_some() {
-            "No visible box has an embedding; lower the minimum score or clear the search"
+        } else if strip.chosen.is_some() {
+            "None of these boxes is visible; lower the minimum score or clear the search"
         } else if strip.class.is_some_and(|class| !state.view().shows_class(class)) {
             "The filters hide this class"
         } else {

@@ -6,7 +6,7 @@ use crate::domain::{ModelTask, SampleId};
 use crate::review::{ArrangeRequest, FilmBox, FilmFrame, FilmRequest, Suppressed};
 use crate::window::browse;
 use crate::window::filmstrip::state::FilmBasis;
-use crate::window::state::{AlikeBoxes, BoxToSelect, CropRequest, Derived, Filmstrip, RequestId, ReviewEffect, State};
+use crate::window::state::{BoxToSelect, ChosenBoxes, CropRequest, Derived, Filmstrip, RequestId, ReviewEffect, State};
 
 /// Opens or closes the strip.
 pub(crate) fn toggle(state: &mut State) {
@@ -16,22 +16,22 @@ pub(crate) fn toggle(state: &mut State) {
     };
 }
 
-/// Shows the boxes similar to one, most similar first.
-pub(crate) fn found_alike(state: &mut State, alike: AlikeBoxes) {
-    if state.source.as_ref().map(|source| source.id) != Some(alike.source) {
+/// Shows certain boxes.
+pub(crate) fn show_chosen(state: &mut State, chosen: ChosenBoxes) {
+    if state.source.as_ref().map(|source| source.id) != Some(chosen.source) {
         return;
     }
-    state.show_notice(alike.description.clone());
-    state.filmstrip = Some(Filmstrip { alike: Some(alike), ..Filmstrip::default() });
+    state.show_notice(chosen.description.clone());
+    state.filmstrip = Some(Filmstrip { chosen: Some(chosen), ..Filmstrip::default() });
 }
 
-/// Ends the search for similar boxes if another run or source is on screen.
-fn forget_alike(state: &mut State) {
+/// Drops the chosen boxes if another run or source is on screen.
+fn forget_chosen(state: &mut State) {
     let on_screen = state.source.as_ref().zip(state.runs.current()).map(|(source, run)| (source.id, run.id()));
     if let Some(strip) = &mut state.filmstrip
-        && strip.alike.as_ref().is_some_and(|alike| Some((alike.source, alike.run)) != on_screen)
+        && strip.chosen.as_ref().is_some_and(|chosen| Some((chosen.source, chosen.run)) != on_screen)
     {
-        strip.alike = None;
+        strip.chosen = None;
     }
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn open(state: &mut State, class: u32) {
 
 /// Requests new frames if the current or pending ones do not match the state. Called after every message.
 pub(crate) fn follow(state: &mut State) {
-    forget_alike(state);
+    forget_chosen(state);
     let basis = basis(state);
     let awaits_overlaps = awaits_overlaps(state);
     let Some(strip) = &mut state.filmstrip else {
@@ -66,10 +66,10 @@ pub(crate) fn follow(state: &mut State) {
     }
     let images = ArrangeRequest { suppressed: hidden_overlaps(state).cloned(), ..state.arrange_request() };
     let id = RequestId(state.ids.next());
-    let alike = state.filmstrip.as_ref().and_then(|strip| strip.alike.as_ref());
-    let alike = alike.map(|alike| Arc::clone(&alike.similarity));
+    let chosen = state.filmstrip.as_ref().and_then(|strip| strip.chosen.as_ref());
+    let chosen = chosen.map(|chosen| Arc::clone(&chosen.boxes));
     let FilmBasis { class, order, suspects, .. } = basis;
-    let what = Box::new(FilmRequest { images, class, order, suspects, alike });
+    let what = Box::new(FilmRequest { images, class, order, suspects, chosen });
     state.effects.push(ReviewEffect::GatherFilmstrip { id, what });
     if let Some(strip) = &mut state.filmstrip {
         strip.frames.keep_if(|gathered| gathered.is_same_question(&basis));
@@ -105,7 +105,7 @@ fn basis(state: &State) -> Option<FilmBasis> {
         hidden: hidden_overlaps(state).map(|bits| (bits.max_iou(), bits.revision())),
         order: strip.order,
         suspects: strip.suspects,
-        alike: strip.alike.as_ref().map_or(0, |alike| alike.similarity.number),
+        chosen: strip.chosen.as_ref().map_or(0, |chosen| chosen.boxes.number),
     })
 }
 

@@ -1,13 +1,13 @@
-//! Placing images by their embeddings, and grouping them, next to the window's thread.
+//! Placing images and boxes by their embeddings, and grouping them, next to the window's thread.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::alike::{Embeddings, NEIGHBORS, NeighborGraph, Pca, Point, Umap};
 use crate::domain::{Sample, SampleId, SampleUri, SharedList};
-use crate::review::{Groups, group_images};
+use crate::review::{Groups, MapRow, group_rows};
 use crate::tasks::{Cancelled, ProgressUnit, TaskControl};
-use crate::window::browse::effects::alike::embeddings;
+use crate::window::browse::effects::alike::{box_embeddings, embeddings};
 use crate::window::effects::latest::{LatestSender, worker};
 use crate::window::effects::{Effects, Shared, guarded, unique_number};
 use crate::window::state::{
@@ -18,6 +18,8 @@ use crate::window::state::{
 const REPORT_PERIOD: Duration = Duration::from_millis(150);
 /// The most clusters that a list of them can show at a glance.
 const MAX_CLUSTERS: usize = 12;
+/// The most boxes on a map: comparing all with all takes four times as long for twice as many.
+const MAX_BOXES: usize = 100_000;
 /// The same map for the same embeddings.
 const SEED: u64 = 1;
 
@@ -37,31 +39,32 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: MapEffect) {
 
 /// Reports the principal components first, then the map while it takes shape.
 fn lay(shared: &Shared, request: &LayRequest, ticket: &Ticket) -> Result<(), Failure> {
-    let LayRequest { source, run, samples, predicted } = request;
+    let LayRequest { source, run, of_boxes, predicted, .. } = *request;
     let control = &ticket.control;
     control.set_step("reading embeddings");
-    let (encoder, vectors) = embeddings(shared, *source, *run, samples)?;
+    let Embedded { rows, vectors, without, encoder } = read(shared, request, control)?;
     control.checkpoint()?;
     control.set_step("principal components");
-    let start = components(&vectors.rows, control)?;
+    let start = components(&vectors, control)?;
     let mut layout = MapLayout {
-        source: *source,
-        run: *run,
+        source,
+        run,
+        of_boxes,
         number: unique_number(),
-        samples: ids(samples, &vectors.uris),
-        clusters: clusters(&vectors.rows, control)?,
+        rows: rows.into(),
+        clusters: clusters(&vectors, control)?,
         points: start.into(),
         clusters_number: unique_number(),
         stage: MapStage::Components,
-        predicted: *predicted,
-        without: samples.len() - vectors.uris.len(),
-        encoder: encoder.to_string(),
+        predicted,
+        without,
+        encoder,
     };
     let report =
         |layout: &MapLayout| shared.report(MapEvent::Placed { task: ticket.id, layout: Box::new(layout.clone()) });
     report(&layout);
-    control.set_step("comparing images");
-    let graph = NeighborGraph::build(&vectors.rows, NEIGHBORS, control)?;
+    control.set_step(if of_boxes { "comparing boxes" } else { "comparing images" });
+    let graph = NeighborGraph::build(&vectors, NEIGHBORS, control)?;
     drop(vectors);
     control.begin(ProgressUnit::Steps);
     control.set_step("UMAP");
@@ -87,6 +90,42 @@ fn lay(shared: &Shared, request: &LayRequest, ticket: &Ticket) -> Result<(), Fai
     Ok(())
 }
 
+/// What is placed on a map.
+struct Embedded {
+    rows: Vec<MapRow>,
+    vectors: Embeddings,
+    /// As in [`MapLayout::without`].
+    without: usize,
+    /// The encoder and its layer, for people.
+    encoder: String,
+}
+
+fn read(shared: &Shared, request: &LayRequest, control: &TaskControl) -> Result<Embedded, Failure> {
+    let LayRequest { source, run, samples, of_boxes, .. } = request;
+    if !of_boxes {
+        let (encoder, vectors) = embeddings(shared, *source, *run, samples)?;
+        let rows = rows(samples, &vectors.uris);
+        let without = samples.len() - rows.len();
+        return Ok(Embedded { rows, vectors: vectors.rows, without, encoder: encoder.to_string() });
+    }
+    let (encoder, stored) = box_embeddings(shared, request, control)?;
+    // Evenly over the listing.
+    let step = stored.boxes.len().div_ceil(MAX_BOXES).max(1);
+    let mut embedded: Vec<(MapRow, usize)> = stored
+        .boxes
+        .iter()
+        .zip(0..)
+        .step_by(step)
+        .map(|(found, row)| (MapRow { sample: SampleId(found.sample), index: Some(found.index) }, row))
+        .collect();
+    embedded.sort_unstable_by_key(|(row, _)| *row);
+    let mut vectors = Embeddings::default();
+    embedded.retain(|(_, row)| stored.rows.row(*row).is_some_and(|vector| vectors.push(&vector)));
+    let rows: Vec<MapRow> = embedded.into_iter().map(|(row, _)| row).collect();
+    let without = stored.boxes.len() - rows.len();
+    Ok(Embedded { rows, vectors, without, encoder: encoder.text_of_boxes() })
+}
+
 /// The positions along the first two principal components.
 fn components(rows: &Embeddings, control: &TaskControl) -> Result<Vec<Point>, Cancelled> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -107,10 +146,10 @@ fn clusters(rows: &Embeddings, control: &TaskControl) -> Result<Arc<[u8]>, Cance
 }
 
 /// The samples with these locations, which are in listing order.
-fn ids(samples: &SharedList<Sample>, uris: &[SampleUri]) -> Arc<[SampleId]> {
+fn rows(samples: &SharedList<Sample>, uris: &[SampleUri]) -> Vec<MapRow> {
     let mut wanted = uris.iter().peekable();
     let listed = samples.iter().enumerate().filter(|(_, sample)| wanted.next_if(|uri| **uri == sample.uri).is_some());
-    listed.map(|(index, _)| SampleId::from_index(index)).collect()
+    listed.map(|(index, _)| MapRow { sample: SampleId::from_index(index), index: None }).collect()
 }
 
 pub(crate) fn group_worker(shared: &Arc<Shared>) -> LatestSender<(RequestId, Box<GroupRequest>)> {
@@ -128,7 +167,7 @@ pub(crate) fn group_worker(shared: &Arc<Shared>) -> LatestSender<(RequestId, Box
 }
 
 fn group(what: &GroupRequest, cancelled: &dyn Fn() -> bool) -> Option<MapGroups> {
-    let groups = group_images(&what.images, &what.samples, what.by, cancelled)?;
+    let groups = group_rows(&what.images, &what.rows, what.by, cancelled)?;
     let clusters = clusters_of(&what.clusters, &groups);
     Some(MapGroups { clusters_number: what.number, groups, clusters })
 }
@@ -142,9 +181,9 @@ fn clusters_of(cluster_of: &[u8], groups: &Groups) -> Vec<Cluster> {
     let cluster = |(number, counts): (usize, Vec<usize>)| {
         let most = counts.iter().enumerate().max_by_key(|(position, count)| (**count, std::cmp::Reverse(*position)));
         let (most, count) = most.map(|(position, count)| (position, *count))?;
-        (count > 0).then(|| Cluster { number: number as u8, images: counts.iter().sum(), most, count })
+        (count > 0).then(|| Cluster { number: number as u8, rows: counts.iter().sum(), most, count })
     };
     let mut clusters: Vec<Cluster> = counts.into_iter().enumerate().filter_map(cluster).collect();
-    clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.images));
+    clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.rows));
     clusters
 }

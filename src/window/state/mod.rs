@@ -18,7 +18,7 @@ pub(crate) use crate::window::browse::state::LastViewed;
 pub use crate::window::browse::state::folders::FolderPane;
 pub use crate::window::browse::state::samples::{Listing, OpenSource, Relisting, Samples, SourceId};
 pub use crate::window::browse::state::{
-    Alike, AlikeBoxes, AlikeRequest, AlikeTo, BrowseCommand, BrowseEffect, BrowseEvent, CaptureReading, DrawnTruth,
+    Alike, AlikeRequest, AlikeTo, BrowseCommand, BrowseEffect, BrowseEvent, CaptureReading, ChosenBoxes, DrawnTruth,
     DroppedKind, ReadCapture, Selection,
 };
 pub use crate::window::comparison::state::{CompareLayout, CompareRequest, Compared, Comparing, RightSide};

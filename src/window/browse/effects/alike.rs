@@ -11,11 +11,11 @@ use crate::project::export::{
     BoxRow, BoxVectors, Vectors, find_named, missing_embeddings, stored_box_vectors, stored_vectors,
 };
 use crate::project::{EmbeddingStore, Project};
-use crate::review::BoxSimilarity;
+use crate::review::BoxChoice;
 use crate::similar::{self, ModelPlace, why_no_box_embeddings, why_no_embeddings};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::window::effects::{Shared, unique_number};
-use crate::window::state::{Alike, AlikeBoxes, AlikeRequest, AlikeTo, BrowseEvent, SourceId};
+use crate::window::state::{Alike, AlikeRequest, AlikeTo, BrowseEvent, ChosenBoxes, LayRequest, SourceId};
 
 /// More are read from the disk for each search.
 const MAX_KEPT_BYTES: usize = 1 << 30;
@@ -72,6 +72,33 @@ pub(crate) fn embeddings(
     present.ok_or_else(|| missing_embeddings(&info))
 }
 
+/// The embeddings of a run's boxes in the present versions of the images.
+///
+/// # Errors
+/// Why there are none, and what to do.
+pub(crate) fn box_embeddings(
+    shared: &Shared,
+    request: &LayRequest,
+    control: &TaskControl,
+) -> Result<(Encoder, BoxVectors), String> {
+    let (project, info) = run_of(shared, request.source, request.run)?.ok_or("Predict images first")?;
+    let place = ModelPlace { dirs: &shared.dirs, runtime_library: request.runtime_library.as_deref() };
+    read_boxes(&project, &info, &request.samples, &place, control)
+}
+
+fn read_boxes(
+    project: &Project,
+    info: &RunInfo,
+    samples: &SharedList<Sample>,
+    place: &ModelPlace<'_>,
+    control: &TaskControl,
+) -> Result<(Encoder, BoxVectors), String> {
+    let stored = stored_box_vectors(project, info, samples.iter()).map_err(|error| error.to_string())?;
+    let stored = stored.ok_or_else(|| why_no_embeddings(info, place, control))?;
+    let has_boxes = stored.0.boxes.is_some() && !stored.1.boxes.is_empty();
+    has_boxes.then_some(stored).ok_or_else(|| why_no_box_embeddings(info, place, control))
+}
+
 /// The project of open images, and one of its runs; `None` if it has no such run.
 pub(crate) fn run_of(shared: &Shared, source: SourceId, run: RunId) -> Result<Option<(Project, RunInfo)>, String> {
     let project = shared.project(source).ok_or("The project was closed; open the images again")?;
@@ -119,13 +146,8 @@ impl Search<'_> {
     }
 
     fn boxes(&self) -> Result<BrowseEvent, String> {
-        let read = || {
-            let stored = stored_box_vectors(&self.project, &self.info, self.request.samples.iter());
-            let stored = stored.map_err(|error| error.to_string())?;
-            let stored = stored.ok_or_else(|| why_no_embeddings(&self.info, &self.place(), &self.control))?;
-            let has_boxes = stored.0.boxes.is_some() && !stored.1.boxes.is_empty();
-            has_boxes.then_some(stored).ok_or_else(|| why_no_box_embeddings(&self.info, &self.place(), &self.control))
-        };
+        let samples = &self.request.samples;
+        let read = || read_boxes(&self.project, &self.info, samples, &self.place(), &self.control);
         let kept = keep(&self.shared.vectors.boxes, self.key(), read, |vectors| &vectors.rows)?;
         let (encoder, vectors) = &*kept;
         let known = match self.part {
@@ -137,12 +159,13 @@ impl Search<'_> {
             None => vectors.reduced(&self.embed(encoder)?).ok_or("The model has changed; predict the images again")?,
         };
         let similarities = vectors.boxes.iter().zip(vectors.rows.similarities(&query));
-        let rows = similarities.map(|(row, similarity)| (SampleId(row.sample), u32::from(row.index), similarity));
+        let rows = similarities.map(|(row, similarity)| (SampleId(row.sample), u32::from(row.index), Some(similarity)));
         let AlikeRequest { source, run, .. } = *self.request;
-        Ok(BrowseEvent::FoundAlikeBoxes(AlikeBoxes {
+        Ok(BrowseEvent::FoundAlikeBoxes(ChosenBoxes {
             source,
             run,
-            similarity: Arc::new(BoxSimilarity::new(unique_number(), rows.collect())),
+            boxes: Arc::new(BoxChoice::new(unique_number(), rows.collect())),
+            title: "Most similar first",
             description: format!("Similar to a box of {}: {METRIC}, {}", self.query.name, encoder.text_of_boxes()),
         }))
     }

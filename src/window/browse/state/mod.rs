@@ -10,7 +10,7 @@ use crate::domain::{
     Capture, FileStamp, ImagePart, ListingChange, Location, Page, RunId, S3Place, Sample, SampleSet, SampleUri,
     SharedList, TileKey,
 };
-use crate::review::{BoxSimilarity, Outcomes};
+use crate::review::{BoxChoice, Outcomes};
 use crate::window::state::{
     AnnotationsPick, CacheUsage, DisplayInfo, DuplicateOptions, DuplicatesRequest, Failure, FilePick, FoundDuplicates,
     MeasureBasis, Measured, Order, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step, TaskId,
@@ -180,13 +180,15 @@ pub enum AlikeTo {
     Named(String),
 }
 
-/// How similar all boxes are to one.
+/// The boxes that are similar to one, or selected on the map.
 #[derive(Debug, Clone)]
-pub struct AlikeBoxes {
+pub struct ChosenBoxes {
     pub source: SourceId,
     pub run: RunId,
-    pub similarity: Arc<BoxSimilarity>,
-    /// The box, encoder and metric, for people.
+    pub boxes: Arc<BoxChoice>,
+    /// A few words: “Most similar first”.
+    pub title: &'static str,
+    /// What they are: similar to which box, by which encoder and metric.
     pub description: String,
 }
 
@@ -207,7 +209,7 @@ pub struct Alike {
 #[derive(Debug)]
 pub enum BrowseEvent {
     FoundAlike(Alike),
-    FoundAlikeBoxes(AlikeBoxes),
+    FoundAlikeBoxes(ChosenBoxes),
     FoundDuplicates {
         task: TaskId,
         result: Result<Arc<FoundDuplicates>, Failure>,

@@ -75,7 +75,7 @@ pub(crate) fn on_event(state: &mut State, event: BrowseEvent) {
             watch::changed(state, source, change);
         }
         BrowseEvent::FoundAlike(alike) => found_alike(state, alike),
-        BrowseEvent::FoundAlikeBoxes(alike) => filmstrip::update::found_alike(state, alike),
+        BrowseEvent::FoundAlikeBoxes(alike) => filmstrip::update::show_chosen(state, alike),
         BrowseEvent::FoundDuplicates { task, result } => duplicates::update::found(state, task, result),
         BrowseEvent::Measured { task, result } => duplicates::update::measured(state, task, result),
         BrowseEvent::CacheMeasured(usage) => state.cache_usage = Some(usage),

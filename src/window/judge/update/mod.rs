@@ -61,7 +61,7 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
             let class = state.class_at_hand();
             if let Some(strip) = &mut state.filmstrip {
                 strip.order = order;
-                if strip.alike.take().is_some() {
+                if strip.chosen.take().is_some() {
                     strip.class = strip.class.or(class);
                 }
             }

@@ -7,7 +7,7 @@ use eframe::egui::{Align, Button, CentralPanel, Color32, Label, Layout, Panel, S
 use strum::VariantArray;
 
 use crate::alike::METRIC;
-use crate::domain::{SampleSet, counted};
+use crate::domain::{ModelTask, counted};
 use crate::review::{Group, GroupBy, GroupKind};
 use crate::window::state::{Action, Commands, Loadable, MapCommand, MapGroups, MapLayout, MapStage, State};
 use crate::window::ui::field::Field;
@@ -63,6 +63,13 @@ fn title_ui(ui: &mut Ui, state: &State, plot: &mut plot::PlotMemory, commands: &
         ui.add(Label::new(strong(format!("Map{run}")).size(15.0)).truncate());
     };
     let buttons_ui = |ui: &mut Ui, commands: &mut Commands| {
+        if state.run().is_some_and(|run| run.task() == ModelTask::Detection) {
+            let mut of_boxes = state.map.of_boxes;
+            Field::new("Points of the map").choice_ui(ui, &mut of_boxes, &[(false, "Images"), (true, "Boxes")]);
+            if of_boxes != state.map.of_boxes {
+                commands.push(MapCommand::OfBoxes(of_boxes));
+            }
+        }
         let mut by = state.map.group_by;
         let is_possible = |by: &&GroupBy| **by != GroupBy::Error || state.evaluated().is_some();
         let choices = GroupBy::VARIANTS.iter().filter(is_possible).map(|by| (*by, by.into_str()));
@@ -120,14 +127,18 @@ fn about_ui(ui: &mut Ui, state: &State, layout: &MapLayout, commands: &mut Comma
         MapStage::Moving { epoch, epochs } => format!("UMAP, epoch {epoch} of {epochs}"),
         MapStage::Finished => "UMAP".to_owned(),
     };
-    let images = counted(layout.samples.len(), "image", "images");
-    note_line_ui(ui, format!("{images} by {}, {METRIC}; {method}", layout.encoder));
+    let count = count_text(layout, layout.rows.len());
+    note_line_ui(ui, format!("{count} by {}, {METRIC}; {method}", layout.encoder));
     let is_outdated = state.map.status.ready().is_some() && is_outdated(state, layout);
     if layout.without > 0 || is_outdated {
         ui.horizontal(|ui| {
             if layout.without > 0 {
-                let count = counted(layout.without, "image is", "images are");
-                ui.weak(format!("{count} not on the map: new, outdated, failed, or without an embedding"));
+                let count = grouped(layout.without);
+                ui.weak(if layout.of_boxes {
+                    format!("{count} more boxes are left out: these are spread evenly over the images")
+                } else {
+                    format!("{count} more images are not on the map: new, outdated, failed, or without an embedding")
+                });
             }
             if is_outdated {
                 command_button_ui(ui, "Update the map", commands, || MapCommand::Renew);
@@ -137,10 +148,16 @@ fn about_ui(ui: &mut Ui, state: &State, layout: &MapLayout, commands: &mut Comma
     picked_ui(ui, state, commands);
 }
 
+/// `8 images`
+fn count_text(layout: &MapLayout, count: usize) -> String {
+    if layout.of_boxes { counted(count, "box", "boxes") } else { counted(count, "image", "images") }
+}
+
 /// Whether images were predicted, added or removed since.
 fn is_outdated(state: &State, layout: &MapLayout) -> bool {
     let predicted = state.run().map_or(0, |run| run.predictions.predicted());
-    predicted != layout.predicted || layout.samples.len() + layout.without != state.samples.len()
+    let has_other_images = layout.rows.len() + layout.without != state.samples.len();
+    predicted != layout.predicted || (!layout.of_boxes && has_other_images)
 }
 
 fn picked_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -208,21 +225,21 @@ fn legend_ui(ui: &mut Ui, groups: &MapGroups) {
 /// Each cluster with its size and its most frequent group; a click or Enter selects its images.
 fn clusters_ui(ui: &mut Ui, layout: &MapLayout, groups: &MapGroups, commands: &mut Commands) {
     ui.add_space(8.0);
-    ui.label(strong("Clusters")).on_hover_text("Groups of similar images by spherical k-means; click one to select it");
+    ui.label(strong("Clusters")).on_hover_text("Groups of similar ones by spherical k-means; click one to select it");
     for (number, cluster) in groups.clusters.iter().enumerate() {
         let Some(group) = groups.groups.groups.get(cluster.most) else {
             continue;
         };
-        let share = (cluster.count * 100 + cluster.images / 2) / cluster.images.max(1);
-        let text = format!("{}: {share}% {}", grouped(cluster.images), group.name);
+        let share = (cluster.count * 100 + cluster.rows / 2) / cluster.rows.max(1);
+        let text = format!("{}: {share}% {}", grouped(cluster.rows), group.name);
         let size = vec2(ui.available_width(), 0.0);
         let button = ui.add(Button::new(&text).truncate().min_size(size));
-        let images = counted(cluster.images, "image", "images");
-        let name = format!("Select cluster {}: {images}, {share}% {}", number + 1, group.name);
+        let count = count_text(layout, cluster.rows);
+        let name = format!("Select cluster {}: {count}, {share}% {}", number + 1, group.name);
         if button.on_hover_text(&name).accessible_name(name).clicked() {
-            let rows = layout.clusters.iter().zip(&*layout.samples);
+            let rows = layout.clusters.iter().zip(&*layout.rows);
             let inside = rows.filter(|(of_row, _)| **of_row == cluster.number);
-            commands.push(MapCommand::Pick(inside.map(|(_, sample)| *sample).collect::<SampleSet>()));
+            commands.push(MapCommand::Pick(inside.map(|(_, row)| *row).collect()));
         }
     }
 }

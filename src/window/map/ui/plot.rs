@@ -8,9 +8,10 @@ use eframe::egui::{
     TextureHandle, TextureOptions, Ui, Vec2, WidgetInfo, load::SizedTexture, pos2, vec2,
 };
 
-use super::group_color;
+use super::{count_text, group_color};
 use crate::alike::{Dot, DotLayer, MapView, Point, draw, inside};
-use crate::domain::{RunId, SampleId, SampleSet};
+use crate::domain::{RunId, SampleSet};
+use crate::review::MapRow;
 use crate::window::state::{Action, BrowseCommand, Commands, MapCommand, MapGroups, MapLayout, Order, State};
 use crate::window::ui::textures::{Textures, Thumbnail};
 use crate::window::ui::theme;
@@ -29,7 +30,8 @@ const PREVIEW: f32 = 160.0;
 /// The state between frames.
 #[derive(Default)]
 pub(crate) struct PlotMemory {
-    run: Option<RunId>,
+    /// The run, and whether its boxes are on the map.
+    map: Option<(RunId, bool)>,
     /// The center and the scale in points per unit of the map; `None` shows the whole map.
     view: Option<(Point, f32)>,
     dots: Vec<Dot>,
@@ -54,7 +56,7 @@ enum Drag {
 /// What the look of the points depends on.
 #[derive(Clone)]
 struct DotsKey {
-    samples: Arc<[SampleId]>,
+    rows: Arc<[MapRow]>,
     groups: Option<Arc<MapGroups>>,
     order: Order,
     selected: SampleSet,
@@ -64,7 +66,7 @@ struct DotsKey {
 impl PartialEq for DotsKey {
     fn eq(&self, other: &Self) -> bool {
         let groups = [&self.groups, &other.groups].map(|groups| groups.as_ref().map(Arc::as_ptr));
-        Arc::ptr_eq(&self.samples, &other.samples)
+        Arc::ptr_eq(&self.rows, &other.rows)
             && groups[0] == groups[1]
             && (&self.order, &self.selected, self.is_dark) == (&other.order, &other.selected, other.is_dark)
     }
@@ -97,12 +99,13 @@ pub(super) fn plot_ui(
     textures: &mut Textures,
     commands: &mut Commands,
 ) {
-    if memory.run.replace(layout.run) != Some(layout.run) {
+    let map = (layout.run, layout.of_boxes);
+    if memory.map.replace(map) != Some(map) {
         (memory.view, memory.drag) = (None, Drag::None);
     }
     // Without a keyboard function of its own: that is the list of clusters.
     let (rect, response) = ui.allocate_exact_size(ui.available_size(), Sense::CLICK | Sense::DRAG);
-    let name = format!("Map of {} images; the list of clusters selects them", layout.samples.len());
+    let name = format!("Map of {}; the list of clusters selects them", count_text(layout, layout.rows.len()));
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &name));
     let view = navigate(ui, memory, &response, memory.view_in(layout, rect));
     ui.painter().rect_filled(rect, 4.0, theme::canvas_fill(ui.visuals()));
@@ -112,8 +115,7 @@ pub(super) fn plot_ui(
         rect.min + vec2(x, y)
     };
     let painter = ui.painter().with_clip_rect(rect);
-    let shown = state.shown_sample().and_then(|shown| layout.samples.binary_search(&shown).ok());
-    if let Some(row) = shown {
+    if let Some(row) = shown_row(state, layout) {
         painter.circle_stroke(on_screen(row), 8.0, Stroke::new(2.0, theme::accent(ui.visuals())));
     }
     select(ui, layout, memory, &response, &view, commands);
@@ -194,7 +196,7 @@ fn look(count: usize) -> (f32, bool) {
 /// Determines the look of each point, unless nothing has changed.
 fn color(ui: &Ui, state: &State, layout: &MapLayout, memory: &mut PlotMemory) {
     let key = DotsKey {
-        samples: Arc::clone(&layout.samples),
+        rows: Arc::clone(&layout.rows),
         groups: state.map_groups().map(Arc::clone),
         order: state.order(),
         selected: state.selection.selected().clone(),
@@ -212,11 +214,11 @@ fn color(ui: &Ui, state: &State, layout: &MapLayout, memory: &mut PlotMemory) {
     let colors: Vec<[u8; 3]> =
         groups.into_iter().flat_map(|groups| &groups.groups).map(|group| color(group.kind)).collect();
     let has_several = key.selected.len() > 1;
-    let dot = |(row, sample): (usize, &SampleId)| {
+    let dot = |(row, of_row): (usize, &MapRow)| {
         let group = groups.and_then(|groups| groups.group_of.get(row));
-        let layer = if key.order.place_of(*sample).is_none() {
+        let layer = if key.order.place_of(of_row.sample).is_none() {
             DotLayer::Dimmed
-        } else if has_several && key.selected.contains(*sample) {
+        } else if has_several && key.selected.contains(of_row.sample) {
             DotLayer::Selected
         } else {
             DotLayer::Usual
@@ -224,7 +226,7 @@ fn color(ui: &Ui, state: &State, layout: &MapLayout, memory: &mut PlotMemory) {
         let color = group.and_then(|group| colors.get(usize::from(*group))).copied().unwrap_or(rest);
         Dot { color: if layer == DotLayer::Dimmed { rest } else { color }, layer }
     };
-    memory.dots = layout.samples.iter().enumerate().map(dot).collect();
+    memory.dots = layout.rows.iter().enumerate().map(dot).collect();
     memory.dots_number += 1;
     memory.dots_of = Some(key);
 }
@@ -267,7 +269,7 @@ fn select(
             })
             .collect();
         let rows = inside(&layout.points, &corners);
-        commands.push(MapCommand::Pick(rows.into_iter().map(|row| layout.samples[row]).collect()));
+        commands.push(MapCommand::Pick(rows.into_iter().map(|row| layout.rows[row]).collect()));
     }
 }
 
@@ -281,17 +283,22 @@ fn hovered_ui(
     textures: &mut Textures,
     commands: &mut Commands,
 ) {
-    let sample = layout.samples[row];
+    let of_row = layout.rows[row];
+    let sample = of_row.sample;
     let Some(entry) = state.samples.get(sample) else {
         return;
     };
     ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
     if response.double_clicked() {
-        commands.push(BrowseCommand::Show(sample));
+        commands.push(MapCommand::Show(of_row));
         commands.push(Action::Map);
     } else if response.clicked() {
         let toggles = ui.input(|input| input.modifiers.command);
-        commands.push(if toggles { BrowseCommand::ToggleSelected(sample) } else { BrowseCommand::Show(sample) });
+        if toggles {
+            commands.push(BrowseCommand::ToggleSelected(sample));
+        } else {
+            commands.push(MapCommand::Show(of_row));
+        }
     }
     let thumbnail = textures.thumbnails.get(sample);
     if thumbnail.is_none() {
@@ -313,6 +320,13 @@ fn hovered_ui(
             ui.weak(&group.name);
         }
     });
+}
+
+/// The row of the image on screen; of its selected box, if the map is of boxes.
+fn shown_row(state: &State, layout: &MapLayout) -> Option<usize> {
+    let selected = state.shown.selected_box.and_then(|index| u16::try_from(index).ok());
+    let row = MapRow { sample: state.shown_sample()?, index: selected.filter(|_| layout.of_boxes) };
+    layout.rows.binary_search(&row).ok()
 }
 
 fn preview(thumbnail: Thumbnail) -> Image<'static> {
