@@ -307,6 +307,7 @@ fn write_project(home: &Path, extras: Extras) -> Result<PathBuf, Box<dyn std::er
         class_id: 1,
         label: "cat".to_owned(),
         score: 0.9,
+        runners_up: Vec::new(),
     };
     let uri = |number: usize| SampleUri::new(image(number).to_string_lossy());
     for first in (0..JUDGED_IMAGES).step_by(1000) {

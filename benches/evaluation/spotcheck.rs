@@ -56,6 +56,7 @@ fn prepare(folder: &Path) {
             class_id,
             label: labels.name(class_id),
             score: one["score"].as_f64().unwrap() as f32,
+            runners_up: Vec::new(),
         });
     }
     let path = folder.join("run.spotcheck");

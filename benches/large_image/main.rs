@@ -174,6 +174,7 @@ fn write_project(home: &Path, file: &Path, size: [f32; 2]) -> Result<PathBuf, Bo
         class_id: u32::from(index % 10) + 1,
         label: format!("class {}", index % 10 + 1),
         score: 0.99 - f32::from(index) / 1000.0,
+        runners_up: Vec::new(),
     };
     let prediction = SamplePrediction {
         sample: SampleUri::new(image.to_string_lossy()),

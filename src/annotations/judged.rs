@@ -132,6 +132,7 @@ mod tests {
             class_id,
             label: label.to_owned(),
             score: 0.5,
+            runners_up: Vec::new(),
         };
         let detections = vec![detection(1, "cat"), detection(1, "cat"), detection(2, "dog"), detection(2, "dog")];
         let prediction =

@@ -69,7 +69,13 @@ impl RunClasses {
             ModelTask::Detection => {
                 let found = image.boxes.iter().filter_map(|found| {
                     let (class_id, label) = class(found.class)?;
-                    Some(Detection { bounds: bounds(found, size)?, class_id, label, score: found.score? as f32 })
+                    Some(Detection {
+                        bounds: bounds(found, size)?,
+                        class_id,
+                        label,
+                        score: found.score? as f32,
+                        runners_up: Vec::new(),
+                    })
                 });
                 let mut found: Vec<Detection> = found.collect();
                 found.sort_by(|one, other| other.score.total_cmp(&one.score));

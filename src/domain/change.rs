@@ -106,7 +106,13 @@ impl Prediction {
                     }
                 }
                 Verdict::Added(_) if index == detections.len() => {
-                    detections.push(Detection { bounds: drawn.bounds(), class_id, label, score: 1.0 });
+                    detections.push(Detection {
+                        bounds: drawn.bounds(),
+                        class_id,
+                        label,
+                        score: 1.0,
+                        runners_up: Vec::new(),
+                    });
                 }
                 _ => skipped += 1,
             }
@@ -248,6 +254,7 @@ mod tests {
             class_id: 1,
             label: "cat".to_owned(),
             score,
+            runners_up: Vec::new(),
         };
         let content = PredictionContent::Detections(vec![found(0.9), found(0.5)]);
         let stored = Prediction { width: 100, height: 50, content, warnings: vec![] };

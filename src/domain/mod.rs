@@ -53,7 +53,7 @@ pub use model_card::{
     ResizeRule, Rounding, SideRounding, Square,
 };
 pub use name_pattern::NamePattern;
-pub use prediction::{ClassScore, Detection, Prediction, PredictionContent, decimal};
+pub use prediction::{ClassScore, Detection, Prediction, PredictionContent, RunnerUp, decimal};
 pub use run::{InferenceLocation, KeepRule, LABELS_ORIGIN, RunId, RunInfo, RunKey};
 pub use s3::{
     AmbientSignIn, AwsProfile, AwsSetup, Credentials, EndpointError, Identity, Location, S3Access, S3Address, S3Layout,

@@ -43,6 +43,24 @@ pub struct Detection {
     pub label: String,
     /// `0.0..=1.0`.
     pub score: f32,
+    /// The other classes of this box, best first; empty if the model reports one class per box, or none of the others
+    /// reaches the run's minimum score.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runners_up: Vec<RunnerUp>,
+}
+
+/// Another class that a detector considered for a box.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RunnerUp {
+    /// The id in the label set.
+    pub class_id: u32,
+    /// `0.0..=1.0`.
+    pub score: f32,
+}
+
+impl RunnerUp {
+    /// Maximum number per box.
+    pub const MAX: usize = 3;
 }
 
 impl Prediction {

@@ -261,6 +261,7 @@ mod tests {
             class_id,
             label: String::new(),
             score,
+            runners_up: Vec::new(),
         });
         Prediction {
             width: 10,

@@ -333,7 +333,13 @@ mod tests {
             );
             let label = String::new();
             let prediction = if self.detects {
-                PredictionContent::Detections(vec![Detection { bounds, class_id: 7, label, score }])
+                PredictionContent::Detections(vec![Detection {
+                    bounds,
+                    class_id: 7,
+                    label,
+                    score,
+                    runners_up: Vec::new(),
+                }])
             } else {
                 PredictionContent::Classes(vec![ClassScore { index: 7, label, score }])
             };

@@ -1,7 +1,7 @@
 //! Predictions as byte columns: class ids (u32), scores (f32) and boxes (four f32 each: left, top, right, bottom), all
 //! little-endian, in the order of the prediction. Floats keep every bit.
 
-use crate::domain::{BoundingBox, ClassScore, Detection, LabelSet, Prediction, PredictionContent, SampleUri};
+use crate::domain::{BoundingBox, ClassScore, Detection, LabelSet, Prediction, PredictionContent, RunnerUp, SampleUri};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Columns {
@@ -10,6 +10,9 @@ pub(super) struct Columns {
     pub scores: Vec<u8>,
     /// Empty for a classifier.
     pub boxes: Vec<u8>,
+    /// For each box, the number of its runners-up in one byte, then class id (u32) and score (f32) of each; `None` if no
+    /// box has any.
+    pub runners_up: Option<Vec<u8>>,
 }
 
 /// The kind of a stored prediction; the numbers are used in the file.
@@ -56,6 +59,7 @@ impl Columns {
                 classes: bytes(&mut classes.iter().map(|class| class.index.to_le_bytes())),
                 scores: bytes(&mut classes.iter().map(|class| class.score.to_le_bytes())),
                 boxes: Vec::new(),
+                runners_up: None,
             },
             PredictionContent::Detections(detections) => Self {
                 kind: Kind::Detections,
@@ -64,6 +68,10 @@ impl Columns {
                 boxes: bytes(
                     &mut detections.iter().flat_map(|found| <[f32; 4]>::from(found.bounds).map(f32::to_le_bytes)),
                 ),
+                runners_up: detections
+                    .iter()
+                    .any(|found| !found.runners_up.is_empty())
+                    .then(|| detections.iter().flat_map(|found| runners_up_to_bytes(&found.runners_up)).collect()),
             },
         }
     }
@@ -87,16 +95,36 @@ impl Columns {
                 if boxes.len() != scored.len() || !rest.is_empty() {
                     return None;
                 }
-                let detection = |((class_id, score), bounds): ((u32, f32), &[f32; 4])| Detection {
-                    bounds: BoundingBox::from(*bounds),
-                    class_id,
-                    label: labels.name(class_id),
-                    score,
+                let mut rest = self.runners_up.as_deref();
+                let detection = |((class_id, score), bounds): ((u32, f32), &[f32; 4])| {
+                    let runners_up = rest.as_mut().map_or(Some(Vec::new()), take_runners_up)?;
+                    let bounds = BoundingBox::from(*bounds);
+                    Some(Detection { bounds, class_id, label: labels.name(class_id), score, runners_up })
                 };
-                Some(PredictionContent::Detections(scored.zip(boxes).map(detection).collect()))
+                let detections: Option<Vec<Detection>> = scored.zip(boxes).map(detection).collect();
+                detections.filter(|_| rest.is_none_or(<[u8]>::is_empty)).map(PredictionContent::Detections)
             }
         }
     }
+}
+
+fn runners_up_to_bytes(runners_up: &[RunnerUp]) -> Vec<u8> {
+    let runners_up = &runners_up[..runners_up.len().min(RunnerUp::MAX)];
+    let numbers = runners_up.iter().flat_map(|other| [other.class_id.to_le_bytes(), other.score.to_le_bytes()]);
+    std::iter::once(runners_up.len() as u8).chain(numbers.flatten()).collect()
+}
+
+/// Takes those of the next box; `None` if there are fewer bytes than stated.
+fn take_runners_up(bytes: &mut &[u8]) -> Option<Vec<RunnerUp>> {
+    let (count, rest) = bytes.split_first()?;
+    let (numbers, rest) = rest.split_at_checked(usize::from(*count) * 8)?;
+    *bytes = rest;
+    let numbers = numbers.as_chunks::<4>().0.as_chunks::<2>().0;
+    let runner_up = |[class, score]: &[[u8; 4]; 2]| RunnerUp {
+        class_id: u32::from_le_bytes(*class),
+        score: f32::from_le_bytes(*score),
+    };
+    Some(numbers.iter().map(runner_up).collect())
 }
 
 /// `None` if the length is not a multiple of the element size.

@@ -250,6 +250,9 @@ fn size_of_change(change: &Change) -> usize {
 fn size_of_prediction(prediction: &Prediction) -> usize {
     // Each label has its own allocation.
     const LABEL: usize = 32;
-    prediction.detections().len() * (size_of::<crate::domain::Detection>() + LABEL)
+    let detections = prediction.detections();
+    let runners_up: usize = detections.iter().map(|found| size_of_val(&*found.runners_up)).sum();
+    runners_up
+        + detections.len() * (size_of::<crate::domain::Detection>() + LABEL)
         + prediction.classes().len() * (size_of::<crate::domain::ClassScore>() + LABEL)
 }

@@ -333,7 +333,7 @@ const SUMMARIES: &str = "
 
 const PREDICTIONS: &str = "
     SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, failure, warnings,
-        size_bytes, modified_ns, etag, bounds
+        size_bytes, modified_ns, etag, bounds, runners_up
     FROM answers
     JOIN samples ON samples.id = answers.sample AND answers.run = ?1
     LEFT JOIN boxes ON boxes.run = answers.run AND boxes.sample = answers.sample";
@@ -450,6 +450,7 @@ fn prediction_of_row(row: &Row<'_>, root: Option<&str>, labels: &LabelSet) -> ru
             classes: row.get("classes")?,
             scores: row.get("scores")?,
             boxes: row.get::<_, Option<Vec<u8>>>("bounds")?.unwrap_or_default(),
+            runners_up: row.get("runners_up")?,
         };
         Ok(Prediction {
             width: row.get("width")?,

@@ -17,7 +17,8 @@ pub(super) const APPLICATION_ID: i64 = 0x7370_6f74;
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// Step `n` turns a file of version `n` into one of version `n + 1`; 0 is an empty file. Never change a released step.
-const MIGRATIONS: [&str; 8] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8];
+const MIGRATIONS: [&str; 9] =
+    [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9];
 
 const VERSION_1: &str = "
 CREATE TABLE facts (
@@ -122,6 +123,12 @@ const VERSION_7: &str = "";
 
 /// Adds the verdict `returned`.
 const VERSION_8: &str = "";
+
+/// Adds the runners-up of a detector's boxes: nothing, or for each box their number in one byte, then class id (u32) and
+/// score (f32) of each, little-endian.
+const VERSION_9: &str = "
+ALTER TABLE boxes ADD COLUMN runners_up BLOB;
+";
 
 /// The tables, referenced ones first.
 pub(super) const TABLES: [&str; 9] =

@@ -8,7 +8,8 @@ use super::schema::TABLES;
 use super::*;
 use crate::domain::{
     BoundingBox, ClassScore, Detection, DeviceChoice, DrawnBox, FileStamp, InferenceLocation, JudgedSample, KeepRule,
-    LabelSet, Prediction, PredictionContent, RunInfo, RunKey, SamplePrediction, SampleUri, Verdict, VerdictTarget,
+    LabelSet, Prediction, PredictionContent, RunInfo, RunKey, RunnerUp, SamplePrediction, SampleUri, Verdict,
+    VerdictTarget,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -99,6 +100,7 @@ fn prediction(boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
         class_id,
         label: labels.name(class_id),
         score,
+        runners_up: Vec::new(),
     };
     Prediction {
         width: 640,
@@ -544,7 +546,7 @@ fn first_format_is_upgraded() {
     assert!(std::fs::read(bench.path()).unwrap() == before, "who only reads changes nothing");
 
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 1 to 8"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 1 to 9"), "{:?}", opened.notes);
     check(&opened.project);
     opened.project.write(1, tags("/photos/a/cat.jpg", &["new"])).unwrap();
     drop(opened);
@@ -570,7 +572,7 @@ fn second_format_keeps_file_versions() {
     check(&reader.project);
     drop(reader);
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 2 to 8"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 2 to 9"), "{:?}", opened.notes);
     check(&opened.project);
 }
 
@@ -592,7 +594,7 @@ fn third_format_runs_are_local() {
     let info = reader.project.runs().unwrap().remove(0);
     drop(reader);
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 3 to 8"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 3 to 9"), "{:?}", opened.notes);
     check(&opened.project);
     // The text distinguishes what was written before from another run.
     let again = Change::AddRun(Box::new(RunInfo { name: "renamed".to_owned(), ..info }));
@@ -608,7 +610,7 @@ fn fourth_format_has_no_warnings() {
     std::fs::copy(fixture, bench.path()).unwrap();
     let (run, cat) = (RunId(3), SampleUri::new("s3://photos/a/cat.jpg"));
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 4 to 8"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 4 to 9"), "{:?}", opened.notes);
     let prediction = opened.project.prediction(run, &cat).unwrap().unwrap().unwrap();
     assert_eq!((prediction.detections().len(), prediction.warnings.len()), (2, 0));
 }
@@ -624,7 +626,7 @@ fn fifth_format_has_no_drawn_boxes() {
     assert_eq!(reader.project.judgments().unwrap()[0].verdicts[0].1, wolf);
     drop(reader);
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 5 to 8"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 5 to 9"), "{:?}", opened.notes);
     let drawn = DrawnBox::new("wolf", [1.5, 2.0, 30.0, 40.0].into(), [640, 480]).unwrap();
     let (moved, added) = (Verdict::Moved(drawn.clone()), Verdict::Added(drawn));
     opened.project.write(1, verdict(cat, Some(run), Some(0), Some(moved.clone()))).unwrap();
@@ -651,7 +653,7 @@ fn sixth_format_has_no_verdicts_on_labels() {
     assert_eq!(reviewer(&reader.project, added).as_deref(), Some("Ann"));
     drop(reader);
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 6 to 8"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 6 to 9"), "{:?}", opened.notes);
     let label = Verdict::Spurious(DrawnBox::from_bounds("dog", [0.0, 2.5, 30.0, 40.0].into()).unwrap());
     let (image, label_target) =
         (VerdictTarget { run: Some(run), box_index: None }, VerdictTarget { run: None, box_index: Some(0) });
@@ -671,7 +673,7 @@ fn seventh_format_has_no_images_back_to_the_labeler() {
     std::fs::copy(fixture, bench.path()).unwrap();
     let (run, cat) = (RunId(3), "s3://photos/a/cat.jpg");
     let opened = bench.open();
-    assert!(opened.notes[0].contains("from format 7 to 8"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("from format 7 to 9"), "{:?}", opened.notes);
     opened.project.write(1, verdict(cat, Some(run), None, Some(Verdict::Returned))).unwrap();
     drop(opened);
     let verdicts = bench.open().project.judgments().unwrap()[0].verdicts.clone();
@@ -680,6 +682,30 @@ fn seventh_format_has_no_images_back_to_the_labeler() {
     for given in [(image, Verdict::Returned), (VerdictTarget { run: None, box_index: Some(0) }, label)] {
         assert!(verdicts.contains(&given), "{given:?} is not in {verdicts:?}");
     }
+}
+
+#[test]
+fn eighth_format_has_no_runners_up() {
+    let bench = Bench::new();
+    let fixture = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/projects/version-8.spotcheck");
+    std::fs::copy(fixture, bench.path()).unwrap();
+    let (run, cat) = (RunId(3), SampleUri::new("s3://photos/a/cat.jpg"));
+    let read = |project: &Project| project.prediction(run, &cat).unwrap().unwrap().unwrap();
+    let (reader, _) = open_at(&bench.path(), OpenMode::Read).unwrap();
+    let before = read(&reader.project);
+    assert_eq!(before.detections().len(), 2);
+    drop(reader);
+    let opened = bench.open();
+    assert!(opened.notes[0].contains("from format 8 to 9"), "{:?}", opened.notes);
+    assert_eq!(read(&opened.project), before);
+    let mut after = before;
+    let PredictionContent::Detections(detections) = &mut after.content else { panic!("it has boxes") };
+    detections[1].runners_up =
+        [(7, 0.25), (70_000, 0.1)].map(|(class_id, score)| RunnerUp { class_id, score }).to_vec();
+    let predictions = vec![SamplePrediction { sample: cat.clone(), stamp: stamp(), result: Ok(after.clone()) }];
+    opened.project.write(1, Change::Predictions { run, predictions }).unwrap();
+    drop(opened);
+    assert_eq!(read(&bench.open().project), after);
 }
 
 #[test]

@@ -190,8 +190,8 @@ impl<'t> Statements<'t> {
                     warnings = excluded.warnings",
             )?,
             set_boxes: connection.prepare(
-                "INSERT INTO boxes (run, sample, bounds) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (run, sample) DO UPDATE SET bounds = excluded.bounds",
+                "INSERT INTO boxes (run, sample, bounds, runners_up) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (run, sample) DO UPDATE SET bounds = excluded.bounds, runners_up = excluded.runners_up",
             )?,
             remove_boxes: connection.prepare("DELETE FROM boxes WHERE run = ?1 AND sample = ?2")?,
             begin_classes: connection.prepare(
@@ -318,7 +318,7 @@ impl<'t> Statements<'t> {
                 if columns.boxes.is_empty() {
                     self.remove_boxes.execute(params![run, sample])?;
                 } else {
-                    self.set_boxes.execute(params![run, sample, columns.boxes])?;
+                    self.set_boxes.execute(params![run, sample, columns.boxes, columns.runners_up])?;
                 }
             }
             Err(reason) => {

@@ -348,6 +348,7 @@ mod tests {
             class_id: 7,
             label: "dog".to_owned(),
             score,
+            runners_up: Vec::new(),
         });
         Prediction {
             width: 30,

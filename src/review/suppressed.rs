@@ -123,6 +123,7 @@ mod tests {
                     0 => f32::NAN,
                     _ => (random.unit() * 20.0).round() / 20.0,
                 },
+                runners_up: Vec::new(),
             }
         };
         (0..count).map(|_| one(random)).collect()

@@ -6,7 +6,8 @@ usage: python tests/cases/make_detections.py   (needs NumPy; tested with 2.4)
 Each rule is implemented here separately, in 64-bit floats, as published by the exporter; none uses the card's
 description of the output, which the tests check. A case has the description (`convention`), the outputs of one
 call, the images of the call, and for each image the boxes before non-maximum suppression (`expected`, best first) and
-which of them it leaves (`kept`), or a part of the message that rejects the outputs (`error`).
+which of them it leaves (`kept`), or a part of the message that rejects the outputs (`error`). A box has the best other
+classes of the same candidate with their scores (`runners_up`) where the outputs have a score per class.
 """
 import json
 import zlib
@@ -46,14 +47,22 @@ def in_image(boxes, image):
     return boxes * (image["scale"] * 2) + np.array(image["offset"] * 2)
 
 
-def found(boxes, classes, scores):
-    """The rest above the threshold, best first."""
+def found(boxes, classes, scores, of_classes=None, first=0):
+    """The rest above the threshold, best first. `of_classes`: the scores of all classes of each box, from id `first`."""
     order = [at for at in np.argsort(-scores, kind="stable") if scores[at] >= MIN_SCORE]
-    return [{"box": boxes[at].tolist(), "class_id": int(classes[at]), "score": float(scores[at])} for at in order]
+    detections = [{"box": boxes[at].tolist(), "class_id": int(classes[at]), "score": float(scores[at])} for at in order]
+    if of_classes is not None:
+        for at, detection in zip(order, detections):
+            others = [(float(score), first + number) for number, score in enumerate(of_classes[at])
+                      if first + number != classes[at] and score >= MIN_SCORE]
+            others.sort(key=lambda other: -other[0])
+            if others:
+                detection["runners_up"] = [{"class_id": number, "score": score} for score, number in others[:3]]
+    return detections
 
 
 def best_of(boxes, scores):
-    return found(boxes, scores.argmax(axis=-1), scores.max(axis=-1))
+    return found(boxes, scores.argmax(axis=-1), scores.max(axis=-1), scores)
 
 
 def iou(left, right):
@@ -348,7 +357,7 @@ def rtdetr():
                   "max_boxes": 8, "box_format": "cxcywh", "box_space": "normalized"}
     shown = from_center(boxes)[top // 5] * [200, 100, 200, 100]
     write("rtdetr", convention, {"logits": logits[None], "pred_boxes": boxes[None]}, [STRETCH],
-          [found(shown, top % 5, scores[top])])
+          [found(shown, top % 5, scores[top], sigmoid(logits)[top // 5])])
 
 
 def dfine():
@@ -383,7 +392,7 @@ def ssd():
                   "box_format": "yxyx", "box_space": "normalized", "class_offset": 1, "nms_iou": 0.6}
     shown = np.repeat(boxes[:, [1, 0, 3, 2]] * [200, 100, 200, 100], 3, axis=0)
     write("ssd", convention, {"boxes": boxes[None, :, None], "scores": scores[None]}, [STRETCH],
-          [found(shown, np.tile([1, 2, 3], 15), scores[:, 1:].ravel())])
+          [found(shown, np.tile([1, 2, 3], 15), scores[:, 1:].ravel(), np.repeat(scores[:, 1:], 3, axis=0), first=1)])
 
 
 def model_zoo_yolov3():
@@ -401,7 +410,7 @@ def model_zoo_yolov3():
     expected = []
     for image in range(2):
         _, classes, rows = indices[indices[:, 0] == image].T
-        expected.append(found(boxes[image][rows], classes, scores[image, classes, rows]))
+        expected.append(found(boxes[image][rows], classes, scores[image, classes, rows], scores[image][:, rows].T))
     outputs = {"boxes": boxes[:, :, [1, 0, 3, 2]], "scores": scores, "indices": indices}
     write("model-zoo-yolov3", convention, outputs, images, expected)
     refused = {**outputs, "indices": np.array([[0, 3, 1]])}

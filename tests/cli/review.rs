@@ -81,6 +81,7 @@ impl Bench {
                 class_id: class as u32,
                 label: CLASSES[class].to_owned(),
                 score: found["score"].as_f64().unwrap() as f32,
+                runners_up: Vec::new(),
             }
         });
         let content = PredictionContent::Detections(detections.collect());

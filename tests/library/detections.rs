@@ -17,7 +17,7 @@ const EDGE_TOLERANCE: f64 = 1e-3;
 
 #[test]
 fn outputs_match_the_exporter_rules() {
-    let mut compared = 0;
+    let (mut compared, mut runners_up) = (0, 0);
     for case in cases("detections") {
         let expected = case.value["expected"].as_array().unwrap();
         let predictions = case.predictions().unwrap_or_else(|error| panic!("{}: {error}", case.name));
@@ -27,11 +27,13 @@ fn outputs_match_the_exporter_rules() {
             let expected = expected.as_array().unwrap();
             let left = kept.as_array().unwrap().iter().map(|at| expected[at.as_u64().unwrap() as usize].clone());
             compare(&case.name, &prediction, expected);
+            runners_up += prediction.detections().iter().map(|found| found.runners_up.len()).sum::<usize>();
             compare(&case.name, &prediction.without_overlaps(case.convention().nms_iou), &left.collect::<Vec<_>>());
             compared += expected.len();
         }
     }
     assert!(compared > 200, "only {compared} boxes were compared");
+    assert!(runners_up > 400, "only {runners_up} runners-up were compared");
 }
 
 #[test]
@@ -129,6 +131,12 @@ fn compare(case: &str, got: &Prediction, expected: &[Value]) {
         let edges: [f32; 4] = got.bounds.into();
         for (edge, expected) in edges.iter().zip(expected["box"].as_array().unwrap()) {
             assert!((f64::from(*edge) - expected.as_f64().unwrap()).abs() <= EDGE_TOLERANCE, "{context}");
+        }
+        let others = expected["runners_up"].as_array().map_or(&[][..], Vec::as_slice);
+        assert_eq!(got.runners_up.len(), others.len(), "{context}");
+        for (got, expected) in got.runners_up.iter().zip(others) {
+            assert_eq!(u64::from(got.class_id), expected["class_id"].as_u64().unwrap(), "{context}");
+            assert!((f64::from(got.score) - expected["score"].as_f64().unwrap()).abs() <= SCORE_TOLERANCE, "{context}");
         }
     }
 }

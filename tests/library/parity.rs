@@ -65,6 +65,7 @@ fn detection(value: &Value) -> Detection {
         class_id: serde_json::from_value(value["class_id"].clone()).unwrap(),
         label: String::new(),
         score: serde_json::from_value(value["score"].clone()).unwrap(),
+        runners_up: Vec::new(),
     }
 }
 

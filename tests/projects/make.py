@@ -4,7 +4,7 @@ of Spotcheck's own code.
 
 1 has neither tags nor the state of the predicted files; 2 has both, but no ETags; 3 has them, but not where a run was
 made; 4 has that, but no warnings; 5 has them, but no drawn boxes and reviewers; 6 has them, but no verdicts on labels; 7 has
-them, but no images that go back to the labeler."""
+them, but no images that go back to the labeler; 8 has them, but no runners-up."""
 
 import json
 import sqlite3
@@ -18,11 +18,11 @@ STAMP_COLUMNS = {
     3: "size_bytes INTEGER, modified_ns INTEGER, etag TEXT, ",
 }
 STAMP_COLUMNS[4] = STAMP_COLUMNS[3]
-STAMP_COLUMNS[5] = STAMP_COLUMNS[6] = STAMP_COLUMNS[7] = STAMP_COLUMNS[3] + "warnings TEXT, "
+STAMP_COLUMNS[5] = STAMP_COLUMNS[6] = STAMP_COLUMNS[7] = STAMP_COLUMNS[8] = STAMP_COLUMNS[3] + "warnings TEXT, "
 # Of the two images that have a prediction.
 STAMPS = {1: ((), ()), 2: ((4711, 1700000000000000001), (12, None)), 3: ((4711, None, "abc"), (12, None, None))}
 STAMPS[4] = STAMPS[3]
-STAMPS[5] = STAMPS[6] = STAMPS[7] = ((4711, None, "abc", '["is damaged"]'), (12, None, None, None))
+STAMPS[5] = STAMPS[6] = STAMPS[7] = STAMPS[8] = ((4711, None, "abc", '["is damaged"]'), (12, None, None, None))
 TAGS = """CREATE TABLE tags (
     sample INTEGER NOT NULL REFERENCES samples (id), tag TEXT NOT NULL, PRIMARY KEY (sample, tag)) WITHOUT ROWID;
 """
@@ -105,6 +105,8 @@ def write(version):
         db.execute(f"{into}, bounds, reviewer) VALUES (1, 3, 2, 'added', 'fox', '[1.5,2.0,30.0,40.0]', 'Ann')")
     if version >= 7:
         db.execute(f"{into}, bounds) VALUES (1, 0, 0, 'spurious', 'owl', '[1.0,2.0,9.5,8.0]')")
+    if version >= 8:
+        db.execute(f"{into}) VALUES (2, 3, -1, 'returned', NULL)")
     db.execute("INSERT INTO notes VALUES (1, 'blurred')")
     if tags:
         db.execute("INSERT INTO tags VALUES (1, 'night')")

@@ -10,7 +10,7 @@ use super::grid::Cells;
 use super::{Call, failed, output, sigmoid};
 use crate::domain::{
     Activation, Background, BoundingBox, BoxFormat, BoxSpace, Columns, Detection, DetectionOutput, Grid, GridCoding,
-    LabelChoice, LabelSet,
+    LabelChoice, LabelSet, RunnerUp,
 };
 
 /// No real detector has more candidates; more would only fill the memory.
@@ -38,8 +38,9 @@ pub(super) fn detect(
         if !bounds.is_finite() {
             return Err(failed("the model's boxes are not numbers (NaN or infinite)"));
         }
+        let runners_up = tables.runners_up(convention, candidate, min_score)?;
         let class_id = class_id(candidate.class, convention.class_offset)?;
-        Ok(Detection { bounds, class_id, label: labels.name(class_id), score: candidate.score })
+        Ok(Detection { bounds, class_id, label: labels.name(class_id), score: candidate.score, runners_up })
     });
     detections.collect()
 }
@@ -287,10 +288,7 @@ impl<'o> Tables<'o> {
             return Ok(());
         }
         let activation = convention.activation;
-        let factor = |row: usize| match &self.objectness {
-            Some(part) => activated(activation, part.at(row, 0)),
-            None => 1.0,
-        };
+        let factor = |row: usize| self.factor(activation, row);
         let score = |row: usize, column: usize| activated(activation, self.scores.at(row, column)) * factor(row);
         if let Some(labels) = &self.labels {
             return rows.iter().try_for_each(|&row| best.add(row, labels.at(row, 0), score(row, 0)));
@@ -332,6 +330,42 @@ impl<'o> Tables<'o> {
             }
         }
         Ok(())
+    }
+
+    /// The best other classes of a candidate with a score of at least `min_score`, best first. Equal scores keep the
+    /// graph's order.
+    fn runners_up(
+        &self,
+        convention: &DetectionOutput,
+        candidate: Candidate,
+        min_score: f32,
+    ) -> Result<Vec<RunnerUp>, PredictError> {
+        if self.labels.is_some() {
+            return Ok(Vec::new());
+        }
+        let row = candidate.row as usize;
+        let factor = self.factor(convention.activation, row);
+        let numbers: Vec<f64> = (0..self.classes).map(|column| f64::from(self.scores.at(row, column))).collect();
+        let scores = all_activated(convention.activation, &numbers);
+        let columns = self.classes_without_background(convention)?;
+        // The graph's own suppression counts the background.
+        let first = if self.selected.is_some() { 0 } else { columns.start };
+        let others = columns.filter_map(|column| {
+            let (class, score) = ((column - first) as f32, (scores[column] * factor) as f32);
+            let class_id = class_id(class, convention.class_offset).ok()?;
+            (class != candidate.class && score >= min_score.max(f32::MIN_POSITIVE))
+                .then_some(RunnerUp { class_id, score })
+        });
+        let mut others: Vec<RunnerUp> = others.collect();
+        others.sort_by(|left, right| right.score.total_cmp(&left.score));
+        others.truncate(RunnerUp::MAX);
+        others.shrink_to_fit();
+        Ok(others)
+    }
+
+    /// The factor of all class scores of a row.
+    fn factor(&self, activation: Activation, row: usize) -> f64 {
+        self.objectness.as_ref().map_or(1.0, |part| activated(activation, part.at(row, 0)))
     }
 
     fn check_selected(&self, class: usize, row: usize) -> Result<(), PredictError> {

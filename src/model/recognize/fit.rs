@@ -264,7 +264,7 @@ mod tests {
         ] {
             let [x1, y1, x2, y2] = corners;
             let bounds = BoundingBox { x1, y1, x2, y2 };
-            let found = Detection { bounds, class_id: 0, label: String::new(), score: 0.9 };
+            let found = Detection { bounds, class_id: 0, label: String::new(), score: 0.9, runners_up: Vec::new() };
             let found = texts(&card, 0, &Outputs::new(), PredictionContent::Detections(vec![found]));
             assert_eq!(
                 found.first().is_some_and(|text| text.contains(part.unwrap_or("-"))),

@@ -317,6 +317,7 @@ mod tests {
             class_id,
             label: format!("class {class_id}"),
             score,
+            runners_up: Vec::new(),
         });
         Prediction {
             width: image.width(),

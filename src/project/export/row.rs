@@ -311,7 +311,13 @@ impl ChosenBox<'_> {
 
     /// The exported box, for drawing.
     fn to_detection(&self) -> Detection {
-        Detection { bounds: self.bounds, class_id: self.class_id, label: self.label.to_owned(), score: self.score }
+        Detection {
+            bounds: self.bounds,
+            class_id: self.class_id,
+            label: self.label.to_owned(),
+            score: self.score,
+            runners_up: Vec::new(),
+        }
     }
 
     /// Who the exported box is from: `model` or `person`.
@@ -469,7 +475,7 @@ impl<'c> Chooser<'c> {
         let drawn = verdict.drawn()?;
         let (class_id, label) = self.class_of(drawn.class(), tally);
         let bounds = drawn.bounds();
-        let detection = Detection { bounds, class_id, label: label.to_owned(), score: 1.0 };
+        let detection = Detection { bounds, class_id, label: label.to_owned(), score: 1.0, runners_up: Vec::new() };
         tally.added += 1;
         Some(ChosenBox {
             index,

@@ -58,6 +58,7 @@ pub(super) fn row(name: &str, boxes: &[(u32, f32, [f32; 4])]) -> ExportRow {
         class_id,
         label: run.labels.name(class_id),
         score,
+        runners_up: Vec::new(),
     });
     let prediction = Prediction {
         width: 100,

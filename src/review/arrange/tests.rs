@@ -48,6 +48,7 @@ fn prediction(random: &mut Random, task: ModelTask) -> Prediction {
                         class_id: class(random),
                         label: String::new(),
                         score,
+                        runners_up: Vec::new(),
                     })
                     .collect(),
             ),

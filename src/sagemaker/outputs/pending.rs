@@ -113,6 +113,7 @@ mod tests {
                 class_id: 1,
                 label: String::new(),
                 score: 0.3,
+                runners_up: Vec::new(),
             }]),
         };
         Ok(Prediction { width: 3, height: 2, content: response, warnings: Vec::new() })

@@ -195,6 +195,7 @@ impl OutputReader {
             class_id,
             label: self.own_label(entry, class_id)?,
             score: score(field(entry, "score")?)?,
+            runners_up: Vec::new(),
         })
     }
 
@@ -351,7 +352,7 @@ impl OutputReader {
             let class_id = id.ok_or_else(|| {
                 format!("a box has a class below {}, the mapping's class_offset", -i64::from(mapping.class_offset))
             })?;
-            found.push(Detection { bounds, class_id, label: labels.name(class_id), score });
+            found.push(Detection { bounds, class_id, label: labels.name(class_id), score, runners_up: Vec::new() });
         }
         Ok(self.best_detections(found))
     }

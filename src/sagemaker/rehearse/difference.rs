@@ -121,6 +121,7 @@ mod tests {
             class_id,
             label: String::new(),
             score,
+            runners_up: Vec::new(),
         });
         prediction(PredictionContent::Detections(boxes.collect()))
     }

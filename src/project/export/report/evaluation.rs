@@ -75,6 +75,7 @@ fn draw(small: &RgbImage, size: Option<[u32; 2]>, error: &ConfidentError, classe
                 class_id: classes.id(side.class),
                 label,
                 score,
+                runners_up: Vec::new(),
             }]),
             None => PredictionContent::Classes(vec![ClassScore { index: classes.id(side.class), label, score }]),
         }

@@ -8,7 +8,7 @@ use crate::window::state::Drawing;
 const SIZE: [u32; 2] = [100, 80];
 
 fn found(label: &str, class_id: u32, bounds: [f32; 4], score: f32) -> Detection {
-    Detection { bounds: bounds.into(), class_id, label: label.to_owned(), score }
+    Detection { bounds: bounds.into(), class_id, label: label.to_owned(), score, runners_up: Vec::new() }
 }
 
 /// The first image is shown with two predicted boxes.

@@ -31,6 +31,7 @@ fn boxes(count: usize) -> Prediction {
         class_id: 0,
         label: "cat".to_owned(),
         score: 0.9 - 0.1 * number as f32,
+        runners_up: Vec::new(),
     });
     Prediction {
         width: 3,
