@@ -118,7 +118,7 @@ fn correct_class_is_typed_and_completed() {
     wait_for(&mut window, "is “Egyptian cat”");
     // Letters in a text field are text.
     type_class(&mut window, "my own word");
-    wait_for(&mut window, "not a class");
+    wait_for(&mut window, "a new class");
     press(&mut window, Key::Enter);
     wait_for(&mut window, "“my own word”");
     wait_for_verdicts(&mut window, [0, 0, 1, 0]);

@@ -44,4 +44,5 @@ mod training;
 mod truth;
 mod uploading;
 mod watching;
+mod which_class;
 mod window;

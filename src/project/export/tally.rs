@@ -121,7 +121,7 @@ impl Tally {
         note(self.added, "box", "boxes", "added by a person");
         let new_classes = self.new_classes.iter().map(String::as_str).collect::<Vec<_>>().join("”, “");
         let text = format!("that the model does not have: “{new_classes}”");
-        note(self.new_classes.len() as u64, "class", "classes", &text);
+        note(self.new_classes.len() as u64, "new class", "new classes", &text);
         if let Some((image, file)) = &self.first_renamed {
             let text = format!("renamed, because the image name was taken or cannot be used ({image} became {file})");
             note(self.renamed, "file", "files", &text);

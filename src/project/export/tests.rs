@@ -61,7 +61,7 @@ fn corrected_class_replaces_the_predicted_one() {
     assert!(judged.text.contains("{\"id\":8,\"name\":\"fox\""), "{}", judged.text);
     let notes = judged.report.notes.join("\n");
     assert!(notes.contains("2 boxes written"), "{notes}");
-    assert!(notes.contains("1 class that the model does not have: “fox”"), "{notes}");
+    assert!(notes.contains("1 new class that the model does not have: “fox”"), "{notes}");
     let as_the_model_said = ExportOptions { classes: ClassChoice::Model, ..options(ExportFormat::Coco) };
     let model = Sampled::with(as_the_model_said, &sampler::context(), vec![row]).unwrap();
     assert_eq!(annotations(&model), [(1, 1), (1, 2)]);

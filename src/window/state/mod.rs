@@ -627,6 +627,16 @@ impl State {
         model.into_iter().flat_map(|model| self.settings.class_digits(model))
     }
 
+    /// Whether a person gave this class and the run's model does not have it.
+    pub fn is_new_class(&self, class: &str) -> bool {
+        self.run().is_some_and(|run| run.labels().find(class).is_none())
+    }
+
+    /// The new classes that boxes or images have by verdict, with their number, in the order of the alphabet.
+    pub fn new_classes(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.judgments.given_classes().filter(|(class, _)| self.is_new_class(class))
+    }
+
     /// Offers a class first the next time.
     pub(crate) fn remember_class(&mut self, class: &str) {
         self.recent_classes.retain(|known| known != class);

@@ -88,7 +88,7 @@ fn labels_ui(
         }
         let detection = &prediction.detections()[index];
         let verdict = state.judgments.box_verdict(sample, index);
-        let texts = tag_texts(detection, verdict, state.outcome_of_box(sample, index));
+        let texts = tag_texts(state, detection, verdict, state.outcome_of_box(sample, index));
         let color = theme::class_color(&detection.label);
         let is_placed = tag(labels, place(index), &texts, color);
         if !is_placed && is_raised(index) {
@@ -116,7 +116,7 @@ pub(crate) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
         let color = theme::class_color(&detection.label);
         frame(&painter, place, color, 1.0, false, DASHED);
         if !is_matched(state, detection, class) && !state.settings.outlines_only {
-            tag(labels, place, &tag_texts(detection, None, None), color);
+            tag(labels, place, &tag_texts(state, detection, None, None), color);
         }
     }
 }
@@ -323,11 +323,12 @@ fn line_of(verdict: Option<&Verdict>) -> Line {
 
 /// In full, and without the score and the error (except the class) if that is too long.
 pub(crate) fn tag_texts(
+    state: &State,
     detection: &Detection,
     verdict: Option<&Verdict>,
     outcome: Option<NamedOutcome<'_>>,
 ) -> [String; 2] {
-    let label = class_text(detection, verdict, outcome);
+    let label = class_text(state, detection, verdict, outcome);
     // The model did not score a box that a person added.
     if let Some(Verdict::Added(_)) = verdict {
         return [label.clone(), label];

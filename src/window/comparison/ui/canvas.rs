@@ -148,7 +148,7 @@ fn run_ui(painter: &Painter, state: &State, placement: &Placement, labels: &mut 
     }
     for &index in &visible {
         let (detection, place, color) = drawn(index);
-        let texts = canvas::ui::boxes::tag_texts(detection, None, outcome(index));
+        let texts = canvas::ui::boxes::tag_texts(state, detection, None, outcome(index));
         canvas::ui::boxes::tag(labels, place, &texts, color);
     }
 }

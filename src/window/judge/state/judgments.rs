@@ -3,6 +3,7 @@
 //! Most images have none, so they are stored by sample rather than as a column. An edit contains the values before and
 //! after it: undo restores the former, redo the latter. The history keeps everything while the source is open.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub struct Judgments {
     judged_images: BTreeMap<RunId, usize>,
     /// The number of images with each tag.
     tags: BTreeMap<String, usize>,
+    /// For each run, the number of verdicts that name each class.
+    given_classes: BTreeMap<RunId, BTreeMap<String, usize>>,
     done: Vec<Edit>,
     undone: Vec<Edit>,
     /// The last ticket of each sample that is yet to be saved.
@@ -259,6 +262,12 @@ impl Judgments {
         self.tags.keys().map(String::as_str)
     }
 
+    /// The classes that verdicts on the run on screen name, with the number of verdicts, in the order of the alphabet.
+    pub fn given_classes(&self) -> impl Iterator<Item = (&str, usize)> {
+        let classes = self.run.and_then(|run| self.given_classes.get(&run));
+        classes.into_iter().flatten().map(|(class, count)| (class.as_str(), *count))
+    }
+
     /// The judgments in the form used for sorting and filtering; cheap to clone.
     pub fn marks(&self) -> &Marks {
         &self.marks
@@ -368,6 +377,9 @@ impl Judgments {
         for tag in &said.tags {
             *self.tags.entry(tag.clone()).or_default() += 1;
         }
+        for (target, verdict) in &said.verdicts {
+            count_class(&mut self.given_classes, *target, verdict);
+        }
         self.marks.set(sample, said.mark(self.run));
         self.changed.push(sample);
         if !said.is_empty() {
@@ -457,8 +469,13 @@ impl Judgments {
     /// The only place where a known judgment changes; updates the marks. Returns the previous value.
     fn put(&mut self, sample: SampleId, mark: Mark) -> Mark {
         let is_tags = matches!(mark, Mark::Tags(_));
-        let run = match mark {
-            Mark::Verdict(target, _) => target.run,
+        let run = match &mark {
+            Mark::Verdict(target, verdict) => {
+                if let Some(verdict) = verdict {
+                    count_class(&mut self.given_classes, *target, verdict);
+                }
+                target.run
+            }
             Mark::Note(_) | Mark::Tags(_) => None,
         };
         let said = self.images.entry(sample).or_default();
@@ -469,6 +486,11 @@ impl Judgments {
             }
         }
         let before = said.set(mark);
+        if let Mark::Verdict(VerdictTarget { run: Some(run), .. }, Some(verdict)) = &before
+            && let (Some(class), Some(counts)) = (verdict.right_class(), self.given_classes.get_mut(run))
+        {
+            forget_one(counts, class.trim());
+        }
         if let Some(run) = run {
             match (was_judged, said.is_of_run(run)) {
                 (false, true) => *self.judged_images.entry(run).or_default() += 1,
@@ -490,7 +512,13 @@ impl Judgments {
     }
 }
 
-fn forget_one<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
+fn count_class(counts: &mut BTreeMap<RunId, BTreeMap<String, usize>>, target: VerdictTarget, verdict: &Verdict) {
+    if let (Some(run), Some(class)) = (target.run, verdict.right_class()) {
+        *counts.entry(run).or_default().entry(class.trim().to_owned()).or_default() += 1;
+    }
+}
+
+fn forget_one<K: Ord + Borrow<Q>, Q: Ord + ?Sized>(counts: &mut BTreeMap<K, usize>, key: &Q) {
     if let Some(count) = counts.get_mut(key) {
         *count -= 1;
         if *count == 0 {

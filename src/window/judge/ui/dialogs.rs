@@ -1,8 +1,10 @@
 //! The correct class of a wrong box, and the question before judging many images.
 
-use eframe::egui::{Button, Context, Event, Key, Label, Modifiers, ScrollArea, Sense, Ui, vec2};
+use eframe::egui::{
+    Atom, Button, Context, Event, Key, Label, Modifiers, Response, RichText, ScrollArea, Sense, Ui, vec2,
+};
 
-use crate::domain::{ModelTask, Prediction, Verdict};
+use crate::domain::{Detection, ModelTask, NEW_CLASS, OutputConvention, RunnerUp, Verdict};
 use crate::evaluation::MATCHING_IOU;
 use crate::window::state::{Command, Commands, Drawing, Overlay, ReviewCommand, ShownObject, State};
 use crate::window::ui::dialog::dialog_ui;
@@ -48,32 +50,36 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut WrongClassMemory, comman
     } else if is_changed {
         // A class that begins like this is most likely meant; anything else is used as typed.
         let typed = typed.to_lowercase();
-        let begins = |class: &&str| class.to_lowercase().starts_with(&typed);
+        let begins = |choice: &Choice<'_>| choice.class.to_lowercase().starts_with(&typed);
         memory.line = (!typed.is_empty() && classes.first().is_some_and(begins)).then_some(0);
     }
     memory.line = stepped_line(memory.line, steps, classes.len());
     let mut chosen = classes_ui(ui, state, &classes, (memory.line, steps != 0), typed.is_empty());
     let taken = match memory.line {
-        Some(line) => classes[line],
+        Some(line) => classes[line].class,
         None => typed,
     };
-    hint_ui(ui, taken, typed, &classes, memory.line.is_some());
+    hint_ui(ui, state, taken);
+    if let Some(reason) = no_runners_up(state) {
+        note_ui(ui, reason);
+    }
     digits_ui(ui, state, taken, commands);
     if enter && !taken.is_empty() {
         chosen = Some(taken.to_owned());
     }
-    let has_digit = |(line, class): &(usize, &&str)| digit.is_some() && digit_of(state, *line, class) == digit;
-    chosen = classes.iter().enumerate().find(has_digit).map(|(_, class)| (*class).to_owned()).or(chosen);
+    let has_digit =
+        |(line, choice): &(usize, &Choice<'_>)| digit.is_some() && digit_of(state, *line, choice.class) == digit;
+    chosen = classes.iter().enumerate().find(has_digit).map(|(_, choice)| choice.class.to_owned()).or(chosen);
     if let Some(class) = chosen {
         commands.push(ReviewCommand::ChooseClass(class));
     }
 }
 
-/// The list of classes, with their digits. Returns the clicked one.
+/// The list of classes, with notes and digits. Returns the clicked one.
 fn classes_ui(
     ui: &mut Ui,
     state: &State,
-    classes: &[&str],
+    choices: &[Choice<'_>],
     (current, has_moved): (Option<usize>, bool),
     has_digits: bool,
 ) -> Option<String> {
@@ -82,26 +88,39 @@ fn classes_ui(
     let list = ScrollArea::vertical().max_height(LIST_HEIGHT).min_scrolled_height(LIST_HEIGHT);
     list.show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
-        for (line, class) in classes.iter().enumerate() {
+        for (line, choice) in choices.iter().enumerate() {
+            let digit = digit_of(state, line, choice.class).filter(|_| has_digits);
             let is_current = current == Some(line);
-            let size = vec2(ui.available_width(), 0.0);
-            // Even an empty right side keeps the name on the left.
-            let digit = digit_of(state, line, class).filter(|_| has_digits);
-            let text = digit.map(|digit| digit.to_string()).unwrap_or_default();
-            let button = Button::selectable(is_current, *class).right_text(&text).min_size(size).sense(Sense::CLICK);
-            let response = ui.add(button).accessible_name(*class);
-            if digit.is_some() {
-                response.ctx.accesskit_node_builder(response.id, |node| node.set_keyboard_shortcut(text));
-            }
+            let response = choice_ui(ui, choice, digit, is_current);
             if is_current && has_moved {
                 response.scroll_to_me(None);
             }
             if response.clicked() {
-                chosen = Some((*class).to_owned());
+                chosen = Some(choice.class.to_owned());
             }
         }
     });
     chosen
+}
+
+/// The class on the left, its note and digit on the right.
+fn choice_ui(ui: &mut Ui, choice: &Choice<'_>, digit: Option<u8>, is_current: bool) -> Response {
+    let size = vec2(ui.available_width(), 0.0);
+    let (note, digit) = (choice.note(), digit.map(|digit| digit.to_string()).unwrap_or_default());
+    let parts = (choice.class, Atom::grow(), RichText::new(&note).small().weak());
+    // As wide as a digit, so that the notes are aligned.
+    let key = RichText::new(if digit.is_empty() { " " } else { &digit }).monospace();
+    let button = Button::selectable(is_current, (parts, key)).min_size(size).sense(Sense::CLICK);
+    let response = ui.add(button).accessible_name(choice.class);
+    response.ctx.accesskit_node_builder(response.id, |node| {
+        if !digit.is_empty() {
+            node.set_keyboard_shortcut(digit);
+        }
+        if !note.is_empty() {
+            node.set_description(note);
+        }
+    });
+    response
 }
 
 /// The digit that chooses a class: the one that the user assigned to it, otherwise that of its line.
@@ -148,13 +167,13 @@ fn digits_ui(ui: &mut Ui, state: &State, taken: &str, commands: &mut Commands) {
 }
 
 /// A hint at what Enter does.
-fn hint_ui(ui: &mut Ui, taken: &str, typed: &str, classes: &[&str], is_line: bool) {
+fn hint_ui(ui: &mut Ui, state: &State, taken: &str) {
     let text = if taken.is_empty() {
         "Type a name or choose one with the arrow keys".to_owned()
-    } else if is_line || classes.contains(&typed) {
-        format!("Enter uses “{taken}”")
+    } else if state.is_new_class(taken) {
+        format!("Enter uses “{taken}”, a new class that the model does not have")
     } else {
-        format!("“{taken}” is not a class of this model; Enter uses it anyway")
+        format!("Enter uses “{taken}”")
     };
     note_ui(ui, text);
 }
@@ -175,17 +194,56 @@ fn right_class(state: &State) -> Option<String> {
     outcome.right_class.map(str::to_owned)
 }
 
-/// The classes that contain every typed word: the ground-truth class, the model's next best classes of a classifier,
-/// those used last and those with a digit (even if the model does not have them), then those that begin with the typed
-/// text. Also lists the classes that the project's verdicts name.
-fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
+/// A class of the list, and why it is likely.
+struct Choice<'s> {
+    class: &'s str,
+    is_right: bool,
+    /// The model's score, for one of its next best classes.
+    score: Option<f32>,
+    is_new: bool,
+}
+
+impl Choice<'_> {
+    fn note(&self) -> String {
+        let right = self.is_right.then(|| "ground truth".to_owned());
+        let score = self.score.map(|score| format!("score {score:.2}"));
+        let new = self.is_new.then(|| "new".to_owned());
+        [right, score, new].into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    }
+}
+
+/// The model's next best classes with their scores, best first: of the image, of the selected box, or of the boxes
+/// under a new one, which the filters may hide.
+fn scored_classes(state: &State) -> Vec<(&str, f32)> {
+    let (Some(run), Some(prediction)) = (state.run(), state.shown.prediction.as_deref()) else {
+        return Vec::new();
+    };
+    if let Some(Drawing::Drawn(bounds)) = &state.shown.drawing {
+        let under = |found: &&Detection| found.class_id != NEW_CLASS && found.bounds.iou(bounds) >= MATCHING_IOU;
+        let found = prediction.detections().iter().filter(under);
+        let mut classes: Vec<(&str, f32)> = found.map(|found| (found.label.as_str(), found.score)).collect();
+        classes.truncate(RunnerUp::MAX);
+        return classes;
+    }
+    let classes = prediction.classes().iter().skip(1).map(|class| (class.label.as_str(), class.score));
+    let detection = state.shown.selected_box.and_then(|index| prediction.detections().get(index));
+    let detection = detection.filter(|_| state.judged_boxes().len() == 1);
+    let runners_up = detection.into_iter().flat_map(|found| &found.runners_up);
+    let runners_up = runners_up.filter_map(|other| Some((run.labels().get(other.class_id)?, other.score)));
+    classes.chain(runners_up).collect()
+}
+
+/// The classes that contain every typed word: the ground-truth class, the model's next best classes, those used last
+/// and those with a digit (even if the model does not have them), then those that begin with the typed text. Also lists
+/// the classes that the project's verdicts name.
+fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<Choice<'s>> {
     let Some(run) = state.run() else {
         return Vec::new();
     };
-    let shown = state.shown.prediction.as_deref();
-    let runners_up = shown.into_iter().flat_map(Prediction::classes).skip(1).map(|class| class.label.as_str());
+    let scored = scored_classes(state);
     let recent = state.recent_classes.iter().map(String::as_str);
-    let likely: Vec<&str> = runners_up.chain(recent).chain(state.class_digits().map(|(_, class)| class)).collect();
+    let digits = state.class_digits().map(|(_, class)| class);
+    let likely: Vec<&str> = scored.iter().map(|(class, _)| *class).chain(recent).chain(digits).collect();
     let typed = typed.trim().to_lowercase();
     let words: Vec<&str> = typed.split_whitespace().collect();
     let is_like = |class: &&str| {
@@ -196,14 +254,30 @@ fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
     let labels = own.chain(run.labels().iter().map(|(_, name)| name)).filter(|name| !likely.contains(name));
     let mut classes: Vec<&str> = likely.iter().copied().chain(labels).filter(is_like).collect();
     let right = right_class(state).map(|class| class.to_lowercase());
+    let is_right = |class: &str| right.as_ref() == Some(&class.to_lowercase());
     let rank = |class: &str| likely.iter().position(|other| *other == class).unwrap_or(likely.len());
     classes.sort_by_key(|class| {
         let lower = class.to_lowercase();
-        (right.as_ref() != Some(&lower), lower != typed, !lower.starts_with(&typed), rank(class))
+        (!is_right(class), lower != typed, !lower.starts_with(&typed), rank(class))
     });
     classes.dedup();
     classes.truncate(MAX_LINES);
-    classes
+    let choice = |class| Choice {
+        class,
+        is_right: is_right(class),
+        score: scored.iter().find(|(other, _)| *other == class).map(|(_, score)| *score),
+        is_new: state.is_new_class(class),
+    };
+    classes.into_iter().map(choice).collect()
+}
+
+/// Why the list has none of the model's next best classes for the selected box, if that needs a reason.
+fn no_runners_up(state: &State) -> Option<&'static str> {
+    let OutputConvention::Detection(output) = &state.run()?.info.card.output else {
+        return None;
+    };
+    let is_asked = state.shown.drawing.is_none() && state.judged_boxes().len() == 1;
+    (is_asked && output.labels.is_some()).then_some("The model reports one class per box, so it has no runners-up")
 }
 
 #[derive(Default)]

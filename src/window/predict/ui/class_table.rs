@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use eframe::egui::containers::scroll_area::ScrollSource;
-use eframe::egui::{Rect, Response, Role, ScrollArea, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo, vec2};
+use eframe::egui::{
+    Align2, Rect, Response, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
+};
 
-use crate::domain::{LabelSet, ModelTask};
+use crate::domain::{ModelTask, RunId, counted as count_text};
 use crate::review::{ClassRow, Statistics, class_term, has_term, with_term, without_term};
 use crate::window::state::{Commands, ReviewCommand, Run, SearchCommand, State};
 use crate::window::ui::theme;
@@ -15,9 +17,12 @@ use crate::window::ui::widgets::{
 };
 
 const ROW_GAP: f32 = 1.0;
-/// As many rows as fit, but never fewer or more than these.
-const ROWS_SHOWN: std::ops::RangeInclusive<usize> = 6..=20;
+/// As many rows as fit, but never more than these.
+const MAX_ROWS: usize = 20;
+/// Even without that many classes.
+const MIN_ROWS: usize = 3;
 const STRIP_WIDTH: f32 = 24.0;
+const NEW_WIDTH: f32 = 30.0;
 /// Below this width, three number columns would leave too little for the names.
 const NARROW: f32 = 280.0;
 
@@ -25,6 +30,25 @@ const NARROW: f32 = 280.0;
 pub(crate) struct ClassesMemory {
     table: ClassTableMemory<ClassRow>,
     wheel: Wheel,
+    most_rows: MostRows,
+}
+
+/// The largest number of rows that a run had: the table does not shrink when filters hide classes, so that what is below
+/// stays in place.
+#[derive(Default)]
+struct MostRows {
+    run: Option<RunId>,
+    rows: usize,
+}
+
+impl MostRows {
+    fn with(&mut self, run: Option<RunId>, rows: usize) -> usize {
+        if std::mem::replace(&mut self.run, run) != run {
+            self.rows = 0;
+        }
+        self.rows = self.rows.max(rows);
+        self.rows
+    }
 }
 
 /// Whether the wheel scrolls the table or the panel. A table that moves under a resting pointer while the panel scrolls
@@ -107,7 +131,7 @@ fn counted(state: &State) -> Option<(&Run, &Arc<Statistics>)> {
     (statistics.images > 0 && statistics.task == run.task()).then_some((run, statistics))
 }
 
-/// As high as `room` and the number of the model's classes allow, whatever the content: nothing below it moves.
+/// As high as its rows, within `room`. The new classes follow those of the model.
 pub(crate) fn class_table_ui(
     ui: &mut Ui,
     state: &State,
@@ -115,11 +139,12 @@ pub(crate) fn class_table_ui(
     room: f32,
     commands: &mut Commands,
 ) {
-    let classes = state.viewed_labels().map_or(0, LabelSet::len);
-    let height = rows_height(room, classes);
-    ui.spacing_mut().item_spacing.y = ROW_GAP;
     let found = counted(state);
-    let Some((run, statistics)) = found.filter(|(_, statistics)| !statistics.classes.rows.is_empty()) else {
+    let new: Vec<(&str, usize)> = state.new_classes().collect();
+    let rows = found.map_or(0, |(_, statistics)| statistics.classes.rows.len()) + new.len();
+    let height = rows_height(room, memory.most_rows.with(state.run_id(), rows));
+    ui.spacing_mut().item_spacing.y = ROW_GAP;
+    let Some((run, statistics)) = found.filter(|_| rows > 0) else {
         let text = if found.is_some() { "None above the threshold" } else { "No predictions yet" };
         let size = vec2(ui.available_width(), TABLE_ROW_HEIGHT + ROW_GAP + height);
         ui.allocate_ui(size, |ui| {
@@ -141,20 +166,22 @@ pub(crate) fn class_table_ui(
         // The panel around it also scrolls, and would leave it next to nothing.
         .min_scrolled_height(height)
         .auto_shrink(false)
-        .show_rows(ui, TABLE_ROW_HEIGHT, rows.len(), |ui, visible| {
-            for (name, row) in &rows[visible] {
-                row_ui(ui, state, &table, (name, row), commands);
+        .show_rows(ui, TABLE_ROW_HEIGHT, rows.len() + new.len(), |ui, visible| {
+            for index in visible {
+                match rows.get(index) {
+                    Some((name, row)) => row_ui(ui, state, &table, (name, row), commands),
+                    None => new_row_ui(ui, &table, new[index - rows.len()]),
+                }
             }
         });
 }
 
-/// The height of the visible rows. `classes` is their maximum number; zero if unknown.
-fn rows_height(room: f32, classes: usize) -> f32 {
+/// The height of the visible rows of `all`.
+fn rows_height(room: f32, all: usize) -> f32 {
     let row = TABLE_ROW_HEIGHT + ROW_GAP;
     // The header is also a row.
-    let rows = (room / row).max(0.0) as usize;
-    let rows = rows.saturating_sub(1).clamp(*ROWS_SHOWN.start(), *ROWS_SHOWN.end());
-    let rows = if classes > 0 { rows.min(classes) } else { rows };
+    let fitting = ((room / row).max(0.0) as usize).saturating_sub(1);
+    let rows = all.min(fitting).clamp(MIN_ROWS, MAX_ROWS);
     row * rows as f32 - ROW_GAP
 }
 
@@ -197,6 +224,20 @@ fn row_ui(
         let text = if is_searched { without } else { with_term(&without, &term) };
         commands.push(SearchCommand::SetQuery(text));
     }
+}
+
+/// A class that a person gave: the model has no score for it.
+fn new_row_ui(ui: &mut Ui, table: &ClassTable<'_, ClassRow>, (name, count): (&str, usize)) {
+    let verdicts = count_text(count as u64, "verdict", "verdicts");
+    let label = format!("{name}, new class, {verdicts}");
+    let color = Some(theme::class_color(name));
+    let (rect, response) = table.row_ui(ui, (name, color), NEW_WIDTH, (&label, false));
+    let (font, weak) = (TextStyle::Small.resolve(ui.style()), ui.visuals().weak_text_color());
+    ui.painter().text(pos2(table.numbers_left(rect), rect.center().y), Align2::RIGHT_CENTER, "new", font, weak);
+    for (column, cell) in table.cells(rect).filter(|(column, _)| column.title == "Boxes") {
+        table_number_ui(ui, cell, &(column.text)(Some(count as f64)), ui.visuals().text_color());
+    }
+    response.on_hover_text(format!("{name}\nNot a class of the model; given by {verdicts}"));
 }
 
 /// A button before the numbers, with three film frames on it.

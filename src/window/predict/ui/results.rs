@@ -232,7 +232,7 @@ fn detection_ui(ui: &mut Ui, state: &State, prediction: &Prediction, index: usiz
     let is_selected = state.shown.selected_box == Some(index);
     let verdict = state.shown_sample().and_then(|sample| state.judgments.box_verdict(sample, index));
     let outcome = state.shown_sample().and_then(|sample| state.outcome_of_box(sample, index));
-    let label = class_text(detection, verdict, outcome);
+    let label = class_text(state, detection, verdict, outcome);
     let label = match outcome {
         Some(outcome) => format!("{label} · {}", outcome.mark_text()),
         None => label,

@@ -3,24 +3,29 @@
 
 use eframe::egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Vec2, pos2, vec2};
 
-use crate::domain::{Detection, Prediction, Verdict};
+use crate::domain::{Detection, NEW_CLASS, Prediction, Verdict};
 use crate::review::{NamedOutcome, VerdictKind};
+use crate::window::state::State;
 use crate::window::ui::theme;
 
 /// The predicted class with a verdict, or else with the ground-truth class: “✓ cup”, “≠ cup → bottle”, “cup, is
-/// bottle”.
+/// bottle”. A class that a person gave and the model does not have is marked: “+ teapot (new)”.
 pub(crate) fn class_text(
+    state: &State,
     detection: &Detection,
     verdict: Option<&Verdict>,
     outcome: Option<NamedOutcome<'_>>,
 ) -> String {
-    let label = detection.label.as_str();
+    let marked = |label: &str, is_new| if is_new { format!("{label} (new)") } else { label.to_owned() };
+    let label = &marked(&detection.label, detection.class_id == NEW_CLASS);
     match (verdict, outcome) {
-        (Some(Verdict::WrongClass(right)), _) => format!("≠ {label} → {right}"),
+        (Some(Verdict::WrongClass(right)), _) => {
+            format!("≠ {label} → {}", marked(right, state.is_new_class(right)))
+        }
         (Some(Verdict::Added(_)), _) => format!("+ {label}"),
         (Some(other), _) => format!("{} {label}", verdict_sign(other.into())),
         (None, Some(outcome)) => outcome.class_text(label),
-        (None, None) => label.to_owned(),
+        (None, None) => label.clone(),
     }
 }
 
