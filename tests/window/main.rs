@@ -30,6 +30,7 @@ mod projects;
 mod remote;
 mod remote_inference;
 mod repairing;
+mod repairs_on_disk;
 mod s3;
 mod s3_bad_days;
 mod s3_keeping;

@@ -15,7 +15,7 @@ use crate::window::{folder_of, open, open_in, sees, wait_for, wait_for_overlay, 
 const IMAGE: &str = "coffee.png";
 const SIZE: egui::Vec2 = vec2(600.0, 400.0);
 
-fn open_cup(folder: &std::path::Path) -> Harness<'static, App> {
+pub(crate) fn open_cup(folder: &std::path::Path) -> Harness<'static, App> {
     let mut window = open(Some(folder), "ssd-mobilenet-coco");
     wait_for(&mut window, "cup ");
     wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
@@ -24,7 +24,7 @@ fn open_cup(folder: &std::path::Path) -> Harness<'static, App> {
 }
 
 /// Where a point of the fitted image is on screen.
-fn on_screen(window: &Harness<'static, App>, x: f32, y: f32) -> Pos2 {
+pub(crate) fn on_screen(window: &Harness<'static, App>, x: f32, y: f32) -> Pos2 {
     let canvas = window.get_by_role_and_label(Role::Image, "Image 0-coffee.png").rect();
     let zoom = ((canvas.size() - vec2(32.0, 32.0)) / SIZE).min_elem();
     canvas.center() + (vec2(x, y) - SIZE / 2.0) * zoom
@@ -45,7 +45,7 @@ fn drag(window: &mut Harness<'static, App>, [from, to]: [[f32; 2]; 2]) {
     window.run_steps(2);
 }
 
-fn verdict(window: &Harness<'static, App>, index: usize) -> Option<Verdict> {
+pub(crate) fn verdict(window: &Harness<'static, App>, index: usize) -> Option<Verdict> {
     let state = window.state().state();
     state.judgments.box_verdict(state.shown_sample()?, index).cloned()
 }
