@@ -4,7 +4,7 @@ pub(crate) mod canvas;
 mod page;
 mod truth;
 
-use eframe::egui::{Label, RichText, Ui};
+use eframe::egui::{Align, Label, Layout, RichText, Ui};
 
 use crate::domain::ModelTask;
 use crate::evaluation::ImageAgreement;
@@ -102,7 +102,8 @@ fn halves_ui(
     }
     ui.columns(2, |columns| {
         let [left, right] = columns else { return };
-        left_ui(left, commands);
-        right_ui(right, commands);
+        // Columns would justify the text.
+        left.with_layout(Layout::top_down(Align::Min), |ui| left_ui(ui, commands));
+        right.with_layout(Layout::top_down(Align::Min), |ui| right_ui(ui, commands));
     });
 }

@@ -59,6 +59,7 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut WrongClassMemory, comman
         Some(line) => classes[line].class,
         None => typed,
     };
+    ui.add_space(4.0);
     hint_ui(ui, state, taken);
     if let Some(reason) = no_runners_up(state) {
         note_ui(ui, reason);
@@ -109,7 +110,7 @@ fn choice_ui(ui: &mut Ui, choice: &Choice<'_>, digit: Option<u8>, is_current: bo
     let (note, digit) = (choice.note(), digit.map(|digit| digit.to_string()).unwrap_or_default());
     let parts = (choice.class, Atom::grow(), RichText::new(&note).small().weak());
     // As wide as a digit, so that the notes are aligned.
-    let key = RichText::new(if digit.is_empty() { " " } else { &digit }).monospace();
+    let key = RichText::new(format!("{digit:>2}")).monospace();
     let button = Button::selectable(is_current, (parts, key)).min_size(size).sense(Sense::CLICK);
     let response = ui.add(button).accessible_name(choice.class);
     response.ctx.accesskit_node_builder(response.id, |node| {
@@ -171,7 +172,7 @@ fn hint_ui(ui: &mut Ui, state: &State, taken: &str) {
     let text = if taken.is_empty() {
         "Type a name or choose one with the arrow keys".to_owned()
     } else if state.is_new_class(taken) {
-        format!("Enter uses “{taken}”, a new class that the model does not have")
+        format!("Enter uses “{taken}”, a new class")
     } else {
         format!("Enter uses “{taken}”")
     };
@@ -277,7 +278,7 @@ fn no_runners_up(state: &State) -> Option<&'static str> {
         return None;
     };
     let is_asked = state.shown.drawing.is_none() && state.judged_boxes().len() == 1;
-    (is_asked && output.labels.is_some()).then_some("The model reports one class per box, so it has no runners-up")
+    (is_asked && output.labels.is_some()).then_some("No runners-up: the model reports one class per box")
 }
 
 #[derive(Default)]
