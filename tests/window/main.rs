@@ -22,6 +22,7 @@ mod labels;
 mod layout;
 mod looking;
 mod map;
+mod newcomer;
 mod patterns;
 mod predicting;
 mod predictions;

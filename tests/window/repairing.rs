@@ -25,7 +25,12 @@ pub(crate) fn open_cup(folder: &std::path::Path) -> Harness<'static, App> {
 
 /// Where a point of the fitted image is on screen.
 pub(crate) fn on_screen(window: &Harness<'static, App>, x: f32, y: f32) -> Pos2 {
-    let canvas = window.get_by_role_and_label(Role::Image, "Image 0-coffee.png").rect();
+    on_screen_of(window, "0-coffee.png", x, y)
+}
+
+/// The same, of a copy of the photo with another name.
+pub(crate) fn on_screen_of(window: &Harness<'static, App>, name: &str, x: f32, y: f32) -> Pos2 {
+    let canvas = window.get_by_role_and_label(Role::Image, &format!("Image {name}")).rect();
     let zoom = ((canvas.size() - vec2(32.0, 32.0)) / SIZE).min_elem();
     canvas.center() + (vec2(x, y) - SIZE / 2.0) * zoom
 }
