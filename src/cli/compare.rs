@@ -16,6 +16,7 @@ use super::terminal::with_progress;
 use super::truth::{TruthArgs, names_of_run, problem_notes, with_advice};
 use super::values::{NmsIou, parse_nms_iou};
 use crate::annotations::matching::MatchRules;
+use crate::cli::out_file::check_is_new;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{ModelTask, RunInfo, Sample, ViewSettings, counted, grouped};
@@ -25,6 +26,7 @@ use crate::image::source::{Source, for_task};
 use crate::project::export::options::ComparisonFormat;
 use crate::project::export::{
     ComparisonContext, Existing, ExportTarget, compare_runs, export_comparison, follow_listing, stored_sample,
+    summary_path,
 };
 use crate::project::{PredictionPair, Project, prediction_pairs};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -42,7 +44,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     runs: Vec<String>,
     /// Exit with code 4 if a number is below this minimum: the fraction of images that agree (`agreement=0.98`), or with
-    /// --truth the change of a metric from B to A (`ap=-0.01`; names as in the JSON file of `evaluate`); repeatable
+    /// --truth the improvement of a metric from B to A (`ap=-0.01`; names as in the JSON file of `evaluate`). Where
+    /// lower is better (`missed`), the improvement is the decrease; repeatable
     #[arg(long, value_name = "NAME=MINIMUM", value_parser = Gate::parse)]
     fail_below: Vec<Gate>,
     #[command(flatten)]
@@ -131,9 +134,12 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     }
     if let Some([a, b]) = &held.evaluated {
         let (a, b) = (evaluate::numbers(a)?, evaluate::numbers(b)?);
-        let change = |name: &str| Some(rounded(a[name].as_f64()? - b[name].as_f64()?));
-        let changed = evaluate::violations(changes(), change)?;
-        violations.extend(changed.into_iter().map(|text| format!("change of {text}")));
+        let improvement = |name: &str| {
+            let [a, b] = [a[name].as_f64()?, b[name].as_f64()?];
+            Some(rounded(if evaluate::is_lower_better(name) { b - a } else { a - b }))
+        };
+        let worse = evaluate::violations(changes(), improvement)?;
+        violations.extend(worse.into_iter().map(|text| format!("improvement of {text}")));
     }
     for violation in &violations {
         eprintln!("{violation}");
@@ -174,6 +180,7 @@ pub(crate) fn hold(
     args: &RunPairArgs,
     see: impl FnMut(&PredictionPair),
 ) -> anyhow::Result<Held> {
+    check_outputs(args)?;
     let [a, b] = &runs;
     if a.card.task != b.card.task {
         bail!(
@@ -214,6 +221,18 @@ pub(crate) fn hold(
         text.push_str(&truth_text(evaluated));
     }
     Ok(Held { summary, evaluated: context.evaluated, text })
+}
+
+/// # Errors
+/// An output file exists.
+fn check_outputs(args: &RunPairArgs) -> anyhow::Result<()> {
+    if let Some(OutFile { path, format }) = &args.out {
+        check_is_new(path, args.force)?;
+        if *format == ComparisonFormat::Csv {
+            check_is_new(&summary_path(path), args.force)?;
+        }
+    }
+    Ok(())
 }
 
 /// Both runs against the ground truth of the arguments.

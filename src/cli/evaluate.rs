@@ -242,6 +242,11 @@ pub(crate) fn numbers(evaluated: &Evaluated) -> anyhow::Result<Value> {
     serde_json::to_value(evaluated).context("Could not compare the metrics with --fail-below")
 }
 
+/// Whether a lower number is an improvement: errors, and images and predictions that could not be used.
+pub(crate) fn is_lower_better(name: &str) -> bool {
+    ["false_positives", "missed", "ece", "predictions_of_other_classes"].contains(&name) || name.starts_with("images_")
+}
+
 /// Returns a sentence for each number below its bound.
 ///
 /// # Errors

@@ -1448,6 +1448,31 @@ fn two_runs_are_compared_with_ground_truth() {
         assert!(page.contains(fact), "{fact} in {page}");
     }
 
+    // Of the two runs, the one with more predictions misses fewer objects, and has more false positives.
+    let [missed, false_positives] =
+        ["missed", "false_positives"].map(|name| expected.each_ref().map(|run| run[name].as_u64().unwrap()));
+    assert!(missed[0] < missed[1] && false_positives[0] > false_positives[1], "{missed:?} {false_positives:?}");
+    let fewer = missed[1] - missed[0];
+    for (runs, gate, code) in [
+        (["1", "2"], "missed=0".to_owned(), 0),
+        (["1", "2"], format!("missed={fewer}"), 0),
+        (["1", "2"], format!("missed={}", fewer + 1), 4),
+        (["2", "1"], "missed=0".to_owned(), 4),
+        (["2", "1"], format!("missed=-{fewer}"), 0),
+        (["1", "2"], "false_positives=0".to_owned(), 4),
+        (["2", "1"], "false_positives=0".to_owned(), 0),
+        (["1", "2"], "images_failed=0".to_owned(), 0),
+    ] {
+        let output = with_truth(runs, &["--fail-below", &gate]);
+        assert_eq!(output.status.code(), Some(code), "{runs:?} {gate}: {}", stderr(&output));
+    }
+    // The existing file is refused before the ground truth is read.
+    let unread = ["--truth", "missing.json", "--out", "c.json"];
+    let refused = compare(["1", "2"], &unread);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(stderr(&refused).contains("--force") && !stderr(&refused).contains("missing.json"), "{}", stderr(&refused));
+    assert!(!stderr(&compare(["1", "2"], &[&unread[..], &["--force"]].concat())).contains("--force"));
+
     let worse = with_truth(["2", "1"], &["--fail-below", "ap=-0.01", "--fail-below", "agreement=0"]);
     assert_eq!(worse.status.code(), Some(4), "{}", stderr(&worse));
     assert!(stderr(&worse).contains("ap is -0."), "{}", stderr(&worse));

@@ -429,7 +429,7 @@ fn two_runs_are_compared_per_image() {
 
     let again = compare(&arguments);
     assert_eq!(again.status.code(), Some(1));
-    assert!(stderr(&again).contains("name exists"));
+    assert!(stderr(&again).contains("--force"));
     let unknown = compare(&["--runs", "1", "mine"]);
     assert_eq!(unknown.status.code(), Some(1));
     assert!(stderr(&unknown).contains("no run “mine”"), "{}", stderr(&unknown));

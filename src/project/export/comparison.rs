@@ -464,7 +464,7 @@ impl RowWriter for HtmlWriter {
 }
 
 /// `comparison-summary.csv` next to `comparison.csv`.
-fn summary_path(path: &Path) -> PathBuf {
+pub fn summary_path(path: &Path) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push("-summary.csv");
     path.with_file_name(name)

@@ -38,7 +38,7 @@ mod yolo;
 pub use annotated::{DrawnObjects, TruthMarks, annotate};
 pub use annotated_folder::{AnnotatedFolder, AnnotatedFolderError};
 pub use box_vectors::{BoxRow, BoxVectors, stored_box_vectors};
-pub use comparison::{ComparisonContext, ComparisonReport, compare_runs, export_comparison};
+pub use comparison::{ComparisonContext, ComparisonReport, compare_runs, export_comparison, summary_path};
 pub use error::ExportError;
 pub use evaluation::{WrittenEvaluation, write_evaluation, write_patterns};
 pub use image_pool::{ImageFileError, write_image};
