@@ -1,17 +1,21 @@
 //! Repeats reviews of a simulated population with the program's own samples and intervals, for `coverage.py`.
 //!
 //! Arguments: a CSV file with one unit per line (image, class, score, margin, 1 if the prediction is correct, 1 if
-//! reviewers are unsure), the number of verdicts, the design (or `images`: whole images, without a sample), the number
-//! of repetitions, and the fraction of the sample that is judged. Prints a line per repetition and domain: the domain
-//! (`all`, a class, or a tenth of the score), share, low and high.
+//! reviewers are unsure, cluster of the image), the number of verdicts, the design (or `images`: whole images, without a
+//! sample; `drawn`: whole images drawn from a listing with folders), the number of repetitions, and the fraction
+//! of the sample that is judged. Prints a line per repetition and domain: the domain (`all`, a class, or a tenth of the
+//! score), share, low, high, and the number of verdicts.
 
 #![expect(clippy::unwrap_used, reason = "a measurement stops at what it did not expect")]
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use spotcheck::domain::LabelSet;
-use spotcheck::review::{Basis, Drawn, JudgedUnit, Judgment, SampleBy, Statement, Stratum, Unit, draw};
+use spotcheck::review::{
+    Basis, CountedImages, DrawBy, Drawn, DrawnImages, ImageClusters, ImageDraw, Judgment, ReviewedUnit, SampleBy,
+    Statement, Stratum, Unit, draw, draw_from_clusters, without_design,
+};
 use strum::VariantArray;
 
 fn main() {
@@ -37,25 +41,41 @@ fn main() {
     };
     let (count, judged): (usize, f64) = (count.parse().unwrap(), judged.parse().unwrap());
     let by = SampleBy::VARIANTS.iter().find(|by| <&str>::from(**by) == design);
+    let clusters = clusters(&rows);
     let mut out = std::io::stdout().lock();
     for seed in 0..repetitions.parse().unwrap() {
         let (strata, drawn) = match by {
+            Some(SampleBy::Cover) => draw_from_clusters(&units, &clusters, count, seed),
             Some(by) => draw(&units, *by, count, seed, &LabelSet::default()),
+            None if design == "drawn" => drawn_images(&units, &clusters, count, seed),
             None => whole_images(&units, count, seed),
         };
-        let first = &drawn[..(drawn.len() as f64 * judged) as usize];
-        let judged = first.iter().map(|drawn| {
+        let end = (drawn.len() as f64 * judged) as usize;
+        let reviewed = drawn.iter().enumerate().map(|(at, drawn)| {
             let Unit { image, class, score, .. } = units[drawn.unit];
-            let judgment = judgment(drawn.unit);
-            JudgedUnit { index: drawn.unit, image, class, score, stratum: drawn.stratum, judgment }
+            let judgment = (at < end).then(|| judgment(drawn.unit));
+            ReviewedUnit { index: drawn.unit, image, class, score, stratum: drawn.stratum, judgment }
         });
-        let basis = if by.is_some() { Basis::Sample } else { Basis::Judged };
-        let statement = Statement::new(basis, &strata, judged);
-        let mut print = |name: &str, inside: &dyn Fn(&JudgedUnit) -> bool| {
-            let is_correct = |unit: &JudgedUnit| unit.judgment != Judgment::Wrong;
-            let units = statement.units().iter().filter(|unit| inside(unit));
-            if let Some(found) = statement.proportion(units, is_correct) {
-                writeln!(out, "{name},{},{},{}", found.share, found.low, found.high).unwrap();
+        let statement = match by {
+            Some(_) => Statement::new(Basis::Sample, &strata, reviewed),
+            None if design == "drawn" => {
+                let image_strata = strata.iter().map(|stratum| CountedImages {
+                    population: stratum.population,
+                    sampled: stratum.sampled,
+                    with_units: stratum.sampled,
+                    judged: stratum.sampled,
+                });
+                Statement::of_images(&image_strata.collect::<Vec<_>>(), reviewed)
+            }
+            None => Statement::new(Basis::Judged, &strata, reviewed),
+        };
+        let mut print = |name: &str, inside: &dyn Fn(&ReviewedUnit) -> bool| {
+            let is_correct = |unit: &ReviewedUnit| unit.judgment != Some(Judgment::Wrong);
+            let verdicts = statement.verdicts(statement.units().iter().filter(|unit| inside(unit)));
+            if let Some(found) = verdicts.proportion(is_correct) {
+                let count = verdicts.counted().count();
+                let found = if found.low == found.high { without_design(found.share, count) } else { found };
+                writeln!(out, "{name},{},{},{},{count}", found.share, found.low, found.high).unwrap();
             }
         };
         print("all", &|_| true);
@@ -67,6 +87,32 @@ fn main() {
             print(&format!("score {from}"), &|unit| (from..from + 0.1).contains(&unit.score));
         }
     }
+}
+
+fn clusters(rows: &[Vec<f32>]) -> ImageClusters {
+    let images = rows.iter().map(|row| row[0] as usize).max().unwrap() + 1;
+    let mut of_image = vec![0; images];
+    for row in rows {
+        of_image[row[0] as usize] = row[6] as usize;
+    }
+    let names = (0..=*of_image.iter().max().unwrap()).map(|cluster| cluster.to_string()).collect();
+    ImageClusters { names, of_image }
+}
+
+/// As `spotcheck sample --by prefix` draws images, from ten folders.
+fn drawn_images(units: &[Unit], clusters: &ImageClusters, count: usize, seed: u64) -> (Vec<Stratum>, Vec<Drawn>) {
+    let mut images = units.to_vec();
+    images.dedup_by_key(|unit| unit.image);
+    let wanted = count * images.len() / units.len();
+    let mut draw = ImageDraw::new(DrawBy::Prefix, wanted, seed);
+    for Unit { image, .. } in &images {
+        draw.add(&format!("{}/{image}", clusters.of_image[*image as usize] % 10), || *image);
+    }
+    let DrawnImages { strata, images, .. } = draw.finish();
+    let stratum_of: HashMap<u32, usize> = images.into_iter().map(|(stratum, image)| (image, stratum)).collect();
+    let of_drawn = units.iter().enumerate().filter_map(|(at, unit)| Some((at, *stratum_of.get(&unit.image)?)));
+    let drawn = of_drawn.map(|(unit, stratum)| Drawn { unit, stratum }).collect();
+    (strata, drawn)
 }
 
 /// All units of random images, about `count`.

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::Outcome;
-use super::out_file::{Replaceable, check_out};
+use super::out_file::{Replaceable, check_is_new, check_out};
 use super::place::{self, S3Args, is_in_s3, parse_location};
 use super::terminal::with_progress;
 use super::values::{NmsIou, parse_nms_iou};
@@ -28,7 +28,7 @@ use crate::project::export::{
     matching_samples, missing_embeddings, rows_file, stored_vectors,
 };
 use crate::project::{OpenMode, OpenRequest, Project, default_path, default_path_of_place};
-use crate::review::Query;
+use crate::review::{Query, Target};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
@@ -81,6 +81,9 @@ pub(crate) struct ExportArgs {
     /// For images: as-image, png or jpeg
     #[arg(long = "image-kind", alias = "picture-kind", default_value = "as-image", value_name = "KIND")]
     annotated_kind: AnnotatedKind,
+    /// For report: find the lowest minimum score with at least this precision, from 0 to 1 [default: 0.95]
+    #[arg(long, value_name = "PRECISION", value_parser = super::values::parse_score::<f64>)]
+    target_precision: Option<f64>,
     #[command(flatten)]
     s3: S3Args,
 }
@@ -113,6 +116,7 @@ impl ExportArgs {
             (self.yolo_scores, "--yolo-scores"),
             (self.with_images, "--with-images"),
             (self.annotated_kind != AnnotatedKind::AsImage, "--image-kind"),
+            (self.target_precision.is_some(), "--target-precision"),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
     }
@@ -155,6 +159,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if args.verdicts == VerdictChoice::Corrected && format == ExportFormat::Report {
         bail!("the report shows the model's own boxes; export corrected labels as coco, yolo, voc, csv or jsonl");
     }
+    check_is_new(&args.out, args.force)?;
     let query = parse_query(args.filter.as_deref().unwrap_or_default())?;
     let dirs = AppDirs::find()?;
     let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
@@ -206,6 +211,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
             limits: DecodeLimits::default(),
             evaluation: None,
             truth: None,
+            target_precision: args.target_precision.unwrap_or(Target::USUAL),
             review: None,
             new_classes: Vec::new(),
         };

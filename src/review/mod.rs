@@ -4,6 +4,7 @@
 //! calls it directly.
 
 mod arrange;
+mod binomial;
 mod by_class;
 mod candidate;
 mod duplicates;
@@ -55,15 +56,15 @@ pub use query::{
 };
 pub use query::{ClassName, Span};
 pub use report::{
-    Added, ClassPart, Correction, ImageFrame, Part, ReportRequest, ReviewReport, SampleProgress, ScorePart, Target,
-    more_sentence, review_report,
+    Acceptance, Added, ClassPart, Correction, ImageFrame, Part, PrecisionAt, ReportRequest, ReviewReport,
+    SampleProgress, ScorePart, Target, Withheld, more_sentence, review_report,
 };
 pub use sampling::{
     Drawn, ImageClusters, LoadedSample, LoadedUnit, ReviewSample, SampleBy, SampledUnit, Stratum, Unit, draw,
     draw_from_clusters,
 };
 pub use sort::{Direction, Sort, SortBy};
-pub use statement::{Basis, CountedImages, JudgedUnit, Judgment, Proportion, Statement};
+pub use statement::{Basis, CountedImages, Judgment, Proportion, ReviewedUnit, Statement, Verdicts, without_design};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};
 pub use suppressed::Suppressed;
 pub use suspects::{FilmBox, Suspect, SuspectKind, SuspectOrder};

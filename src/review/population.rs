@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{ImageClusters, JudgedUnit, Judgment, ReviewSample, Unit};
+use super::{ImageClusters, Judgment, ReviewSample, ReviewedUnit, Unit};
 use crate::domain::{Detection, Prediction, PredictionContent, Verdict, ViewSettings};
 
 /// A drawn box with less overlap shows another object or a wrong position.
@@ -90,10 +90,10 @@ impl Population {
         sample.units.iter().map(|unit| find(&unit.image, unit.box_index)).collect()
     }
 
-    pub(super) fn judged_unit(&self, index: usize, stratum: usize) -> Option<JudgedUnit> {
+    pub(super) fn reviewed_unit(&self, index: usize, stratum: usize) -> ReviewedUnit {
         let Unit { image, class, score, .. } = self.units[index];
-        let judgment = self.judged.get(&index)?.judgment;
-        Some(JudgedUnit { index, image, class, score, stratum, judgment })
+        let judgment = self.judged.get(&index).map(|judged| judged.judgment);
+        ReviewedUnit { index, image, class, score, stratum, judgment }
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::sampling::{VERDICTS_PER_CLASS, tenth};
-use super::statement::without_design;
+use super::statement::{Verdicts, without_design};
 use super::{
-    Basis, CountedImages, JudgedUnit, Judgment, Population, Proportion, ReviewSample, SampleBy, Statement, Stratum,
+    Basis, CountedImages, Judgment, Population, Proportion, ReviewSample, ReviewedUnit, SampleBy, Statement, Stratum,
     Unit, cohens_kappa,
 };
 use crate::domain::{LabelSet, ModelTask, counted, decimal, grouped};
@@ -66,7 +66,6 @@ pub struct ReviewReport {
     pub images: Option<ImagesPart>,
     #[serde(flatten)]
     pub total: Part,
-    pub acceptance: Acceptance,
     pub classes: Vec<ClassPart>,
     pub scores: Vec<ScorePart>,
     pub strata: Vec<StratumPart>,
@@ -75,6 +74,8 @@ pub struct ReviewReport {
     /// Objects that the model missed, where reviewers added boxes: counted, never estimated.
     pub added: Vec<Added>,
     pub target: Option<Target>,
+    /// The precision at each minimum score, in hundredths, where the verdicts support an estimate.
+    pub min_scores: Vec<PrecisionAt>,
     /// How far the ground truth agrees with the verdicts; `None` if it is not open or has none of the predictions.
     pub truth: Option<TruthAgreement>,
     /// The number of additional verdicts after which the precision is known to ± 0.01; `None` without a sample.
@@ -88,7 +89,7 @@ impl ReviewReport {
         let [one, many] = self.task.judged_words();
         let mut lines = vec![match total.interval() {
             Some(interval) => format!("Precision {interval} at score ≥ {:.2}", self.min_score),
-            None => format!("No verdicts at score ≥ {:.2} yet", self.min_score),
+            None => format!("No estimate at score ≥ {:.2}: {}", self.min_score, total.reason()),
         }];
         let population = counted(total.population, one, many);
         let basis = match self.basis {
@@ -102,18 +103,23 @@ impl ReviewReport {
             Basis::Judged => format!("a part of {population} that is not a random sample"),
         };
         lines.push(format!("{} on {basis}", total.verdicts()));
-        let Acceptance { rate, low, high } = self.acceptance;
-        lines.extend(interval(rate, low, high).map(|rate| format!("Accepted without correction: {rate}")));
+        let accepted = total.acceptance.text();
+        lines.extend(accepted.map(|rate| format!("Accepted without correction: {rate}")));
         lines.extend(self.more_for_one_percent.map(more_sentence));
         lines.extend(self.truth.map(|truth| format!("The ground truth agrees with {}", truth.text())));
-        lines.extend(self.target.as_ref().map(|target| match (target.min_score, target.low, target.high) {
-            (Some(score), Some(low), Some(high)) => format!(
-                "Precision {} is reached at score ≥ {score:.2} (95% interval there: {low:.3} to {high:.3})",
-                target.precision
-            ),
-            _ => format!("No minimum score has precision {}", target.precision),
-        }));
+        lines.extend(self.target.as_ref().map(Target::sentence));
         lines
+    }
+
+    /// The lowest minimum score with at least this estimated precision.
+    pub fn target(&self, precision: f64) -> Target {
+        let found = self.min_scores.iter().find(|at| at.precision >= precision);
+        Target {
+            precision,
+            min_score: found.map(|at| at.min_score),
+            low: found.map(|at| at.low),
+            high: found.map(|at| at.high),
+        }
     }
 }
 
@@ -134,6 +140,21 @@ fn interval(share: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<S
     Some(format!("{share:.3} (95% interval {low:.3} to {high:.3})"))
 }
 
+/// As [`interval`], in a table: “0.940 (0.902 to 0.962)”.
+fn cell(share: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<String> {
+    let (share, low, high) = (share?, low?, high?);
+    Some(if low == high { format!("{share:.3} (all judged)") } else { format!("{share:.3} ({low:.3} to {high:.3})") })
+}
+
+/// Why there is no estimate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Withheld {
+    NoVerdicts,
+    /// No verdict counts, because units that come earlier in the sample have none.
+    OutOfOrder,
+}
+
 /// The precision of a part of the population.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Part {
@@ -143,10 +164,15 @@ pub struct Part {
     /// Of the sampled ones, with a verdict other than unsure.
     pub judged: usize,
     pub unsure: usize,
-    /// `None` without a verdict, like the interval.
+    /// Judged ones that do not count yet, because units that come earlier in the sample have no verdict.
+    pub waiting: usize,
+    /// Why the following are `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Withheld>,
     pub precision: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
+    pub acceptance: Acceptance,
 }
 
 impl Part {
@@ -158,6 +184,21 @@ impl Part {
     /// “0.940 (95% interval 0.902 to 0.962)”; `None` without a verdict.
     pub fn interval(&self) -> Option<String> {
         interval(self.precision, self.low, self.high)
+    }
+
+    /// As [`Self::interval`], for a table.
+    pub fn cell(&self) -> Option<String> {
+        cell(self.precision, self.low, self.high)
+    }
+
+    /// Why there is no interval: “3 verdicts out of order”.
+    pub fn reason(&self) -> String {
+        match self.withheld {
+            None | Some(Withheld::NoVerdicts) => "no verdicts yet".to_owned(),
+            Some(Withheld::OutOfOrder) => {
+                format!("{} out of order", counted(self.waiting, "verdict", "verdicts"))
+            }
+        }
     }
 
     /// “120 verdicts (3 unsure)”.
@@ -198,6 +239,18 @@ pub struct Acceptance {
     pub high: Option<f64>,
 }
 
+impl Acceptance {
+    /// As [`Part::interval`].
+    pub fn text(&self) -> Option<String> {
+        interval(self.rate, self.low, self.high)
+    }
+
+    /// As [`Part::cell`].
+    pub fn cell(&self) -> Option<String> {
+        cell(self.rate, self.low, self.high)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassPart {
     pub class: String,
@@ -231,8 +284,8 @@ pub struct Correction {
     pub from: String,
     pub to: String,
     pub count: usize,
-    /// In the whole population.
-    pub estimated: f64,
+    /// In the whole population; `None` if its verdicts do not count yet.
+    pub estimated: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -252,6 +305,30 @@ pub struct Target {
     pub high: Option<f64>,
 }
 
+impl Target {
+    /// The usual precision to ask for.
+    pub const USUAL: f64 = 0.95;
+
+    pub fn sentence(&self) -> String {
+        match (self.min_score, self.low, self.high) {
+            (Some(score), Some(low), Some(high)) => format!(
+                "Precision {} is reached at score ≥ {score:.2} (95% interval there: {low:.3} to {high:.3})",
+                self.precision
+            ),
+            _ => format!("No minimum score has an estimated precision of {}", self.precision),
+        }
+    }
+}
+
+/// The precision from a minimum score on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PrecisionAt {
+    pub min_score: f64,
+    pub precision: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
 struct Review<'r> {
     request: ReportRequest<'r>,
     statement: Statement,
@@ -269,21 +346,14 @@ pub struct SampleProgress {
 impl SampleProgress {
     /// `units` are the sampled ones that still exist, with their strata and verdicts.
     pub fn new(sample: &ReviewSample, units: impl Iterator<Item = (Unit, usize, Option<Judgment>)>) -> Self {
-        let judged = units.enumerate().filter_map(|(index, (unit, stratum, judgment))| {
+        let reviewed = units.enumerate().map(|(index, (unit, stratum, judgment))| {
             let Unit { image, class, score, .. } = unit;
-            Some(JudgedUnit { index, image, class, score, stratum, judgment: judgment? })
+            ReviewedUnit { index, image, class, score, stratum, judgment }
         });
-        let judged: Vec<JudgedUnit> = judged.collect();
-        let unsure = judged.iter().filter(|unit| unit.judgment == Judgment::Unsure).count();
-        let statement = Statement::new(Basis::Sample, &sample.strata, judged);
-        let group = Group {
-            population: sample.population(),
-            sampled: sample.units.len(),
-            unsure,
-            judged: statement.units().iter().collect(),
-        };
-        let total = part(&statement, &group);
-        let more = statement.more_for(ONE_PERCENT, statement.units().iter(), is_correct);
+        let statement = Statement::new(Basis::Sample, &sample.strata, reviewed);
+        let group = Group { population: sample.population(), units: statement.units().iter().collect() };
+        let total = Part { sampled: sample.units.len(), ..part(&statement, &group) };
+        let more = statement.verdicts(group.units).more_for(ONE_PERCENT, is_correct);
         Self { total, more_for_one_percent: more.map(|more| more.min(total.unjudged())) }
     }
 
@@ -297,10 +367,8 @@ impl SampleProgress {
 #[derive(Default)]
 struct Group<'s> {
     population: usize,
-    sampled: usize,
-    unsure: usize,
-    /// The verdicts other than unsure.
-    judged: Vec<&'s JudgedUnit>,
+    /// The sampled ones, in the order of the sample.
+    units: Vec<&'s ReviewedUnit>,
 }
 
 /// Verdicts outside a sample do not count, unless the whole population was judged.
@@ -344,12 +412,14 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
             (Basis::Sample, &sample.strata[..], sampled.collect())
         }
     };
-    let judged = sampled.iter().filter_map(|(unit, stratum)| population.judged_unit(*unit, *stratum));
+    let reviewed = sampled.iter().map(|(unit, stratum)| population.reviewed_unit(*unit, *stratum));
     let statement = match &frame {
-        Some(of_images) => Statement::of_images(&of_images.strata, judged),
-        None => Statement::new(basis, strata, judged),
+        Some(of_images) => Statement::of_images(&of_images.strata, reviewed),
+        None => Statement::new(basis, strata, reviewed),
     };
     let review = Review { request, statement, sampled };
+    let total = part(&review.statement, &review.groups(|_, _| ()).remove(&()).unwrap_or_default());
+    notes.extend(out_of_order_note(&total, request.task));
     let classes = review.classes();
     let is_small = |row: &&ClassPart| row.part.sampled < VERDICTS_PER_CLASS.min(row.part.population);
     let small = classes.iter().filter(is_small).count();
@@ -361,11 +431,8 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
         ));
     }
     let drawn = request.sample.filter(|_| basis == Basis::Sample);
-    let total = part(&review.statement, &review.groups(|_, _| ()).remove(&()).unwrap_or_default());
-    let more = review.statement.more_for(ONE_PERCENT, review.covered(), is_correct);
-    let acceptance =
-        review.statement.proportion(review.covered(), |unit| unit.judgment == Judgment::Correct { is_accepted: true });
-    ReviewReport {
+    let more = review.statement.verdicts(review.covered()).more_for(ONE_PERCENT, is_correct);
+    let mut report = ReviewReport {
         task: request.task,
         basis,
         notes,
@@ -374,20 +441,33 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
         min_score: decimal(request.min_score),
         images: frame.as_ref().map(JudgedImages::part),
         total,
-        acceptance: Acceptance {
-            rate: acceptance.map(|found| found.share),
-            low: acceptance.map(|found| found.low),
-            high: acceptance.map(|found| found.high),
-        },
         classes,
         scores: review.scores(),
         strata: review.strata(strata),
         corrections: review.corrections(),
         added: population.added.iter().map(|(class, count)| Added { class: class.clone(), count: *count }).collect(),
-        target: request.target_precision.map(|precision| review.target(precision)),
+        target: None,
+        min_scores: review.min_scores(),
         truth: TruthAgreement::new(review.compared().map(|(_, pair)| pair).collect()),
         more_for_one_percent: more.map(|more| more.min(total.unjudged())),
-    }
+    };
+    report.target = request.target_precision.map(|precision| report.target(precision));
+    report
+}
+
+/// Why verdicts of the sample do not count yet, and what to do.
+fn out_of_order_note(total: &Part, task: ModelTask) -> Option<String> {
+    let [_, many] = task.judged_words();
+    let note = || {
+        format!(
+            "{} of {} do not count yet, because {many} that come earlier in the sample have no verdict: the {many} that \
+             were judged first may be better or worse than the others. Judge the rest in the order of the sample, or mark \
+             them as unsure",
+            grouped(total.waiting),
+            counted(total.judged, "verdict", "verdicts"),
+        )
+    };
+    (total.waiting > 0).then(note)
 }
 
 /// The drawn images, and the verdicts on those that are judged completely.
@@ -454,27 +534,63 @@ impl JudgedImages {
 }
 
 fn part(statement: &Statement, group: &Group<'_>) -> Part {
-    let judged = group.judged.len();
-    let precision = statement.proportion(group.judged.iter().copied(), is_correct);
-    let is_certain = |found: &Proportion| found.low == found.high && judged + group.unsure < group.population;
-    let precision = precision.map(|found| if is_certain(&found) { without_design(found.share, judged) } else { found });
-    // All of it is judged: there is no sampling error, and no verdict stands for another prediction.
-    let is_known = judged > 0 && judged == group.population && statement.basis() != Basis::Images;
-    let share = group.judged.iter().filter(|unit| is_correct(unit)).count() as f64 / judged as f64;
-    let precision = if is_known { Some(Proportion { share, low: share, high: share }) } else { precision };
+    let judged = group.units.iter().filter(|unit| unit.is_judged()).count();
+    let unsure = group.units.iter().filter(|unit| unit.judgment == Some(Judgment::Unsure)).count();
+    let verdicts = statement.verdicts(group.units.iter().copied());
+    let estimate = |is_hit: fn(&ReviewedUnit) -> bool| estimate(&verdicts, group, judged, is_hit);
+    let precision = estimate(is_correct);
+    let acceptance = estimate(is_accepted);
+    let withheld = if judged == 0 { Withheld::NoVerdicts } else { Withheld::OutOfOrder };
     Part {
         population: group.population,
-        sampled: group.sampled,
+        sampled: group.units.len(),
         judged,
-        unsure: group.unsure,
+        unsure,
+        waiting: verdicts.waiting,
+        withheld: precision.is_none().then_some(withheld),
         precision: precision.map(|found| found.share),
         low: precision.map(|found| found.low),
         high: precision.map(|found| found.high),
+        acceptance: Acceptance {
+            rate: acceptance.map(|found| found.share),
+            low: acceptance.map(|found| found.low),
+            high: acceptance.map(|found| found.high),
+        },
     }
 }
 
-fn is_correct(unit: &JudgedUnit) -> bool {
-    matches!(unit.judgment, Judgment::Correct { .. })
+/// A proportion in a part of the population; `None` if no verdict counts.
+fn estimate(
+    verdicts: &Verdicts<'_>,
+    group: &Group<'_>,
+    judged: usize,
+    is_hit: fn(&ReviewedUnit) -> bool,
+) -> Option<Proportion> {
+    let hits = group.units.iter().filter(|unit| unit.is_judged() && is_hit(unit)).count() as f64;
+    let exact = |share: f64| Proportion { share, low: share, high: share };
+    if verdicts.basis() == Basis::Images {
+        return verdicts.proportion(is_hit);
+    }
+    // All of it is judged: there is no sampling error, and no verdict stands for another prediction.
+    if judged > 0 && judged == group.population {
+        return Some(exact(hits / judged as f64));
+    }
+    let found = verdicts.proportion(is_hit)?;
+    let is_certain = found.low == found.high;
+    let found = if is_certain { without_design(found.share, verdicts.counted().count()) } else { found };
+    // What the verdicts rule out, whether they count or not.
+    let population = group.population as f64;
+    let [least, most] = [hits / population, 1.0 - (judged as f64 - hits) / population];
+    let within = |value: f64| value.max(least).min(most);
+    Some(Proportion { share: within(found.share), low: within(found.low), high: within(found.high) })
+}
+
+fn is_correct(unit: &ReviewedUnit) -> bool {
+    matches!(unit.judgment, Some(Judgment::Correct { .. }))
+}
+
+fn is_accepted(unit: &ReviewedUnit) -> bool {
+    unit.judgment == Some(Judgment::Correct { is_accepted: true })
 }
 
 impl Review<'_> {
@@ -482,29 +598,20 @@ impl Review<'_> {
         score >= self.request.min_score
     }
 
-    /// The verdicts other than unsure.
-    fn covered(&self) -> impl Iterator<Item = &JudgedUnit> {
+    fn covered(&self) -> impl Iterator<Item = &ReviewedUnit> {
         self.statement.units().iter().filter(|unit| self.covers(unit.score))
     }
 
     /// The predictions that the report covers, by class, score or both.
     fn groups<K: Ord>(&self, key: impl Fn(u32, f32) -> K) -> BTreeMap<K, Group<'_>> {
-        let Population { units, judged, .. } = self.request.population;
+        let units = &self.request.population.units;
         let mut groups = BTreeMap::<K, Group<'_>>::new();
         for unit in units.iter().filter(|unit| self.covers(unit.score)) {
             groups.entry(key(unit.class, unit.score)).or_default().population += 1;
         }
-        for (index, _) in &self.sampled {
-            let unit = &units[*index];
-            if let Some(group) = groups.get_mut(&key(unit.class, unit.score)).filter(|_| self.covers(unit.score)) {
-                group.sampled += 1;
-                let is_unsure = judged.get(index).is_some_and(|judged| judged.judgment == Judgment::Unsure);
-                group.unsure += usize::from(is_unsure);
-            }
-        }
         for unit in self.covered() {
             if let Some(group) = groups.get_mut(&key(unit.class, unit.score)) {
-                group.judged.push(unit);
+                group.units.push(unit);
             }
         }
         groups
@@ -557,47 +664,52 @@ impl Review<'_> {
     }
 
     /// The verdicts that were compared with ground truth, and whether both have the prediction as correct.
-    fn compared(&self) -> impl Iterator<Item = (&JudgedUnit, (bool, bool))> {
+    fn compared(&self) -> impl Iterator<Item = (&ReviewedUnit, (bool, bool))> {
         let truth = &self.request.population.truth;
-        self.covered().filter_map(|unit| Some((unit, (is_correct(unit), *truth.get(&unit.index)?))))
+        let judged = self.covered().filter(|unit| unit.is_judged());
+        judged.filter_map(|unit| Some((unit, (is_correct(unit), *truth.get(&unit.index)?))))
     }
 
     fn corrections(&self) -> Vec<Correction> {
         let mut counts = BTreeMap::<(u32, &str), (usize, f64)>::new();
+        let right_class = |unit: &ReviewedUnit| self.request.population.judged.get(&unit.index)?.right_class.as_deref();
         for unit in self.covered() {
-            let judged = &self.request.population.judged[&unit.index];
-            if let Some(right) = &judged.right_class {
-                let (count, estimated) = counts.entry((unit.class, right)).or_default();
-                *count += 1;
-                *estimated += self.statement.weight(unit);
+            if let Some(right) = right_class(unit) {
+                counts.entry((unit.class, right)).or_default().0 += 1;
+            }
+        }
+        for (unit, weight) in self.statement.verdicts(self.covered()).weights() {
+            if let Some(right) = right_class(unit) {
+                counts.entry((unit.class, right)).or_default().1 += weight;
             }
         }
         let correction = |((class, right), (count, estimated)): ((u32, &str), (usize, f64))| Correction {
             from: self.request.labels.name(class),
             to: right.to_owned(),
             count,
-            estimated,
+            estimated: (estimated > 0.0).then_some(estimated),
         };
         let mut corrections: Vec<Correction> = counts.into_iter().map(correction).collect();
-        corrections.sort_by(|one, other| other.estimated.total_cmp(&one.estimated));
+        let size = |row: &Correction| (row.estimated.unwrap_or_default(), row.count as f64);
+        corrections.sort_by(|one, other| size(other).partial_cmp(&size(one)).unwrap_or(std::cmp::Ordering::Equal));
         corrections
     }
 
-    fn target(&self, precision: f64) -> Target {
-        let at = |hundredth: u8| {
-            let min_score = f64::from(hundredth) / 100.0;
-            let units = self.covered().filter(|unit| decimal(unit.score) >= min_score);
-            let found = self.statement.proportion(units, is_correct)?;
-            (found.share >= precision).then_some((min_score, found))
-        };
-        let lowest = (decimal(self.request.min_score) * 100.0).ceil() as u8;
-        let found = (lowest..=100).find_map(at);
-        Target {
-            precision,
-            min_score: found.map(|(min_score, _)| min_score),
-            low: found.map(|(_, found)| found.low),
-            high: found.map(|(_, found)| found.high),
+    fn min_scores(&self) -> Vec<PrecisionAt> {
+        let lowest = (decimal(self.request.min_score) * 100.0).ceil() as usize;
+        // Units by the highest minimum score that includes them.
+        let mut counts = [0; 101];
+        for unit in self.request.population.units.iter().filter(|unit| self.covers(unit.score)) {
+            counts[(decimal(unit.score) * 100.0 + 1e-9).clamp(0.0, 100.0) as usize] += 1;
         }
+        let at = |hundredth: usize| {
+            let min_score = hundredth as f64 / 100.0;
+            let units = self.covered().filter(|unit| decimal(unit.score) >= min_score).collect();
+            let population = counts[hundredth..].iter().sum();
+            let Part { precision, low, high, .. } = part(&self.statement, &Group { population, units });
+            Some(PrecisionAt { min_score, precision: precision?, low: low?, high: high? })
+        };
+        (lowest..=100).filter_map(at).collect()
     }
 }
 

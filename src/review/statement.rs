@@ -1,18 +1,21 @@
 //! What verdicts on a part of a run say about all of it: proportions with 95% intervals.
 //!
-//! - **Estimate.** A verdict counts as often as its inverse probability, `N_h / n_h` in stratum `h`, where `n_h` counts
-//!   verdicts other than unsure: missing and unsure ones are treated as nonresponse at random within the stratum
-//!   (Lohr, Sampling: Design and Analysis, 3rd edition 2022, section 8.5). A proportion in a domain (a class, a range of
-//!   scores) is a ratio of two such sums (Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, 5.8).
-//! - **Variance.** That of the ratio by linearization, with finite population correction (ibid., 5.5 and 5.8). In
-//!   strata with few verdicts, the proportion is shrunk toward the common one by [`PRIOR`] verdicts; otherwise a
-//!   stratum without an error would contribute no variance.
-//! - **Interval.** Wilson's, with the effective number of verdicts `p (1 - p) / v` in place of the number (Korn and
-//!   Graubard, Survey Methodology 1998; Franco, Little, Louis and Slud, Journal of Survey Statistics and Methodology
-//!   2019, who recommend it).
+//! - **Order.** The first part of a sample is a random sample of any domain (a class, a range of scores), but verdicts
+//!   given in another order are not. Verdicts therefore count up to the first unit of the domain without one, and only if
+//!   they are at least half of all.
+//! - **Estimate.** A verdict counts as often as its inverse probability, `N_h / n_h` in stratum `h` with `n_h` drawn
+//!   units. Units without a verdict, or with an unsure one, are treated as nonresponse at random within the stratum and
+//!   the domain: the other verdicts there count for them (Lohr, Sampling: Design and Analysis, 3rd edition 2022, section
+//!   8.5). A proportion in a domain is a ratio of two such sums (Särndal, Swensson and Wretman, Model Assisted Survey
+//!   Sampling, 1992, 5.8).
+//! - **Variance.** That of the ratio by linearization, with finite population correction (ibid., 5.5 and 5.8), plus that
+//!   of the verdicts among the drawn units (two phases, ibid., 9.3). In strata with few verdicts, the proportion is
+//!   shrunk toward the common one by [`PRIOR`] verdicts; otherwise a stratum without an error would contribute no
+//!   variance.
+//! - **Interval.** Mid-P, with the effective number of verdicts `p (1 - p) / v` in place of the number, as Korn and
+//!   Graubard (Survey Methodology 1998) do with Clopper and Pearson's.
 //! - **Without a sample**, the judged images are treated as a random sample of similar images. The boxes of an image
 //!   are a cluster, and the variance is that between images (Cochran, Sampling Techniques, 1977, section 11.8).
-//!
 //! - **Images drawn from a listing** are clusters in strata (ibid., sections 5.6 and 11.8): the variance is that between
 //!   the images of a stratum, with finite population correction.
 //!
@@ -25,6 +28,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Stratum;
+use super::binomial::mid_p_interval;
 
 /// The 97.5% quantile of the normal distribution.
 const NORMAL: f64 = 1.959_963_984_540_054;
@@ -42,9 +46,9 @@ pub enum Judgment {
     Unsure,
 }
 
-/// A judged unit.
+/// A unit of a sample (without one, a judged unit).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct JudgedUnit {
+pub struct ReviewedUnit {
     /// Index into the population.
     pub index: usize,
     pub image: u32,
@@ -52,7 +56,15 @@ pub struct JudgedUnit {
     pub class: u32,
     pub score: f32,
     pub stratum: usize,
-    pub judgment: Judgment,
+    /// `None` if it has no verdict yet.
+    pub judgment: Option<Judgment>,
+}
+
+impl ReviewedUnit {
+    /// Whether it has a verdict other than unsure.
+    pub fn is_judged(&self) -> bool {
+        self.judgment.is_some_and(|judgment| judgment != Judgment::Unsure)
+    }
 }
 
 /// Where the judged units come from.
@@ -79,18 +91,17 @@ pub struct Proportion {
 
 /// Verdicts, and what they were given to.
 pub struct Statement {
-    pub basis: Basis,
-    /// With few verdicts, neighboring strata are merged (Cochran 1977, section 5A.12).
+    basis: Basis,
     strata: Vec<Counted>,
-    merged: Vec<usize>,
-    units: Vec<JudgedUnit>,
+    /// In the order in which they should be judged.
+    units: Vec<ReviewedUnit>,
 }
 
-/// A stratum of `population` units, of which `judged` have a verdict other than unsure.
+/// A stratum of `population` units or images, of which `sampled` were drawn (of images: judged).
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
     population: f64,
-    judged: f64,
+    sampled: f64,
 }
 
 /// A stratum of images.
@@ -104,108 +115,145 @@ pub struct CountedImages {
     pub judged: usize,
 }
 
-/// The verdicts of a domain in a stratum.
-#[derive(Debug, Clone, Copy, Default)]
-struct Cell {
-    stratum: Counted,
-    inside: f64,
-    hits: f64,
-}
-
 impl Statement {
-    /// `strata` are those of the sample; otherwise a single one with the whole population. Unsure verdicts are dropped.
-    pub fn new(basis: Basis, strata: &[Stratum], units: impl IntoIterator<Item = JudgedUnit>) -> Self {
-        let units = units.into_iter().filter(|unit| unit.judgment != Judgment::Unsure).collect::<Vec<_>>();
-        let mut counted: Vec<Counted> =
-            strata.iter().map(|stratum| Counted { population: stratum.population as f64, judged: 0.0 }).collect();
-        for unit in &units {
-            counted[unit.stratum].judged += 1.0;
-        }
-        Self::with_counts(basis, counted, units)
+    /// `strata` are those of the sample; otherwise a single one with the whole population. `units` are in the order in
+    /// which they should be judged.
+    pub fn new(basis: Basis, strata: &[Stratum], units: impl IntoIterator<Item = ReviewedUnit>) -> Self {
+        let count =
+            |stratum: &Stratum| Counted { population: stratum.population as f64, sampled: stratum.sampled as f64 };
+        Self { basis, strata: strata.iter().map(count).collect(), units: units.into_iter().collect() }
     }
 
     /// Verdicts on all units of the judged images. Images with missing verdicts are treated as nonresponse at random
     /// within the stratum.
-    pub fn of_images(strata: &[CountedImages], units: impl IntoIterator<Item = JudgedUnit>) -> Self {
-        let units = units.into_iter().filter(|unit| unit.judgment != Judgment::Unsure).collect();
+    pub fn of_images(strata: &[CountedImages], units: impl IntoIterator<Item = ReviewedUnit>) -> Self {
         let count = |stratum: &CountedImages| Counted {
             population: stratum.population as f64,
-            judged: stratum.sampled as f64 * stratum.judged as f64 / stratum.with_units.max(1) as f64,
+            sampled: stratum.sampled as f64 * stratum.judged as f64 / stratum.with_units.max(1) as f64,
         };
-        Self::with_counts(Basis::Images, strata.iter().map(count).collect(), units)
+        let (mut counted, mut units): (Vec<Counted>, Vec<ReviewedUnit>) =
+            (strata.iter().map(count).collect(), units.into_iter().collect());
+        merge_sparse(&mut counted, &mut units);
+        Self { basis: Basis::Images, strata: counted, units }
     }
 
-    fn with_counts(basis: Basis, counted: Vec<Counted>, units: Vec<JudgedUnit>) -> Self {
-        let mut groups: Vec<Counted> = Vec::new();
-        let mut merged = Vec::new();
-        for stratum in counted {
-            match groups.last_mut().filter(|last| last.is_sparse()) {
-                Some(last) => last.merge(stratum),
-                None => groups.push(stratum),
-            }
-            merged.push(groups.len() - 1);
-        }
-        if groups.len() > 1 && groups.last().is_some_and(Counted::is_sparse) {
-            let last = groups.pop().unwrap_or_default();
-            let end = groups.len() - 1;
-            groups[end].merge(last);
-            for group in &mut merged {
-                *group = (*group).min(end);
-            }
-        }
-        Self { basis, strata: groups, merged, units }
-    }
-
-    pub fn basis(&self) -> Basis {
-        self.basis
-    }
-
-    /// The verdicts other than unsure.
-    pub fn units(&self) -> &[JudgedUnit] {
+    pub fn units(&self) -> &[ReviewedUnit] {
         &self.units
     }
 
-    /// The estimated number of units that this verdict stands for.
-    pub fn weight(&self, unit: &JudgedUnit) -> f64 {
-        let stratum = self.strata[self.merged[unit.stratum]];
-        if self.basis == Basis::Judged { 1.0 } else { stratum.population / stratum.judged }
+    /// The verdicts on a domain, given all of its [`units`](Self::units) in their order.
+    pub fn verdicts<'s>(&'s self, domain: impl IntoIterator<Item = &'s ReviewedUnit>) -> Verdicts<'s> {
+        let units: Vec<&ReviewedUnit> = domain.into_iter().collect();
+        let end = units.iter().position(|unit| unit.judgment.is_none()).unwrap_or(units.len());
+        let judged = |units: &[&ReviewedUnit]| units.iter().filter(|unit| unit.is_judged()).count();
+        let waiting = judged(&units[end..]);
+        // With another order, the units before the first one without a verdict are no random sample either.
+        let is_in_order = judged(&units[..end]) >= waiting;
+        let (end, waiting) = if is_in_order { (end, waiting) } else { (0, judged(&units)) };
+        Verdicts { statement: self, units, end, waiting }
+    }
+}
+
+/// Neighboring strata with fewer than two judged images become one (Cochran 1977, section 5A.12).
+fn merge_sparse(strata: &mut Vec<Counted>, units: &mut [ReviewedUnit]) {
+    let is_sparse = |stratum: &Counted| stratum.sampled < stratum.population.min(2.0);
+    let mut groups: Vec<Counted> = Vec::new();
+    let mut group_of = Vec::new();
+    for stratum in strata.drain(..) {
+        match groups.last_mut().filter(|last| is_sparse(last)) {
+            Some(last) => last.add(stratum),
+            None => groups.push(stratum),
+        }
+        group_of.push(groups.len() - 1);
+    }
+    if groups.len() > 1 && groups.last().is_some_and(is_sparse) {
+        let last = groups.pop().unwrap_or_default();
+        let end = groups.len() - 1;
+        groups[end].add(last);
+        for group in &mut group_of {
+            *group = (*group).min(end);
+        }
+    }
+    for unit in units {
+        unit.stratum = group_of[unit.stratum];
+    }
+    *strata = groups;
+}
+
+impl Counted {
+    fn add(&mut self, other: Self) {
+        self.population += other.population;
+        self.sampled += other.sampled;
     }
 
-    /// The proportion of `is_hit` in a domain, given all of its [`units`](Self::units); `None` without any.
-    pub fn proportion<'u>(
-        &self,
-        domain: impl Iterator<Item = &'u JudgedUnit>,
-        is_hit: impl Fn(&JudgedUnit) -> bool,
-    ) -> Option<Proportion> {
-        if self.basis == Basis::Judged {
-            return clustered(domain, is_hit);
-        }
-        if self.basis == Basis::Images {
-            return self.clustered_in_strata(domain, is_hit);
-        }
-        let cells = self.cells(domain, is_hit);
-        let spread = Spread::new(&cells)?;
-        let variance: f64 = cells.iter().map(|cell| spread.variance(cell)).sum();
-        Some(wilson(spread.share, spread.smoothed * (1.0 - spread.smoothed) / variance))
+    fn weight(&self) -> f64 {
+        self.population / self.sampled
+    }
+}
+
+/// The verdicts on a domain.
+pub struct Verdicts<'s> {
+    statement: &'s Statement,
+    /// All of the domain, in the order in which they should be judged.
+    units: Vec<&'s ReviewedUnit>,
+    /// The number of units before the first one without a verdict; 0 if most verdicts come after that.
+    end: usize,
+    /// The number of verdicts after that, other than unsure. They do not count: nobody knows why these were judged first.
+    pub waiting: usize,
+}
+
+impl<'s> Verdicts<'s> {
+    pub fn basis(&self) -> Basis {
+        self.statement.basis
     }
 
-    /// The verdicts that each stratum needs in addition, so that the interval is at most ± `margin`: Neyman allocation
+    /// The verdicts that count, other than unsure.
+    pub fn counted(&self) -> impl Iterator<Item = &'s ReviewedUnit> {
+        self.units[..self.end].iter().copied().filter(|unit| unit.is_judged())
+    }
+
+    /// The estimated number of units that each counted verdict stands for.
+    pub fn weights(&self) -> Vec<(&'s ReviewedUnit, f64)> {
+        match self.statement.basis {
+            Basis::Judged => self.counted().map(|unit| (unit, 1.0)).collect(),
+            Basis::Images => self.counted().map(|unit| (unit, self.statement.strata[unit.stratum].weight())).collect(),
+            Basis::Sample | Basis::Complete => {
+                let weighted = |part: StratumPart<'s>| {
+                    let scale = part.population / part.weight_of_verdicts();
+                    part.verdicts.into_iter().map(move |(unit, weight)| (unit, weight * scale))
+                };
+                self.parts().into_iter().flat_map(weighted).collect()
+            }
+        }
+    }
+
+    /// The proportion of `is_hit`; `None` without verdicts that count.
+    pub fn proportion(&self, is_hit: impl Fn(&ReviewedUnit) -> bool) -> Option<Proportion> {
+        match self.statement.basis {
+            Basis::Judged => clustered(&self.statement.strata, self.counted(), is_hit),
+            Basis::Images => clustered_in_strata(&self.statement.strata, self.counted(), is_hit),
+            Basis::Sample | Basis::Complete => {
+                let spread = Spread::new(self.parts(), is_hit)?;
+                let variance: f64 = spread.cells.iter().map(|cell| spread.variance(cell)).sum();
+                Some(interval(spread.share, spread.smoothed * (1.0 - spread.smoothed) / variance))
+            }
+        }
+    }
+
+    /// The verdicts that are needed in addition, so that the interval is at most ± `margin`: Neyman allocation
     /// with finite population correction (Cochran 1977, sections 5.5 and 5.9), in strata that already have verdicts.
     /// `None` without a random sample.
-    pub fn more_for<'u>(
-        &self,
-        margin: f64,
-        domain: impl Iterator<Item = &'u JudgedUnit>,
-        is_hit: impl Fn(&JudgedUnit) -> bool,
-    ) -> Option<usize> {
-        let cells = self.cells(domain, is_hit);
-        let spread = Spread::new(&cells).filter(|_| !matches!(self.basis, Basis::Judged | Basis::Images))?;
+    pub fn more_for(&self, margin: f64, is_hit: impl Fn(&ReviewedUnit) -> bool) -> Option<usize> {
+        if matches!(self.statement.basis, Basis::Judged | Basis::Images) {
+            return None;
+        }
+        let spread = Spread::new(self.parts(), is_hit)?;
         let target = (margin / NORMAL).powi(2);
         // Population, verdicts and standard deviation of each stratum.
-        let parts: Vec<[f64; 3]> = cells
+        let parts: Vec<[f64; 3]> = spread
+            .cells
             .iter()
-            .filter(|cell| cell.inside > 0.0)
-            .map(|cell| [cell.population(), cell.inside, spread.deviation(cell)])
+            .map(|cell| [cell.part.population, cell.part.verdicts.len() as f64, spread.variance_of(cell).sqrt()])
             .collect();
         let given = |scale: f64, [population, verdicts, deviation]: [f64; 3]| {
             (scale * population * deviation).clamp(verdicts, population.max(verdicts))
@@ -225,120 +273,93 @@ impl Statement {
             let middle = f64::midpoint(low, high);
             *(if variance(middle) > target { &mut low } else { &mut high }) = middle;
         }
-        let more = |part: &[f64; 3]| (given(high, *part) - part[1]).ceil() as usize;
+        // Sums of weights are not exact.
+        let more = |part: &[f64; 3]| (given(high, *part) - part[1] - 1e-6).ceil() as usize;
         Some(parts.iter().map(more).sum())
     }
 
-    /// The ratio of two estimated totals, with the variance between the images of each stratum.
-    fn clustered_in_strata<'u>(
-        &self,
-        domain: impl Iterator<Item = &'u JudgedUnit>,
-        is_hit: impl Fn(&JudgedUnit) -> bool,
-    ) -> Option<Proportion> {
-        let mut images = BTreeMap::<(usize, u32), [f64; 2]>::new();
-        for unit in domain {
-            let [units, hits] = images.entry((self.merged[unit.stratum], unit.image)).or_default();
-            *units += 1.0;
-            *hits += f64::from(u8::from(is_hit(unit)));
+    /// The domain by stratum, neighbors without enough verdicts together; empty without any verdict.
+    fn parts(&self) -> Vec<StratumPart<'s>> {
+        let mut parts: Vec<StratumPart<'s>> = self
+            .statement
+            .strata
+            .iter()
+            .map(|stratum| StratumPart { stratum: *stratum, ..Default::default() })
+            .collect();
+        for (at, unit) in self.units.iter().copied().enumerate() {
+            let part = &mut parts[unit.stratum];
+            let weight = part.stratum.weight();
+            part.inside += 1.0;
+            part.population += weight;
+            if at < self.end && unit.is_judged() {
+                part.verdicts.push((unit, weight));
+            }
         }
-        let weight = |stratum: usize| self.strata[stratum].population / self.strata[stratum].judged;
-        let [units, hits] = images.iter().fold([0.0, 0.0], |[units, hits], ((stratum, _), image)| {
-            [units + weight(*stratum) * image[0], hits + weight(*stratum) * image[1]]
-        });
-        if units == 0.0 {
-            return None;
+        let mut groups: Vec<StratumPart<'s>> = Vec::new();
+        for part in parts.into_iter().filter(|part| part.inside > 0.0) {
+            match groups.last_mut().filter(|last| last.is_sparse()) {
+                Some(last) => last.add(part),
+                None => groups.push(part),
+            }
         }
-        let share = hits / units;
-        let mut variance = 0.0;
-        for (stratum, Counted { population, judged }) in self.strata.iter().enumerate() {
-            let of_stratum = images.range((stratum, 0)..=(stratum, u32::MAX));
-            // Images without a unit in the domain contribute zeros.
-            let [sum, squares] = of_stratum.fold([0.0, 0.0], |[sum, squares], (_, [units, hits])| {
-                let residual = hits - share * units;
-                [sum + residual, squares + residual * residual]
-            });
-            let rest = (1.0 - judged / population).max(0.0);
-            let spread = (squares - sum * sum / judged.max(1.0)).max(0.0);
-            variance += weight(stratum).powi(2) * rest * judged / (judged - 1.0).max(1.0) * spread / (units * units);
+        while groups.len() > 1 && groups.last().is_some_and(StratumPart::is_sparse) {
+            let last = groups.pop().unwrap_or_default();
+            let end = groups.len() - 1;
+            groups[end].add(last);
         }
-        if self.strata.iter().all(|stratum| stratum.judged >= stratum.population) {
-            return Some(Proportion { share, low: share, high: share });
-        }
-        let count = images.len() as f64;
-        let verdicts = images.values().map(|[units, _]| units).sum::<f64>();
-        let effective = if variance > 0.0 { (share * (1.0 - share) / variance).min(verdicts) } else { count };
-        let widening = widening((count - self.strata.len() as f64).max(1.0));
-        Some(wilson(share, effective / (widening * widening)))
-    }
-
-    fn cells<'u>(
-        &self,
-        domain: impl Iterator<Item = &'u JudgedUnit>,
-        is_hit: impl Fn(&JudgedUnit) -> bool,
-    ) -> Vec<Cell> {
-        let mut cells: Vec<Cell> =
-            self.strata.iter().map(|stratum| Cell { stratum: *stratum, ..Cell::default() }).collect();
-        for unit in domain {
-            let cell = &mut cells[self.merged[unit.stratum]];
-            cell.inside += 1.0;
-            cell.hits += f64::from(u8::from(is_hit(unit)));
-        }
-        cells
+        groups.retain(|group| !group.verdicts.is_empty());
+        groups
     }
 }
 
-/// Images without an order: the variance is that of their ratios, and without any difference between them, each image
-/// counts like one verdict.
-fn clustered<'u>(
-    domain: impl Iterator<Item = &'u JudgedUnit>,
-    is_hit: impl Fn(&JudgedUnit) -> bool,
-) -> Option<Proportion> {
-    let mut images = BTreeMap::<u32, [f64; 2]>::new();
-    for unit in domain {
-        let [units, hits] = images.entry(unit.image).or_default();
-        *units += 1.0;
-        *hits += f64::from(u8::from(is_hit(unit)));
-    }
-    let [units, hits] = images.values().fold([0.0, 0.0], |sum, image| [sum[0] + image[0], sum[1] + image[1]]);
-    if units == 0.0 {
-        return None;
-    }
-    let share = hits / units;
-    let count = images.len() as f64;
-    let squares: f64 = images.values().map(|[units, hits]| (hits - share * units).powi(2)).sum();
-    let variance = count / (count - 1.0) * squares / (units * units);
-    let effective = if variance > 0.0 { (share * (1.0 - share) / variance).min(units) } else { count };
-    let widening = widening((count - 1.0).max(1.0));
-    Some(wilson(share, effective / (widening * widening)))
+/// A domain in a stratum.
+#[derive(Default)]
+struct StratumPart<'s> {
+    /// The whole stratum.
+    stratum: Counted,
+    /// The estimated number of units.
+    population: f64,
+    /// The number of drawn units.
+    inside: f64,
+    /// Those that count, with the inverse probabilities of their units.
+    verdicts: Vec<(&'s ReviewedUnit, f64)>,
 }
 
-/// Fewer images, wider intervals: the ratio of the normal and the t quantile (Korn and Graubard 1998; Abramowitz and
-/// Stegun, 26.7.5, one term).
-fn widening(degrees_of_freedom: f64) -> f64 {
-    1.0 + (NORMAL * NORMAL + 1.0) / (4.0 * degrees_of_freedom)
-}
-
-impl Counted {
-    /// Without a variance, unless all of it is judged.
+impl StratumPart<'_> {
+    /// Without a variance, unless all of its drawn units have a verdict.
     fn is_sparse(&self) -> bool {
-        self.judged < self.population.min(2.0)
+        (self.verdicts.len() as f64) < self.inside.min(2.0) || self.stratum.sampled < self.stratum.population.min(2.0)
     }
 
-    fn merge(&mut self, other: Self) {
+    fn add(&mut self, other: Self) {
+        self.stratum.add(other.stratum);
         self.population += other.population;
-        self.judged += other.judged;
+        self.inside += other.inside;
+        self.verdicts.extend(other.verdicts);
+    }
+
+    fn weight_of_verdicts(&self) -> f64 {
+        self.verdicts.iter().map(|(_, weight)| weight).sum()
+    }
+
+    /// The factor by which unequal weights in merged strata increase the variance (Kish, Survey Sampling, 1965,
+    /// section 11.7).
+    fn weighting_effect(&self) -> f64 {
+        let squares: f64 = self.verdicts.iter().map(|(_, weight)| weight * weight).sum();
+        self.verdicts.len() as f64 * squares / self.weight_of_verdicts().powi(2)
     }
 }
 
-impl Cell {
-    /// The estimated number of units in the domain.
-    fn population(&self) -> f64 {
-        if self.inside == 0.0 { 0.0 } else { self.stratum.population * self.inside / self.stratum.judged }
-    }
+/// The hits of a domain in a stratum.
+struct Cell<'s> {
+    part: StratumPart<'s>,
+    /// The proportion of hits.
+    share: f64,
 }
 
 /// The variance of a proportion, stratum by stratum.
-struct Spread {
+struct Spread<'s> {
+    cells: Vec<Cell<'s>>,
     share: f64,
     /// The proportion that strata with few verdicts are shrunk toward, never 0 or 1.
     common: f64,
@@ -348,167 +369,227 @@ struct Spread {
     population: f64,
 }
 
-impl Spread {
-    fn new(cells: &[Cell]) -> Option<Self> {
-        let mean = |share: &dyn Fn(&Cell) -> f64| {
-            let cells = cells.iter().filter(|cell| cell.inside > 0.0);
-            let [sum, population] = cells.fold([0.0, 0.0], |[sum, population], cell| {
-                [sum + cell.population() * share(cell), population + cell.population()]
-            });
-            (sum / population, population)
+impl<'s> Spread<'s> {
+    fn new(parts: Vec<StratumPart<'s>>, is_hit: impl Fn(&ReviewedUnit) -> bool) -> Option<Self> {
+        let cell = |part: StratumPart<'s>| {
+            let hits = part.verdicts.iter().filter(|(unit, _)| is_hit(unit)).fold(0.0, |sum, (_, weight)| sum + weight);
+            Cell { share: hits / part.weight_of_verdicts(), part }
         };
-        let inside: f64 = cells.iter().map(|cell| cell.inside).sum();
-        let (share, population) = mean(&|cell| cell.hits / cell.inside);
-        let common = (share * inside + 1.0) / (inside + 2.0);
-        let spread = Self { share: share.min(1.0), common, smoothed: common, population };
-        let (smoothed, _) = mean(&|cell| spread.share_of(cell));
-        (inside > 0.0).then_some(Self { smoothed, ..spread })
+        let cells: Vec<Cell<'s>> = parts.into_iter().map(cell).collect();
+        let population: f64 = cells.iter().map(|cell| cell.part.population).sum();
+        let mean = |share: &dyn Fn(&Cell<'s>) -> f64| {
+            cells.iter().map(|cell| cell.part.population * share(cell)).sum::<f64>() / population
+        };
+        let verdicts: f64 = cells.iter().map(|cell| cell.part.verdicts.len() as f64).sum();
+        let share = mean(&|cell| cell.share).clamp(0.0, 1.0);
+        let common = (share * verdicts + 1.0) / (verdicts + 2.0);
+        let smoothed = mean(&|cell| cell.shrunk_toward(common));
+        (verdicts > 0.0).then_some(Self { cells, share, common, smoothed, population })
     }
 
-    fn share_of(&self, cell: &Cell) -> f64 {
-        (cell.hits + PRIOR * self.common) / (cell.inside + PRIOR)
+    /// The variance of a verdict.
+    fn variance_of(&self, cell: &Cell<'_>) -> f64 {
+        let share = cell.shrunk_toward(self.common);
+        share * (1.0 - share)
     }
 
-    fn deviation(&self, cell: &Cell) -> f64 {
-        let share = self.share_of(cell);
-        (share * (1.0 - share)).sqrt()
+    /// The stratum's part of the variance of the ratio: that of the linearized values, which are 0 outside the domain,
+    /// of the drawn units, and that of the verdicts among them.
+    fn variance(&self, cell: &Cell<'_>) -> f64 {
+        let StratumPart { stratum: Counted { population, sampled }, inside, verdicts, .. } = &cell.part;
+        let within = inside / sampled;
+        let count = verdicts.len() as f64;
+        let away = cell.shrunk_toward(self.common) - self.smoothed;
+        let of_verdicts = self.variance_of(cell) * cell.part.weighting_effect();
+        let values = within * (of_verdicts + away * away) - (within * away).powi(2);
+        let of_drawn = (1.0 - sampled / population).max(0.0) * values / (sampled - 1.0).max(1.0);
+        let of_judged = within * within * (1.0 - count / inside) * of_verdicts / (count - 1.0).max(1.0);
+        (population / self.population).powi(2) * (of_drawn + of_judged)
     }
+}
 
-    /// The stratum's part of the variance of the ratio: that of the linearized values, which are 0 outside the domain.
-    fn variance(&self, cell: &Cell) -> f64 {
-        if cell.inside == 0.0 {
-            return 0.0;
-        }
-        let Counted { population, judged } = cell.stratum;
-        let within = cell.inside / judged;
-        let away = self.share_of(cell) - self.smoothed;
-        let values = within * (self.deviation(cell).powi(2) + away * away) - (within * away).powi(2);
-        (population / self.population).powi(2) * (1.0 - judged / population) * values / (judged - 1.0).max(1.0)
+impl Cell<'_> {
+    fn shrunk_toward(&self, common: f64) -> f64 {
+        let verdicts = self.part.verdicts.len() as f64;
+        (self.share * verdicts + PRIOR * common) / (verdicts + PRIOR)
     }
+}
+
+/// Units and hits of each image, by stratum.
+type Images = BTreeMap<(usize, u32), [f64; 2]>;
+
+fn by_image<'u>(domain: impl Iterator<Item = &'u ReviewedUnit>, is_hit: impl Fn(&ReviewedUnit) -> bool) -> Images {
+    let mut images = Images::new();
+    for unit in domain {
+        let [units, hits] = images.entry((unit.stratum, unit.image)).or_default();
+        *units += 1.0;
+        *hits += f64::from(u8::from(is_hit(unit)));
+    }
+    images
+}
+
+/// The ratio of two estimated totals, with the variance between the images of each stratum.
+fn clustered_in_strata<'u>(
+    strata: &[Counted],
+    domain: impl Iterator<Item = &'u ReviewedUnit>,
+    is_hit: impl Fn(&ReviewedUnit) -> bool,
+) -> Option<Proportion> {
+    let images = by_image(domain, is_hit);
+    let [units, hits] = images.iter().fold([0.0, 0.0], |[units, hits], ((stratum, _), image)| {
+        let weight = strata[*stratum].weight();
+        [units + weight * image[0], hits + weight * image[1]]
+    });
+    if units == 0.0 {
+        return None;
+    }
+    let share = hits / units;
+    // Satterthwaite's degrees of freedom for images of equal variance: a few large strata can make up most of it (Cochran
+    // 1977, section 5.4).
+    let [mut variance, mut sizes, mut squares_of_sizes] = [0.0; 3];
+    for (stratum, counted) in strata.iter().enumerate() {
+        let of_stratum = images.range((stratum, 0)..=(stratum, u32::MAX));
+        // Images without a unit in the domain contribute zeros.
+        let [sum, squares] = of_stratum.fold([0.0, 0.0], |[sum, squares], (_, [units, hits])| {
+            let residual = hits - share * units;
+            [sum + residual, squares + residual * residual]
+        });
+        let judged = counted.sampled;
+        let rest = (1.0 - judged / counted.population).max(0.0);
+        let spread = (squares - sum * sum / judged.max(1.0)).max(0.0);
+        let freedom = (judged - 1.0).max(1.0);
+        let size = counted.weight().powi(2) * rest * judged;
+        variance += size / freedom * spread / (units * units);
+        sizes += size;
+        squares_of_sizes += size * size / freedom;
+    }
+    if strata.iter().all(|stratum| stratum.sampled >= stratum.population) {
+        return Some(Proportion { share, low: share, high: share });
+    }
+    let count = images.len() as f64;
+    let verdicts = images.values().map(|[units, _]| units).sum::<f64>();
+    let effective = if variance > 0.0 { (share * (1.0 - share) / variance).min(verdicts) } else { count };
+    let freedom = sizes * sizes / squares_of_sizes;
+    let widening = widening(freedom.max(1.0));
+    Some(interval(share, effective / (widening * widening)))
+}
+
+/// Images without an order: the variance is that of their ratios, and without any difference between them, each image
+/// counts like one verdict.
+fn clustered<'u>(
+    strata: &[Counted],
+    domain: impl Iterator<Item = &'u ReviewedUnit>,
+    is_hit: impl Fn(&ReviewedUnit) -> bool,
+) -> Option<Proportion> {
+    let images = by_image(domain, is_hit);
+    let [units, hits] = images.values().fold([0.0, 0.0], |sum, image| [sum[0] + image[0], sum[1] + image[1]]);
+    if units == 0.0 {
+        return None;
+    }
+    let share = hits / units;
+    let count = images.len() as f64;
+    let squares: f64 = images.values().map(|[units, hits]| (hits - share * units).powi(2)).sum();
+    let rest = strata.iter().map(|stratum| 1.0 - stratum.sampled / stratum.population).sum::<f64>().max(0.0);
+    let variance = rest * count / (count - 1.0) * squares / (units * units);
+    let effective = if variance > 0.0 { (share * (1.0 - share) / variance).min(units / rest) } else { count / rest };
+    let widening = widening((count - 1.0).max(1.0));
+    Some(interval(share, effective / (widening * widening)))
+}
+
+/// Fewer images, wider intervals: the ratio of the t and the normal quantile (Korn and Graubard 1998; Abramowitz and
+/// Stegun, Handbook of Mathematical Functions, 26.7.5).
+fn widening(degrees_of_freedom: f64) -> f64 {
+    let [square, inverse] = [NORMAL * NORMAL, 1.0 / degrees_of_freedom];
+    let first = (square + 1.0) / 4.0;
+    let second = ((5.0 * square + 16.0) * square + 3.0) / 96.0;
+    let third = (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
+    1.0 + inverse * (first + inverse * (second + inverse * third))
 }
 
 /// The interval of a part of which only strata without variance were judged, although it has units elsewhere: as from
 /// this many verdicts without a design.
-pub(super) fn without_design(share: f64, judged: usize) -> Proportion {
-    wilson(share, judged as f64)
+pub fn without_design(share: f64, judged: usize) -> Proportion {
+    interval(share, judged as f64)
 }
 
-/// Wilson's interval (Journal of the American Statistical Association 1927) for a proportion of `count` verdicts.
-fn wilson(share: f64, count: f64) -> Proportion {
-    if !count.is_finite() {
-        return Proportion { share, low: share, high: share };
-    }
-    let square = NORMAL * NORMAL / count;
-    let center = (share + square / 2.0) / (1.0 + square);
-    let margin = (square * (share * (1.0 - share) + square / 4.0)).sqrt() / (1.0 + square);
-    Proportion { share, low: (center - margin).clamp(0.0, share), high: (center + margin).clamp(share, 1.0) }
+/// The interval for a proportion of `count` effective verdicts.
+fn interval(share: f64, count: f64) -> Proportion {
+    let [low, high] = if count.is_finite() { mid_p_interval(share, count) } else { [share; 2] };
+    Proportion { share, low: low.clamp(0.0, share), high: high.clamp(share, 1.0) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// `correct` of `judged` units in each stratum, with its population.
-    fn statement(strata: &[(usize, usize, usize)]) -> Statement {
-        let units = strata.iter().enumerate().flat_map(|(stratum, (_, judged, correct))| {
-            (0..*judged).map(move |index| JudgedUnit {
-                index,
-                image: index as u32,
-                class: 0,
-                score: 0.5,
-                stratum,
-                judgment: if index < *correct { Judgment::Correct { is_accepted: true } } else { Judgment::Wrong },
+    /// `correct` of `judged` units in each stratum, with its population and the number of drawn units.
+    fn statement(strata: &[(usize, usize, usize, usize)]) -> Statement {
+        let units = strata.iter().enumerate().flat_map(|(stratum, (_, drawn, judged, correct))| {
+            (0..*drawn).map(move |index| {
+                let judgment = if index < *correct { Judgment::Correct { is_accepted: true } } else { Judgment::Wrong };
+                let judgment = (index < *judged).then_some(judgment);
+                ReviewedUnit { index, image: index as u32, class: 0, score: 0.5, stratum, judgment }
             })
         });
-        let strata = strata.iter().map(|(population, judged, _)| Stratum {
+        // Those with a verdict first.
+        let (judged, missing): (Vec<ReviewedUnit>, Vec<ReviewedUnit>) = units.partition(ReviewedUnit::is_judged);
+        let strata = strata.iter().map(|(population, drawn, ..)| Stratum {
             name: String::new(),
             population: *population,
-            sampled: *judged,
+            sampled: *drawn,
         });
-        Statement::new(Basis::Sample, &strata.collect::<Vec<_>>(), units)
+        Statement::new(Basis::Sample, &strata.collect::<Vec<_>>(), judged.into_iter().chain(missing))
     }
 
-    fn precision(strata: &[(usize, usize, usize)]) -> Option<Proportion> {
+    fn is_correct(unit: &ReviewedUnit) -> bool {
+        unit.judgment != Some(Judgment::Wrong)
+    }
+
+    fn precision(strata: &[(usize, usize, usize, usize)]) -> Option<Proportion> {
         let statement = statement(strata);
-        statement.proportion(statement.units().iter(), |unit| unit.judgment != Judgment::Wrong)
+        statement.verdicts(statement.units()).proportion(is_correct)
     }
 
     #[test]
-    fn interval_of_a_simple_sample_is_wilsons() {
-        // scipy.stats.binomtest(94, 100).proportion_ci(method="wilson") is 0.875186 to 0.972215; the variance divides
-        // by 99.
-        let Proportion { share, low, high } = precision(&[(1_000_000_000, 100, 94)]).unwrap();
-        assert!((share - 0.94).abs() < 1e-12 && (low - 0.875_186).abs() < 1e-3 && (high - 0.972_215).abs() < 1e-3);
+    fn interval_of_a_simple_sample_is_mid_p() {
+        // tests/review/mid_p.py: 0.879409 to 0.975325; the variance divides by 99.
+        let Proportion { share, low, high } = precision(&[(1_000_000_000, 100, 100, 94)]).unwrap();
+        assert!((share - 0.94).abs() < 1e-12 && (low - 0.879_409).abs() < 2e-3 && (high - 0.975_325).abs() < 2e-3);
     }
 
     #[test]
     fn judged_population_is_known_exactly() {
-        assert_eq!(precision(&[(50, 50, 40)]), Some(Proportion { share: 0.8, low: 0.8, high: 0.8 }));
-        assert_eq!(precision(&[(50, 0, 0)]), None);
+        assert_eq!(precision(&[(50, 50, 50, 40)]), Some(Proportion { share: 0.8, low: 0.8, high: 0.8 }));
+        assert_eq!(precision(&[(50, 5, 0, 0)]), None);
         let more = |strata| {
             let statement = statement(strata);
-            statement.more_for(0.01, statement.units().iter(), |unit| unit.judgment != Judgment::Wrong)
+            statement.verdicts(statement.units()).more_for(0.01, is_correct)
         };
-        assert_eq!(more(&[(50, 50, 40)]), Some(0));
-        assert_eq!(more(&[(1000, 100, 50)]), Some(806));
+        assert_eq!(more(&[(50, 50, 50, 40)]), Some(0));
+        assert_eq!(more(&[(1000, 100, 100, 50)]), Some(806));
     }
 
     #[test]
     fn stratum_without_verdicts_joins_its_neighbor() {
-        let Proportion { share, low, high } = precision(&[(100, 10, 5), (300, 0, 0), (100, 1, 1)]).unwrap();
-        let together = precision(&[(500, 11, 6)]).unwrap();
+        let Proportion { share, low, high } = precision(&[(100, 10, 10, 5), (300, 30, 0, 0), (100, 10, 1, 1)]).unwrap();
+        let together = precision(&[(100, 10, 10, 5), (400, 40, 1, 1)]).unwrap();
         assert_eq!(share, together.share);
         assert!(low < share && share < high);
     }
 
     #[test]
-    fn intervals_of_drawn_images_contain_the_precision() {
-        let mut random = fastrand::Rng::with_seed(1);
-        let mut hit = 0;
-        let rounds = 600;
-        for _ in 0..rounds {
-            // The images of a stratum have 0 to 7 boxes; how many are right depends on the image.
-            let strata = [(3000, 40, 0.95), (1000, 20, 0.7), (200, 20, 0.4)];
-            let mut judged = Vec::new();
-            let mut counts = Vec::new();
-            let mut total = [0.0, 0.0];
-            for (stratum, (population, sampled, precision)) in strata.into_iter().enumerate() {
-                let mut counted = CountedImages { population, sampled, ..CountedImages::default() };
-                // The first images are the sample: all are alike.
-                for image in 0..population {
-                    let units = random.usize(0..8);
-                    let of_image = precision * (0.6 + 0.4 * random.f64());
-                    let is_drawn = image < sampled;
-                    if is_drawn && units > 0 {
-                        counted.with_units += 1;
-                        counted.judged += 1;
-                    }
-                    for _ in 0..units {
-                        let is_right = random.f64() < of_image;
-                        total[0] += 1.0;
-                        total[1] += f64::from(u8::from(is_right));
-                        let judgment = if is_right { Judgment::Correct { is_accepted: true } } else { Judgment::Wrong };
-                        let unit = JudgedUnit {
-                            index: judged.len(),
-                            image: (stratum * 10_000 + image) as u32,
-                            class: 0,
-                            score: 0.5,
-                            stratum,
-                            judgment,
-                        };
-                        judged.extend(is_drawn.then_some(unit));
-                    }
-                }
-                counts.push(counted);
-            }
-            let statement = Statement::of_images(&counts, judged);
-            let found = statement.proportion(statement.units().iter(), |unit| unit.judgment != Judgment::Wrong);
-            let Proportion { low, high, .. } = found.unwrap();
-            hit += usize::from((low..=high).contains(&(total[1] / total[0])));
-        }
-        let share = hit as f64 / f64::from(rounds);
-        // Three standard deviations of 600 rounds are 0.027.
-        assert!((0.92..0.985).contains(&share), "{share}");
+    fn verdicts_after_a_unit_without_one_do_not_count() {
+        let statement = statement(&[(100, 10, 8, 4)]);
+        let mut units: Vec<&ReviewedUnit> = statement.units().iter().collect();
+        units.rotate_right(1);
+        let verdicts = statement.verdicts(units.clone());
+        assert_eq!((verdicts.waiting, verdicts.counted().count()), (8, 0));
+        assert_eq!(verdicts.proportion(is_correct), None);
+        units.swap(0, 3);
+        assert_eq!(statement.verdicts(units.clone()).weights(), [], "most are out of order");
+        units.swap(3, 4);
+        let verdicts = statement.verdicts(units);
+        assert_eq!((verdicts.waiting, verdicts.weights().len()), (4, 4));
+        assert_eq!(verdicts.weights().iter().map(|(_, weight)| weight).sum::<f64>(), 100.0);
     }
 
     #[test]

@@ -175,6 +175,15 @@ fn check(found: &Value, expected: &Value) {
     }
 }
 
+/// The precision and the acceptance rate of a part.
+#[track_caller]
+fn check_part(found: &Value, expected: &Value) {
+    check(found, expected);
+    let mut acceptance = found["acceptance"].clone();
+    acceptance["precision"] = acceptance["rate"].take();
+    check(&acceptance, &expected["acceptance"]);
+}
+
 #[test]
 fn report_of_a_sample_matches_the_reference() {
     let bench = Bench::new();
@@ -183,25 +192,103 @@ fn report_of_a_sample_matches_the_reference() {
     let expected = &bench.expected["report"];
     let report = bench.report("p.spotcheck", &["--target-precision", "0.92"]);
     assert_eq!((&report["basis"], &report["by"]), (&"sample".into(), &"class".into()));
-    assert_eq!(report["sampled"], 140);
-    check(&report, &expected["total"]);
-    assert!(
-        (report["acceptance"]["rate"].as_f64().unwrap() - expected["acceptance"]["precision"].as_f64().unwrap()).abs()
-            < 1e-9
-    );
+    assert_eq!((&report["sampled"], &report["waiting"]), (&140.into(), &0.into()));
+    check_part(&report, &expected["total"]);
     for row in report["classes"].as_array().unwrap() {
-        check(row, &expected["classes"][row["class"].as_str().unwrap()]);
+        check_part(row, &expected["classes"][row["class"].as_str().unwrap()]);
     }
     let scores = report["scores"].as_array().unwrap();
     assert_eq!(scores.len(), 5);
     for row in scores {
-        check(row, &expected["scores"][row["from"].to_string()]);
+        check_part(row, &expected["scores"][row["from"].to_string()]);
     }
+    let min_scores = report["min_scores"].as_array().unwrap();
+    let compared = min_scores.iter().filter(|at| at["min_score"].as_f64().unwrap() <= 0.9);
+    let compared: Vec<()> =
+        compared.map(|at| check(at, &expected["min_scores"][at["min_score"].to_string()])).collect();
+    assert_eq!(compared.len(), 41);
     assert_eq!(report["target"]["min_score"], expected["min_score_for_92"]);
     assert_eq!(report["more_for_one_percent"], expected["more_for_one_percent"]);
     check(&bench.report("p.spotcheck", &["--min-score", "0.7"]), &expected["at_70"]);
     let below = bench.review("report", &["p.spotcheck", "--min-score", "0.4"]);
     assert_eq!(below.status.code(), Some(1));
+    std::fs::create_dir(bench.path("images")).unwrap();
+    let (_, page) = export(&bench, "report.html", &["--format", "report", "--target-precision", "0.92"]);
+    let reached = format!("Precision 0.92 is reached at score ≥ {:.2}", expected["min_score_for_92"].as_f64().unwrap());
+    let dog = &expected["classes"]["dog"]["acceptance"];
+    let [rate, low, high] = ["precision", "low", "high"].map(|key| dog[key].as_f64().unwrap());
+    for fact in [reached, format!("<td>{rate:.3} ({low:.3} to {high:.3})</td>")] {
+        assert!(page.contains(&fact), "{fact} in {page}");
+    }
+    let kept = spotcheck(&["export", "p.spotcheck", "--format", "report", "--out", "report.html", "--filter", "fp"]);
+    let refused = { kept }.current_dir(bench.folder.path()).output().unwrap();
+    assert!(stderr(&refused).contains("--force"), "refused before the filter is read: {}", stderr(&refused));
+}
+
+#[test]
+fn sample_judged_out_of_order_has_no_estimate() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    bench.change("p.spotcheck", vec![bench.sample()]);
+    // From the highest score down to 0.8: random for this range of scores, and for no wider one.
+    let sampled = bench.expected["sample"]["units"].as_array().unwrap();
+    let is_sampled = |found: &Value| {
+        sampled.iter().any(|unit| unit["image"] == found["image"] && unit["box"] == found["box"])
+            && found["score"].as_f64().unwrap() >= 0.8
+    };
+    let judged = bench.boxes().iter().filter(|found| !found["verdict"].is_null());
+    let verdicts = judged.zip(bench.verdicts()).filter(|(found, _)| is_sampled(found));
+    bench.change("p.spotcheck", verdicts.map(|(_, verdict)| verdict).collect());
+    let expected = &bench.expected["report"]["from_the_top"];
+    check_part(&bench.report("p.spotcheck", &["--min-score", "0.8"]), &expected["at_80"]);
+    for least in ["0.5", "0.7"] {
+        let report = bench.report("p.spotcheck", &["--min-score", least]);
+        let counts = &expected["counted"][least];
+        assert_eq!([&report["judged"], &report["waiting"]], [&counts["judged"], &counts["waiting"]]);
+        assert_eq!(report["withheld"], "out-of-order");
+        for number in ["precision", "low", "high", "more_for_one_percent"] {
+            assert!(report[number].is_null(), "{number} at {least}: {report}");
+        }
+        assert!(report["acceptance"]["rate"].is_null() && report["corrections"][0]["estimated"].is_null());
+        assert!(report["notes"][0].as_str().unwrap().contains("in the order of the sample"), "{}", report["notes"]);
+        let lowest = report["min_scores"][0]["min_score"].as_f64().unwrap();
+        assert!(lowest > 0.7, "{lowest}");
+    }
+}
+
+#[test]
+fn estimate_stays_within_what_the_verdicts_rule_out() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    // Of all boxes, sampled completely, but the last dog.
+    let frame: Vec<&Value> = bench.boxes().iter().filter(|found| found["score"].as_f64().unwrap() >= 0.5).collect();
+    let of_class = |class: usize| frame.iter().filter(move |found| found["class"] == class).copied();
+    let unit = |stratum: usize, found: &Value| serde_json::json!({"image": found["image"], "box": found["box"], "stratum": stratum});
+    let units: Vec<Value> = (0..3).flat_map(|class| of_class(class).map(move |found| unit(class, found))).collect();
+    let strata = (0..3).map(|class| {
+        let count = of_class(class).count();
+        serde_json::json!({"name": CLASSES[class], "population": count, "sampled": count})
+    });
+    let sample = ReviewSample {
+        by: SampleBy::Class,
+        seed: 1,
+        view: ViewSettings::default(),
+        strata: serde_json::from_value(strata.collect()).unwrap(),
+        units: serde_json::from_value(units.into()).unwrap(),
+    };
+    let json = serde_json::to_string(&sample).unwrap();
+    bench.change("p.spotcheck", vec![Change::SetView { name: ReviewSample::name_in_project(RUN.0), json }]);
+    let count = frame.len();
+    let ordered: Vec<&Value> = (0..3).flat_map(of_class).collect();
+    // The first box is wrong, and all others are right.
+    let word = |at: usize| plain(if at == 0 { "reject" } else { "accept" });
+    let verdicts = ordered[..count - 1].iter().enumerate().map(|(at, found)| bench.verdict(found, word(at), "Ann"));
+    bench.change("p.spotcheck", verdicts.collect());
+    let report = bench.report("p.spotcheck", &[]);
+    let number = |key: &str| report[key].as_f64().unwrap();
+    let [least, most] = [2.0, 1.0].map(|wrong| 1.0 - wrong / count as f64);
+    assert!(least <= number("low") && number("low") <= number("precision"), "{report}");
+    assert!(number("precision") <= number("high") && number("high") <= most, "{report}");
 }
 
 #[test]

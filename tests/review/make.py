@@ -3,16 +3,18 @@
     python3 tests/review/make.py > tests/review/expected.json
 
 Written only from the formulas in the documentation of `src/review/statement.rs`, with NumPy, SciPy and scikit-learn:
-intervals are the roots of Wilson's equation, the sizes of the strata come from SciPy's root finder, and kappa is
-scikit-learn's.
+intervals are roots of the tail probability (`mid_p.py`), the sizes of the strata come from SciPy's root finder, and kappa
+is scikit-learn's.
 """
 
 import json
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.stats import norm, t
 from sklearn.metrics import cohen_kappa_score
+
+from mid_p import interval
 
 Z = norm.ppf(0.975)
 CLASSES = ["bird", "cat", "dog"]
@@ -47,50 +49,59 @@ def judge(box):
     }[word]
 
 
-def wilson(share, count):
-    """The proportions whose distance to `share` is Z standard errors."""
-    roots = np.roots([1 + Z**2 / count, -2 * share - Z**2 / count, share**2])
-    return float(roots.min()), float(roots.max())
+def counted_of(units, inside):
+    """The domain, and its units before the first one without a verdict."""
+    domain = [unit for unit in units if inside(unit)]
+    missing = [at for at, unit in enumerate(domain) if "verdict" not in unit]
+    return domain, domain[: missing[0]] if missing else domain
 
 
 def parts_of(strata, units, inside, hit):
-    """Per stratum: population, judged, inside the domain, hits."""
+    """Per stratum: population, drawn, drawn inside the domain, counted verdicts, hits."""
+    domain, counted = counted_of(units, inside)
     parts = []
     for number, stratum in enumerate(strata):
-        mine = [unit for unit in units if unit["stratum"] == number]
-        domain = [unit for unit in mine if inside(unit)]
-        parts.append((stratum["population"], len(mine), len(domain), sum(hit(unit) for unit in domain)))
-    return np.array([part for part in parts if part[2] > 0], float)
+        judged = [unit for unit in counted if unit["stratum"] == number and unit["correct"] is not None]
+        within = sum(unit["stratum"] == number for unit in domain)
+        parts.append((stratum["population"], stratum["sampled"], within, len(judged), sum(map(hit, judged))))
+    parts = np.array([part for part in parts if part[2] > 0], float)
+    assert (parts[:, 3] >= 2).all(), "no strata are merged"
+    return parts
 
 
 def smooth(parts):
-    population, judged, domain, hits = parts.T
-    size = population * domain / judged
-    share = np.sum(size * hits / domain) / size.sum()
-    common = (share * domain.sum() + 1) / (domain.sum() + 2)
-    shrunk = (hits + 2 * common) / (domain + 2)
+    population, drawn, within, judged, hits = parts.T
+    size = population * within / drawn
+    share = np.sum(size * hits / judged) / size.sum()
+    common = (share * judged.sum() + 1) / (judged.sum() + 2)
+    shrunk = (hits + 2 * common) / (judged + 2)
     return size, share, shrunk, np.sum(size * shrunk) / size.sum()
 
 
-def estimate(strata, units, inside, hit):
+def estimate(strata, units, frame, inside, hit):
     parts = parts_of(strata, units, inside, hit)
-    if len(parts) == 0:
-        return None
-    population, judged, domain, hits = parts.T
+    population, drawn, within, judged, _ = parts.T
     size, share, shrunk, mean = smooth(parts)
     # The variance of the linearized values: (y - mean) inside the domain, 0 outside, for `shrunk` correct ones.
-    fraction = domain / judged
+    fraction = within / drawn
     first = fraction * (shrunk * (1 - mean) + (1 - shrunk) * (0 - mean))
     second = fraction * (shrunk * (1 - mean) ** 2 + (1 - shrunk) * mean**2)
-    variance = np.sum(population**2 * (1 - judged / population) * (second - first**2) / (judged - 1)) / size.sum() ** 2
-    low, high = wilson(share, mean * (1 - mean) / variance)
-    return {"precision": float(share), "low": low, "high": high}
+    of_drawn = population**2 * (1 - drawn / population) * (second - first**2) / (drawn - 1)
+    of_judged = size**2 * (1 - judged / within) * shrunk * (1 - shrunk) / (judged - 1)
+    variance = np.sum(of_drawn + of_judged) / size.sum() ** 2
+    low, high = interval(share, mean * (1 - mean) / variance)
+    # Whatever the other units are, these have their verdicts.
+    known = [unit for unit in units if inside(unit) and unit.get("verdict") and unit["correct"] is not None]
+    hits = sum(map(hit, known))
+    total = sum(map(inside, frame))
+    limit = lambda value: float(np.clip(value, hits / total, 1 - (len(known) - hits) / total))
+    return {"precision": limit(share), "low": limit(low), "high": limit(high)}
 
 
 def more_for(strata, units, margin):
     parts = parts_of(strata, units, lambda unit: True, lambda unit: unit["correct"])
     size, _, shrunk, _ = smooth(parts)
-    judged, deviation = parts[:, 2], np.sqrt(shrunk * (1 - shrunk))
+    judged, deviation = parts[:, 3], np.sqrt(shrunk * (1 - shrunk))
     given = lambda scale: np.clip(scale * size * deviation, judged, size)
     weights = size / size.sum()
     excess = lambda scale: np.sum(weights**2 * deviation**2 * (1 / given(scale) - 1 / size)) - (margin / Z) ** 2
@@ -102,49 +113,63 @@ def main():
     for box in boxes:
         box["verdict"], box["correct"] = judge(box)
     frame = [box for box in boxes if box["score"] >= 0.5]
-    strata, units, sampled = [], [], []
+    strata, units = [], []
     for number, count in enumerate([60, 50, 30]):
         members = [box for box in frame if box["class"] == number]
-        chosen = [members[at] for at in random.permutation(len(members))[:count]]
         strata.append({"name": CLASSES[number], "population": len(members), "sampled": count})
-        for box in chosen:
-            sampled.append({"image": box["image"], "box": box["box"], "stratum": number})
-            # Some are not judged yet.
-            if random.random() < 0.1:
-                del box["verdict"]
-            elif box["correct"] is not None:
-                units.append({**box, "stratum": number})
+        units += [{**members[at], "stratum": number} for at in random.permutation(len(members))[:count]]
+    units = [units[at] for at in random.permutation(len(units))]
+    sampled = [{key: unit[key] for key in ["image", "box", "stratum"]} for unit in units]
+    # The last ones are not judged yet.
+    for unit in units[126:]:
+        del unit["verdict"]
+        del next(box for box in boxes if (box["image"], box["box"]) == (unit["image"], unit["box"]))["verdict"]
     correct = lambda unit: unit["correct"]
     accepted = lambda unit: unit["verdict"][0] == "accept"
-    part = lambda inside, hit=correct: estimate(strata, units, inside, hit)
-    lowest = next(t for t in range(50, 101)
-                  if (found := part(lambda unit: unit["score"] >= t / 100)) and found["precision"] >= 0.92)
+    part = lambda inside, units=units: (
+        estimate(strata, units, frame, inside, correct)
+        | {"acceptance": estimate(strata, units, frame, inside, accepted)}
+    )
+    curve = {f"{t / 100}": part(lambda unit: unit["score"] >= t / 100) for t in range(50, 91)}
+    lowest = next(t for t, found in curve.items() if found["precision"] >= 0.92)
+    # The same sample, judged from the highest score down: a range of scores is complete, the rest unknown.
+    from_the_top = [
+        {key: value for key, value in unit.items() if key != "verdict" or unit["score"] >= 0.8} for unit in units
+    ]
+    top = {"at_80": part(lambda unit: unit["score"] >= 0.8, from_the_top), "counted": {}}
+    for least in [0.5, 0.7]:
+        domain, counted = counted_of(from_the_top, lambda unit: unit["score"] >= least)
+        judged = lambda units: sum(bool(unit.get("verdict")) and unit["correct"] is not None for unit in units)
+        top["counted"][f"{least}"] = {"judged": judged(domain), "waiting": judged(domain) - judged(counted)}
     # A second reviewer of the judged boxes, often of the same opinion.
     both = [(box, box["verdict"][0] if random.random() < 0.8 else str(random.choice(["accept", "reject", "unsure"])))
             for box in frame if box.get("verdict", ["moved"])[0] in ("accept", "reject", "unsure")]
     kappa = lambda pairs: float(cohen_kappa_score([box["verdict"][0] for box, _ in pairs], [word for _, word in pairs]))
     # Only the judged images, without a sample: the variance between images.
     images = {}
-    for box in frame:
-        if box.get("verdict") and box["correct"] is not None:
+    judged = [box for box in frame if box.get("verdict")]
+    for box in judged:
+        if box["correct"] is not None:
             images.setdefault(box["image"], []).append(float(box["correct"]))
     sizes, hits = (np.array([f(values) for values in images.values()]) for f in (len, sum))
     share, count = hits.sum() / sizes.sum(), len(images)
-    variance = count / (count - 1) * np.sum((hits - share * sizes) ** 2) / sizes.sum() ** 2
-    effective = min(share * (1 - share) / variance, sizes.sum()) / (1 + (Z**2 + 1) / (4 * (count - 1))) ** 2
-    low, high = wilson(share, effective)
+    rest = 1 - len(judged) / len(frame)
+    variance = rest * count / (count - 1) * np.sum((hits - share * sizes) ** 2) / sizes.sum() ** 2
+    effective = min(share * (1 - share) / variance, sizes.sum() / rest) * (Z / t.ppf(0.975, count - 1)) ** 2
+    low, high = np.clip(interval(share, effective), hits.sum() / len(frame), 1 - (sizes - hits).sum() / len(frame))
     result = {
         "boxes": [{key: value for key, value in box.items() if key != "correct"} for box in boxes],
         "sample": {"strata": strata, "units": sampled},
         "report": {
             "total": part(lambda unit: True),
-            "acceptance": part(lambda unit: True, accepted),
             "at_70": part(lambda unit: unit["score"] >= 0.7),
             "classes": {name: part(lambda unit: unit["class"] == number) for number, name in enumerate(CLASSES)},
             "scores": {f"{t / 10}": part(lambda unit: int(unit["score"] * 10 + 1e-9) == t) for t in range(5, 10)},
-            "min_score_for_92": lowest / 100,
+            "min_scores": curve,
+            "min_score_for_92": float(lowest),
+            "from_the_top": top,
             "more_for_one_percent": more_for(strata, units, 0.01),
-            "without_sample": {"precision": float(share), "low": low, "high": high},
+            "without_sample": {"precision": float(share), "low": float(low), "high": float(high)},
         },
         "second": [{"image": box["image"], "box": box["box"], "verdict": word} for box, word in both],
         "kappa": {"all": kappa(both)}

@@ -7,7 +7,7 @@ use egui_kittest::kittest::Queryable;
 use spotcheck::domain::{Location, ViewSettings};
 use spotcheck::project::export::{RunReview, draw_sample, report_of_run, review_population, review_sample};
 use spotcheck::project::{OpenMode, OpenRequest, Project};
-use spotcheck::review::{ReviewSample, SampleBy};
+use spotcheck::review::{ReviewSample, SampleBy, Target};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, EvaluationCommand, ExportCommand, Overlay, TruthAt};
@@ -87,6 +87,13 @@ fn sample_is_judged_to_its_end_across_a_restart() {
         wait_for(&mut window, &sentence);
     }
     assert!(sees(&window, "The sample is judged"));
+    wait_for(&mut window, &report.target(Target::USUAL).sentence());
+    window.get_by_role_and_label(Role::SpinButton, "Target precision").focus();
+    window.run_steps(2);
+    window.event(egui::Event::Text("0.6".to_owned()));
+    press(&mut window, Key::Enter);
+    wait_until(&mut window, "the target", |window| window.state().state().target_precision == 0.6);
+    wait_for(&mut window, &report.target(0.6).sentence());
     click(&mut window, "Sample more");
     wait_for_overlay(&mut window, Overlay::SpotCheck);
     assert!(sees(&window, "sample of 5 boxes, 5 of them judged"));
@@ -132,7 +139,9 @@ fn end_of_a_sample_leads_to_exports() {
     window.state_mut().command(ExportCommand::Start { path: file.clone(), replaces: false });
     wait_until(&mut window, "the report", |_| file.exists());
     let html = std::fs::read_to_string(file).unwrap();
-    for sentence in ["Precision 1.000", "2 verdicts on all 2 boxes", "agrees with 1 of 2 verdicts"] {
+    for sentence in
+        ["Precision 1.000", "2 verdicts on all 2 boxes", "agrees with 1 of 2 verdicts", "Precision 0.95 is reached at"]
+    {
         assert!(html.contains(sentence), "{sentence}");
     }
 }

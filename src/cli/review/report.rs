@@ -147,12 +147,19 @@ fn summary(report: &ReviewReport) -> String {
     let mut lines = report.sentences();
     let scores = report.scores.iter().map(|row| (format!("score {:.1} to {:.1}", row.from, row.to), &row.part));
     let classes = report.classes.iter().map(|row| (row.class.clone(), &row.part));
-    let judged = scores.chain(classes).filter_map(|(name, part)| Some((name, part.interval()?, part)));
-    lines.extend(judged.map(|(name, interval, part)| format!("{name}: {interval} from {}", part.verdicts())));
+    for (name, part) in scores.chain(classes).filter(|(_, part)| part.judged > 0) {
+        lines.push(match (part.interval(), part.acceptance.text()) {
+            (Some(precision), Some(accepted)) => {
+                format!("{name}: precision {precision}, accepted {accepted}, from {}", part.verdicts())
+            }
+            _ => format!("{name}: no estimate ({})", part.reason()),
+        });
+    }
     let truth = report.classes.iter().filter_map(|row| Some((&row.class, row.truth?)));
     lines.extend(truth.map(|(class, truth)| format!("ground truth, {class}: agrees with {}", truth.text())));
     for row in report.corrections.iter().take(MAX_CORRECTIONS) {
-        lines.push(format!("{} -> {}: {} (about {:.0} in total)", row.from, row.to, grouped(row.count), row.estimated));
+        let total = row.estimated.map_or_else(String::new, |total| format!(" (about {total:.0} in total)"));
+        lines.push(format!("{} -> {}: {}{total}", row.from, row.to, grouped(row.count)));
     }
     lines.extend(report.added.iter().map(|row| format!("missed {}: {}", row.class, grouped(row.count))));
     lines.push(String::new());

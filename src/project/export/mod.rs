@@ -137,7 +137,11 @@ pub fn export_run(
         let report = report_of_run(
             &project,
             &context.run,
-            RunReview { truth: context.truth.as_ref(), ..RunReview::new(&context.view) },
+            RunReview {
+                truth: context.truth.as_ref(),
+                target_precision: Some(context.target_precision),
+                ..RunReview::new(&context.view)
+            },
             control,
         )?;
         context.review = Some(Box::new(report));

@@ -86,6 +86,8 @@ pub struct ExportContext {
     pub evaluation: Option<Evaluated>,
     /// The outcomes of boxes against ground truth, for annotated images and the report.
     pub truth: Option<EvaluatedBoxes>,
+    /// The precision whose minimum score the report names.
+    pub target_precision: f64,
     /// What the verdicts say about the whole run, for the report.
     pub review: Option<Box<ReviewReport>>,
     /// The classes of all verdicts on the run that the model does not have, so that their ids do not depend on the

@@ -14,6 +14,7 @@ use crate::domain::{
 use crate::image::decode::DecodeLimits;
 use crate::image::source::MemorySource;
 use crate::project::export::options::{ExportFormat, ExportOptions};
+use crate::review::Target;
 use crate::tasks::{ProgressUnit, TaskControl};
 
 pub(super) const LABELS: &str = "1\tcat\n2\tdog\n7\tmouse: \"gray\"\n";
@@ -86,6 +87,7 @@ pub(super) fn context() -> ExportContext {
         limits: DecodeLimits::default(),
         evaluation: None,
         truth: None,
+        target_precision: Target::USUAL,
         review: None,
         new_classes: vec!["fox".to_owned()],
     }

@@ -85,6 +85,7 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
         limits: shared.limits(),
         evaluation,
         truth: request.truth.map(|(outcomes, samples)| EvaluatedBoxes { outcomes, samples }),
+        target_precision: request.target_precision,
         review: None,
         new_classes: Vec::new(),
     };

@@ -100,6 +100,8 @@ pub struct ExportRequest {
     pub evaluation: Option<EvaluateRequest>,
     /// The outcomes of the boxes against ground truth, and the ids of the samples.
     pub truth: Option<(Arc<Outcomes>, HashMap<SampleUri, SampleId>)>,
+    /// As in [`State`](crate::window::state::State).
+    pub target_precision: f64,
     pub target: ExportFile,
 }
 

@@ -152,6 +152,7 @@ fn predictions(state: &mut State, target: ExportFile) -> Option<ExportEffect> {
         samples,
         evaluation,
         truth,
+        target_precision: state.target_precision,
         target,
     };
     Some(ExportEffect::Start { request: Box::new(request), ticket })

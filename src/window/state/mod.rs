@@ -115,7 +115,7 @@ pub(crate) use std::sync::Arc;
 pub(crate) use crate::domain::{
     BoundingBox, CacheUsage, LabelSet, ModelCard, Prediction, Problem, RunId, SampleId, Verdict, ViewSettings, grouped,
 };
-use crate::review::{PredictionStatus, ReviewReport, VerdictKind, verdict_of_image};
+use crate::review::{PredictionStatus, ReviewReport, Target, VerdictKind, verdict_of_image};
 
 /// The number of classes that are offered first.
 const RECENT_CLASSES: usize = 9;
@@ -180,6 +180,8 @@ pub struct State {
     pub mass_verdict: Option<Verdict>,
     /// What the verdicts say about the run, as of the last time that its dialog was opened.
     pub review_report: Loadable<Box<ReviewReport>>,
+    /// The precision whose minimum score the review report shows.
+    pub target_precision: f64,
     /// The merge with another person's project.
     pub merging: Option<Merging>,
     /// The random samples to judge.
@@ -417,7 +419,7 @@ impl State {
     }
 
     pub fn new(settings: Settings) -> Self {
-        Self { settings, ..Self::default() }
+        Self { settings, target_precision: Target::USUAL, ..Self::default() }
     }
 
     /// The live filters of the model on screen; each model has its own.

@@ -185,20 +185,27 @@ fn statement(review: &ReviewReport) -> Markup {
 
 /// One row per part with a verdict.
 fn parts(title: &str, parts: impl Iterator<Item = (String, Part)>) -> Markup {
-    let judged = parts.filter_map(|(name, part)| Some((name, part.interval()?, part)));
+    let judged = parts.filter(|(_, part)| part.judged > 0);
     html! {
         div.scroll { table {
             thead { tr {
                 th scope="col" { (title) }
                 th.number scope="col" { "Verdicts" }
-                th scope="col" { "Precision" }
+                th scope="col" { "Precision (95% interval)" }
+                th scope="col" { "Accepted (95% interval)" }
             } }
             tbody {
-                @for (name, interval, part) in judged {
+                @for (name, part) in judged {
                     tr {
                         th scope="row" { (name) }
                         td.number { (grouped(part.judged as u64)) " of " (grouped(part.population as u64)) }
-                        td { (interval) }
+                        @match part.cell() {
+                            Some(interval) => {
+                                td { (interval) }
+                                td { (part.acceptance.cell().unwrap_or_default()) }
+                            }
+                            None => td colspan="2" { "No estimate: " (part.reason()) }
+                        }
                     }
                 }
             }

@@ -81,6 +81,8 @@ pub enum ReviewCommand {
     DrawSample(SampleDesign),
     /// Judges the sample of the run on screen.
     JudgeSample,
+    /// Sets the precision whose minimum score the review report shows.
+    SetTargetPrecision(f64),
     /// Opens the export dialog with this format.
     Export(ExportFormat),
     /// Confirms the verdict for many images.

@@ -7,7 +7,8 @@ use crate::project::export::options::ExportFormat;
 use crate::review::{Part, ReviewReport};
 use crate::window::state::{Action, Command, Commands, Failure, Loadable, Overlay, ReviewCommand, State};
 use crate::window::ui::dialog::dialog_ui;
-use crate::window::ui::widgets::{command_button_ui, note_ui, strong};
+use crate::window::ui::field::Field;
+use crate::window::ui::widgets::{command_button_ui, note_ui, number_field, strong};
 
 /// Further corrections are in the file of `spotcheck review report`.
 const MAX_CORRECTIONS: usize = 20;
@@ -18,7 +19,7 @@ pub(crate) fn report_ui(ctx: &Context, state: &State, commands: &mut Commands) {
     if state.overlay != Overlay::ReviewReport {
         return;
     }
-    dialog_ui(ctx, "review report", 560.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
+    dialog_ui(ctx, "review report", 640.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         let is_done = state.sample_to_judge().is_some()
             && state.spot_checks.progress.is_some_and(|progress| progress.missing() == 0);
         ui.label(strong(if is_done { "The sample is judged" } else { "Review report" }).size(15.0));
@@ -27,7 +28,7 @@ pub(crate) fn report_ui(ctx: &Context, state: &State, commands: &mut Commands) {
         }
         ui.add_space(6.0);
         match &state.review_report {
-            Loadable::Ready(report) => contents_ui(ui, report),
+            Loadable::Ready(report) => contents_ui(ui, report, state.target_precision, commands),
             Loadable::Failed(Failure::Failed { message, .. }) => drop(ui.add(Label::new(message).wrap())),
             Loadable::Loading(_) => drop(ui.weak("Reading the run…")),
             Loadable::NotLoaded | Loadable::Failed(Failure::Cancelled) => drop(ui.weak("Canceled")),
@@ -49,7 +50,7 @@ pub(crate) fn report_ui(ctx: &Context, state: &State, commands: &mut Commands) {
     });
 }
 
-fn contents_ui(ui: &mut Ui, report: &ReviewReport) {
+fn contents_ui(ui: &mut Ui, report: &ReviewReport, target_precision: f64, commands: &mut Commands) {
     let height = (ui.ctx().content_rect().height() - 220.0).max(160.0);
     ScrollArea::vertical().max_height(height).show(ui, |ui| {
         ui.set_width(ui.available_width());
@@ -61,6 +62,7 @@ fn contents_ui(ui: &mut Ui, report: &ReviewReport) {
         for sentence in rest {
             ui.label(sentence);
         }
+        target_ui(ui, report, target_precision, commands);
         for note in &report.notes {
             note_ui(ui, capitalized(note));
         }
@@ -77,6 +79,21 @@ fn contents_ui(ui: &mut Ui, report: &ReviewReport) {
     });
 }
 
+/// The minimum score that reaches a precision, which can be changed.
+fn target_ui(ui: &mut Ui, report: &ReviewReport, mut precision: f64, commands: &mut Commands) {
+    if report.min_scores.is_empty() {
+        return;
+    }
+    let help = "The lowest minimum score with this estimated precision";
+    Field::new("Target precision").help(help).row_ui(ui, |ui, field| {
+        let number = number_field(&mut precision).range(0.0..=1.0).speed(0.005).max_decimals(3);
+        if field.number_ui(ui, number).changed() {
+            commands.push(ReviewCommand::SetTargetPrecision(precision));
+        }
+    });
+    ui.label(report.target(precision).sentence());
+}
+
 /// One row per part with a verdict.
 fn parts_ui(ui: &mut Ui, title: &str, mut parts: Vec<(String, &Part)>) {
     parts.retain(|(_, part)| part.judged > 0);
@@ -84,15 +101,19 @@ fn parts_ui(ui: &mut Ui, title: &str, mut parts: Vec<(String, &Part)>) {
         return;
     }
     ui.add_space(8.0);
-    Grid::new(title).num_columns(3).striped(true).min_col_width(COLUMN_WIDTH).spacing(vec2(12.0, 3.0)).show(ui, |ui| {
-        for heading in [title, "Verdicts", "Precision"] {
+    Grid::new(title).num_columns(4).striped(true).min_col_width(COLUMN_WIDTH).spacing(vec2(12.0, 3.0)).show(ui, |ui| {
+        for heading in [title, "Verdicts", "Precision (95% interval)", "Accepted (95% interval)"] {
             ui.label(strong(heading));
         }
         ui.end_row();
         for (name, part) in parts {
             ui.label(name);
             ui.label(format!("{} of {}", grouped(part.judged), grouped(part.population)));
-            ui.label(part.interval().unwrap_or_default());
+            match part.cell() {
+                Some(interval) => ui.label(interval),
+                None => ui.weak(format!("No estimate: {}", part.reason())),
+            };
+            ui.label(part.acceptance.cell().unwrap_or_default());
             ui.end_row();
         }
     });

@@ -107,7 +107,10 @@ pub(crate) fn progress_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn progress_text(progress: &SampleProgress) -> String {
     let SampleProgress { total, more_for_one_percent } = progress;
     let judged = grouped(total.sampled - progress.missing());
-    let precision = total.interval().map(|interval| format!("Precision {interval}"));
+    let precision = match total.interval() {
+        None if total.judged > 0 => Some(format!("No estimate: {}", total.reason())),
+        interval => interval.map(|interval| format!("Precision {interval}")),
+    };
     let more = more_for_one_percent.filter(|_| precision.is_some()).map(more_sentence);
     let judged = Some(format!("Sample: {judged} of {} judged", grouped(total.sampled)));
     [judged, precision, more].into_iter().flatten().collect::<Vec<_>>().join(" · ")
