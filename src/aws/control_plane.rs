@@ -29,6 +29,7 @@ use serde::de::DeserializeOwned;
 
 use super::connection::{Connection, Loaded};
 use super::error::{AwsError, AwsErrorKind, Caller, Operation};
+use crate::sagemaker::spec::without_unset;
 
 /// The error codes for throttling: `THROTTLING_ERRORS` in AWS's runtime, and those of SageMaker and CloudWatch Logs.
 const THROTTLING: &[&str] = &[
@@ -127,7 +128,7 @@ impl Partition {
 pub struct Call {
     pub service: Service,
     /// `CreateTransformJob`
-    pub operation: &'static str,
+    pub operation: String,
     /// “start job cats”
     pub what: String,
 }
@@ -137,7 +138,7 @@ impl Call {
         Operation::Call {
             service: self.service.id(),
             namespace: self.service.signing_name(),
-            operation: self.operation,
+            operation: &self.operation,
             what: &self.what,
         }
     }
@@ -151,12 +152,13 @@ impl Connection {
         let region = loaded.known_region(&operation)?;
         let endpoint = loaded.endpoint_of(call.service.id());
         let caller = self.caller_at(&loaded, endpoint);
-        let body = serde_json::to_vec(request).map_err(|error| {
-            AwsError::new(
-                AwsErrorKind::Other,
-                format!("Could not {operation}: could not write the request as JSON ({error})"),
-            )
-        })?;
+        let body =
+            serde_json::to_value(request).map(|request| without_unset(request).to_string()).map_err(|error| {
+                AwsError::new(
+                    AwsErrorKind::Other,
+                    format!("Could not {operation}: could not write the request as JSON ({error})"),
+                )
+            })?;
         let _permit = self.network.request().await?;
         let signer = Signer {
             credentials: loaded.credentials(&operation, &caller).await?,
@@ -173,7 +175,7 @@ impl Connection {
                 },
             ),
         };
-        let request = http_operation(call, &loaded, &url, body, signer);
+        let request = http_operation(call, &loaded, &url, body.into_bytes(), signer);
         match request.invoke(()).await {
             Ok(response) => read(&response, &operation, &caller),
             Err(error) => {
@@ -215,7 +217,7 @@ fn http_operation(
     let target = format!("{}.{}", call.service.target(), call.operation);
     let mut builder = HttpOperation::builder()
         .service_name(call.service.id())
-        .operation_name(call.operation)
+        .operation_name(call.operation.clone())
         .behavior_version(BehaviorVersion::latest())
         .endpoint_url(url)
         .no_auth()
@@ -262,7 +264,8 @@ fn http_operation(
 fn read<A: DeserializeOwned>(body: &[u8], operation: &Operation<'_>, caller: &Caller) -> Result<A, AwsError> {
     // An operation without a result has an empty response.
     let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
-    serde_json::from_slice(body).map_err(|error| {
+    let read = serde_json::from_slice(body).map(without_unset).and_then(A::deserialize);
+    read.map_err(|error| {
         AwsError::new(
             AwsErrorKind::NotS3,
             format!(

@@ -22,10 +22,10 @@ use crate::domain::{S3Access, S3Address};
 use crate::sagemaker::jobs::StartFolders;
 use crate::sagemaker::log::LogKind;
 use crate::sagemaker::spec::training::{
-    Algorithm, Channel, Checkpoints, MetricDefinition, Mpi, OutputConfig, Resources, StoppingCondition, TrainingPlan,
+    Algorithm, Channel, Checkpoints, MetricDefinition, Mpi, OutputConfig, StoppingCondition, TrainingPlan,
     TrainingProgress, TrainingSource, TrainingSpec, source_archive,
 };
-use crate::sagemaker::spec::transform::{JobKind, SageMakerAccess, billed_text, dated_name};
+use crate::sagemaker::spec::transform::{JobKind, Resources, SageMakerAccess, billed_text, dated_name};
 use crate::sagemaker::training::{TrainingRecords, clean_up, poll, preflight, start};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
@@ -202,7 +202,7 @@ impl PlanArgs {
         self.account.warn_if_unknown();
         let sagemaker = self.account.sagemaker();
         let s3 = self.account.over(S3Access::default());
-        let region = aws.sagemaker(&sagemaker).region(Some(control))?;
+        let region = aws.sagemaker(&sagemaker).region(control)?;
         let resources = &self.resources;
         let script = self.entry_point.as_deref().and_then(|script| Path::new(script).file_stem()?.to_str());
         let job_name = self.job_name.clone();
@@ -224,12 +224,7 @@ impl PlanArgs {
             role: self.role.clone(),
             channels: input.chain(self.channels.iter().cloned()).collect(),
             output: OutputConfig { folder: output.to_string(), kms_key: resources.output_kms_key.clone() },
-            resources: Resources {
-                instance_type: resources.instances.instance_type.clone(),
-                instance_count: resources.instances.instance_count,
-                volume_gb: resources.volume_gb,
-                volume_kms_key: resources.instances.volume_kms_key.clone(),
-            },
+            resources: Resources { volume_gb: Some(resources.volume_gb), ..resources.instances.resources() },
             stopping: StoppingCondition {
                 max_run_s: resources.max_run_s,
                 max_wait_s: resources.spot.then_some(max_wait_s),
@@ -313,11 +308,14 @@ fn write(out: &mut dyn Write, progress: &TrainingProgress) -> anyhow::Result<()>
     line("job", &training.spec.job_name)?;
     line("status", training.status.into_str())?;
     for phase in &training.phases {
-        let at = local_time((phase.started_s * 1e3) as i64);
+        let at = local_time(phase.started_ms);
         line("phase", &format!("{at} {}: {}", phase.status, phase.status_message))?;
     }
     let is_over = training.status.is_over();
-    line("billed", &billed_text(training.spec.instances(), training.status, progress.billed_s, progress.cost_usd))?;
+    line(
+        "billed",
+        &billed_text(training.spec.resources.instances(), training.status, progress.billed_s, progress.cost_usd),
+    )?;
     for metric in &training.metrics {
         line("metric", &format!("{} = {}", metric.metric_name, metric.value))?;
     }

@@ -53,7 +53,7 @@ impl LogReader {
         let prefix = format!("{}/", self.job_name);
         let group = if self.kind == LogKind::Training { TRAINING_JOBS } else { JOBS };
         let mut lines = Vec::new();
-        for stream in sagemaker.log_streams(group, &prefix, Some(control))? {
+        for stream in sagemaker.log_streams(group, &prefix, control)? {
             let is_data_log = stream.name.ends_with(DATA_LOG);
             if is_data_log != (self.kind == LogKind::Data) {
                 continue;
@@ -61,7 +61,7 @@ impl LogReader {
             loop {
                 let token = self.tokens.get(&stream.name).cloned();
                 let from = token.clone().map_or(self.from.clone(), LogFrom::After);
-                let page = sagemaker.log_events(group, &stream.name, from, Some(control))?;
+                let page = sagemaker.log_events(group, &stream.name, from, control)?;
                 lines.extend(lines_of(page.events, &stream.name, &prefix));
                 let is_end = page.next.is_empty() || token.as_ref() == Some(&page.next);
                 if !page.next.is_empty() {
@@ -134,11 +134,11 @@ pub fn endpoint_log_tail(
     control: &TaskControl,
 ) -> Result<Vec<LogLine>, AwsError> {
     let group = format!("/aws/sagemaker/Endpoints/{name}");
-    let mut streams = sagemaker.log_streams(&group, VARIANT, Some(control))?;
+    let mut streams = sagemaker.log_streams(&group, VARIANT, control)?;
     streams.sort_by_key(|stream| std::cmp::Reverse(stream.last_event_ms));
     let mut tail = Vec::new();
     for stream in streams.iter().take(LAST_STREAMS) {
-        let page = sagemaker.log_events(&group, &stream.name, LogFrom::Newest(lines), Some(control))?;
+        let page = sagemaker.log_events(&group, &stream.name, LogFrom::Newest(lines), control)?;
         tail.extend(lines_of(page.events, &stream.name, VARIANT));
     }
     tail.sort_by_key(|line| line.at_ms);

@@ -14,17 +14,23 @@ use spotcheck::sagemaker::spec::AWS_REGIONS;
 use spotcheck::sagemaker::spec::LogFrom;
 use spotcheck::sagemaker::spec::endpoint::{EndpointConfig, EndpointQuery, EndpointStatus, Serverless};
 use spotcheck::sagemaker::spec::training::{
-    Algorithm, Channel, Checkpoints, MetricDefinition, OutputConfig, Resources, StoppingCondition, TrainingSpec,
+    Algorithm, Channel, Checkpoints, MetricDefinition, OutputConfig, StoppingCondition, TrainingSpec,
 };
 use spotcheck::sagemaker::spec::transform::{
-    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment, InputObjects, JobKind, JobQuery,
-    ModelClient, ModelSpec, Network, SageMakerAccess, SplitType, TransformInput, TransformOutput, TransformSpec,
-    TransformStatus, Vpc,
+    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, DataSource, Experiment, InputObjects,
+    JobKind, JobQuery, JoinSource, ModelClient, ModelSpec, Network, Resources, SageMakerAccess, SplitType,
+    TransformInput, TransformOutput, TransformSpec, TransformStatus, Vpc,
 };
+use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use crate::support::alone::alone;
 use crate::support::http_server::{HttpServer, Reply, Request};
 use crate::support::seaweed::without_aws;
+
+/// A task that is never canceled.
+fn control() -> TaskControl {
+    TaskControl::new(ProgressUnit::Steps)
+}
 
 const SECRET: &str = "not/to/be/shown/anywhere/0123456789";
 
@@ -116,7 +122,7 @@ fn full_job() -> TransformSpec {
         job_name: "cats".to_owned(),
         model_name: "efficientnet".to_owned(),
         input: TransformInput {
-            objects: InputObjects::Manifest(folder("jobs/cats/manifest.json")),
+            data_source: DataSource { objects: InputObjects::Manifest(folder("jobs/cats/manifest.json")) },
             content_type: "application/x-image".to_owned(),
             split: SplitType::TFRecord,
             compression: Compression::Gzip,
@@ -127,17 +133,24 @@ fn full_job() -> TransformSpec {
             assemble: AssembleWith::Line,
             kms_key: some("alias/outputs"),
         },
-        instance_type: "ml.g4dn.xlarge".to_owned(),
-        instance_count: 2,
-        volume_kms_key: some("alias/disks"),
-        ami_version: some("al2-ami-sagemaker-batch-gpu-535"),
+        resources: Resources {
+            instance_type: "ml.g4dn.xlarge".to_owned(),
+            instance_count: 2,
+            volume_kms_key: some("alias/disks"),
+            volume_gb: None,
+            ami_version: some("al2-ami-sagemaker-batch-gpu-535"),
+        },
         batch_strategy: BatchStrategy::SingleRecord,
         max_payload_mb: Some(6),
         max_concurrent: Some(4),
         model_client: ModelClient { timeout_s: Some(600), max_retries: Some(1) },
         environment: map("LEVEL", "1"),
         tags: map("project", "cats"),
-        data_processing: DataProcessing { input_filter: some("$"), output_filter: some("$"), join_input: true },
+        data_processing: DataProcessing {
+            input_filter: some("$"),
+            output_filter: some("$"),
+            join_source: Some(JoinSource::Input),
+        },
         data_capture: Some(DataCapture {
             folder: folder("captured/"),
             kms_key: some("alias/captured"),
@@ -156,7 +169,7 @@ fn full_job() -> TransformSpec {
 fn least_job() -> TransformSpec {
     TransformSpec {
         input: TransformInput {
-            objects: InputObjects::Prefix(folder("photos/")),
+            data_source: DataSource { objects: InputObjects::Prefix(folder("photos/")) },
             content_type: "application/x-image".to_owned(),
             split: SplitType::None,
             compression: Compression::None,
@@ -167,8 +180,7 @@ fn least_job() -> TransformSpec {
             assemble: AssembleWith::None,
             kms_key: None,
         },
-        volume_kms_key: None,
-        ami_version: None,
+        resources: Resources { volume_kms_key: None, ami_version: None, ..full_job().resources },
         max_payload_mb: None,
         max_concurrent: None,
         model_client: ModelClient::default(),
@@ -215,8 +227,9 @@ fn full_training() -> TrainingSpec {
         resources: Resources {
             instance_type: "ml.p3.16xlarge".to_owned(),
             instance_count: 2,
-            volume_gb: 100,
+            volume_gb: Some(100),
             volume_kms_key: some("alias/disks"),
+            ami_version: None,
         },
         stopping: StoppingCondition { max_run_s: 3600, max_wait_s: Some(7200) },
         environment: map("LEVEL", "1"),
@@ -253,43 +266,43 @@ fn config() -> EndpointConfig {
 fn ask_everything(sagemaker: &SageMaker) {
     let query =
         JobQuery { name_contains: some("cats"), status: Some(TransformStatus::Failed), page_token: some("page-2") };
-    sagemaker.create_model(&model(), None).unwrap();
-    sagemaker.describe_model("efficientnet", None).unwrap();
-    sagemaker.delete_model("efficientnet", None).unwrap();
-    sagemaker.create_transform_job(&full_job(), None).unwrap();
-    sagemaker.create_transform_job(&least_job(), None).unwrap();
-    sagemaker.describe_transform_job("cats", None).unwrap();
-    sagemaker.stop_job(JobKind::Transform, "cats", None).unwrap();
-    sagemaker.tags_of(JOB_ARN, None).unwrap();
+    sagemaker.create_model(&model(), &control()).unwrap();
+    sagemaker.describe_model("efficientnet", &control()).unwrap();
+    sagemaker.delete_model("efficientnet", &control()).unwrap();
+    sagemaker.create_job(&full_job(), &control()).unwrap();
+    sagemaker.create_job(&least_job(), &control()).unwrap();
+    sagemaker.describe_job::<TransformSpec>("cats", &control()).unwrap();
+    sagemaker.stop_job(JobKind::Transform, "cats", &control()).unwrap();
+    sagemaker.tags_of(JOB_ARN, &control()).unwrap();
     for kind in [JobKind::Transform, JobKind::Training] {
-        sagemaker.list_jobs(kind, &query, None).unwrap();
-        sagemaker.list_jobs(kind, &JobQuery::default(), None).unwrap();
+        sagemaker.list_jobs(kind, &query, &control()).unwrap();
+        sagemaker.list_jobs(kind, &JobQuery::default(), &control()).unwrap();
     }
-    sagemaker.create_training_job(&full_training(), None).unwrap();
-    sagemaker.create_training_job(&least_training(), None).unwrap();
-    sagemaker.describe_training_job("dogs", None).unwrap();
-    sagemaker.stop_job(JobKind::Training, "dogs", None).unwrap();
-    sagemaker.create_endpoint_config(&config(), None).unwrap();
+    sagemaker.create_job(&full_training(), &control()).unwrap();
+    sagemaker.create_job(&least_training(), &control()).unwrap();
+    sagemaker.describe_job::<TrainingSpec>("dogs", &control()).unwrap();
+    sagemaker.stop_job(JobKind::Training, "dogs", &control()).unwrap();
+    sagemaker.create_endpoint_config(&config(), &control()).unwrap();
     let serverless = Some(Serverless { memory_mb: 2048, max_concurrency: 5 });
     let least =
         EndpointConfig { name: "cats".to_owned(), instance_type: None, serverless, ..EndpointConfig::default() };
-    sagemaker.create_endpoint_config(&EndpointConfig { model_name: "cats".to_owned(), ..least }, None).unwrap();
-    sagemaker.describe_endpoint_config("cats-config", None).unwrap();
-    sagemaker.delete_endpoint_config("cats-config", None).unwrap();
-    sagemaker.create_endpoint("cats", &config(), None).unwrap();
-    sagemaker.describe_endpoint("cats", None).unwrap();
-    sagemaker.delete_endpoint("cats", None).unwrap();
+    sagemaker.create_endpoint_config(&EndpointConfig { model_name: "cats".to_owned(), ..least }, &control()).unwrap();
+    sagemaker.describe_endpoint_config("cats-config", &control()).unwrap();
+    sagemaker.delete_endpoint_config("cats-config", &control()).unwrap();
+    sagemaker.create_endpoint("cats", &config(), &control()).unwrap();
+    sagemaker.describe_endpoint("cats", &control()).unwrap();
+    sagemaker.delete_endpoint("cats", &control()).unwrap();
     let query = EndpointQuery {
         name_contains: some("cats"),
         status: Some(EndpointStatus::InService),
         page_token: some("page-2"),
     };
-    sagemaker.list_endpoints(&query, None).unwrap();
+    sagemaker.list_endpoints(&query, &control()).unwrap();
     let group = "/aws/sagemaker/TransformJobs";
-    sagemaker.log_streams(group, "cats/", None).unwrap();
-    sagemaker.log_events(group, "cats/i-1", LogFrom::After("f/1".to_owned()), None).unwrap();
+    sagemaker.log_streams(group, "cats/", &control()).unwrap();
+    sagemaker.log_events(group, "cats/i-1", LogFrom::After("f/1".to_owned()), &control()).unwrap();
     for from in [LogFrom::Beginning, LogFrom::Newest(100)] {
-        sagemaker.log_events(group, "cats/i-1", from, None).unwrap();
+        sagemaker.log_events(group, "cats/i-1", from, &control()).unwrap();
     }
 }
 
@@ -363,7 +376,7 @@ fn responses_are_parsed_completely() {
         || {
             let server = HttpServer::start(|request| Reply::whole(&prediction_file(operation_of(request))));
             let sagemaker = at(&server);
-            let job = sagemaker.describe_transform_job("cats", None).unwrap();
+            let job = sagemaker.describe_job::<TransformSpec>("cats", &control()).unwrap();
             let mut expected = full_job();
             expected.tags.clear();
             expected.input.split = SplitType::None;
@@ -371,7 +384,7 @@ fn responses_are_parsed_completely() {
             expected.output.assemble = AssembleWith::None;
             // SageMaker returns an empty key if there is none.
             expected.output.kms_key = None;
-            expected.volume_kms_key = None;
+            expected.resources.volume_kms_key = None;
             expected.data_capture.as_mut().unwrap().kms_key = None;
             assert_eq!(job.spec, expected);
             assert_eq!(job.status, TransformStatus::Failed);
@@ -379,28 +392,28 @@ fn responses_are_parsed_completely() {
             assert_eq!(job.started_ms, Some(1_763_719_380_500));
             assert_eq!(job.ended_ms, Some(1_763_719_500_000));
 
-            let tags = sagemaker.tags_of(JOB_ARN, None).unwrap();
+            let tags = sagemaker.tags_of(JOB_ARN, &control()).unwrap();
             assert_eq!(tags, map("project", "cats"));
 
-            let found = sagemaker.describe_model("efficientnet", None).unwrap();
+            let found = sagemaker.describe_model("efficientnet", &control()).unwrap();
             assert_eq!(found, Some(ModelSpec { tags: BTreeMap::new(), ..model() }));
-            let jobs = sagemaker.list_jobs(JobKind::Transform, &JobQuery::default(), None).unwrap();
+            let jobs = sagemaker.list_jobs(JobKind::Transform, &JobQuery::default(), &control()).unwrap();
             let names: Vec<&str> = jobs.items.iter().map(|job| job.name.as_str()).collect();
             assert_eq!(names, ["cats-2", "cats-1"]);
             assert_eq!(jobs.items[1].ended_ms, Some(1_763_719_190_500));
             assert_eq!(jobs.next.as_deref(), Some("page-2"));
 
-            let jobs = sagemaker.list_jobs(JobKind::Training, &JobQuery::default(), None).unwrap();
+            let jobs = sagemaker.list_jobs(JobKind::Training, &JobQuery::default(), &control()).unwrap();
             assert_eq!(jobs.items[0].status, TransformStatus::Stopped);
             assert_eq!((jobs.items[0].kind, jobs.items[0].name.as_str()), (JobKind::Training, "dogs"));
 
-            let training = sagemaker.describe_training_job("dogs", None).unwrap();
+            let training = sagemaker.describe_job::<TrainingSpec>("dogs", &control()).unwrap();
             let channels: Vec<_> = training.spec.channels.iter().map(Channel::objects).collect();
             // A file system is not an address.
             assert_eq!(channels, [Some(folder("data/")), Some(folder("val/")), None]);
             let described = TrainingSpec { channels: full_training().channels, ..training.spec.clone() };
             assert_eq!(described, TrainingSpec { tags: BTreeMap::new(), ..full_training() });
-            assert_eq!((training.created_s, training.started_s), (1_763_719_200.25, Some(1_763_719_380.5)));
+            assert_eq!((training.created_ms, training.started_ms), (1_763_719_200_250, Some(1_763_719_380_500)));
             assert_eq!(training.archive(), Some(folder("models/dogs/output/model.tar.gz")));
             assert_eq!(training.billable_s, Some(120.0));
             let phases: Vec<&str> = training.phases.iter().map(|phase| phase.status.as_str()).collect();
@@ -409,19 +422,19 @@ fn responses_are_parsed_completely() {
             assert_eq!((training.metrics[0].metric_name.as_str(), &training.metrics[0].value), ("loss", &json!(0.125)));
             assert_eq!(training.metrics[1].value, Value::Null);
 
-            let found = sagemaker.describe_endpoint_config("c", None).unwrap();
+            let found = sagemaker.describe_endpoint_config("c", &control()).unwrap();
             let mut expected = config();
             expected.tags.clear();
             assert_eq!(found, Some(expected));
-            let found = sagemaker.describe_endpoint("cats", None).unwrap().unwrap();
+            let found = sagemaker.describe_endpoint("cats", &control()).unwrap().unwrap();
             assert_eq!(found.status, EndpointStatus::InService);
             assert_eq!(found.config_name.as_deref(), Some("cats-config"));
             assert_eq!(found.variants[0].instances, 2);
 
-            let streams = sagemaker.log_streams("g", "cats/", None).unwrap();
+            let streams = sagemaker.log_streams("g", "cats/", &control()).unwrap();
             assert_eq!(streams[0].last_event_ms, Some(1_763_719_500_100));
             assert_eq!(streams[1].last_event_ms, None);
-            let page = sagemaker.log_events("g", "s", LogFrom::Beginning, None).unwrap();
+            let page = sagemaker.log_events("g", "s", LogFrom::Beginning, &control()).unwrap();
             assert_eq!(page.events[0].at_ms, 1_763_719_380_100);
             assert_eq!(page.next, "f/1");
         },
@@ -444,24 +457,24 @@ fn minimal_responses_are_parsed() {
         || {
             let server = HttpServer::start(|request| Reply::whole(&least(operation_of(request))));
             let sagemaker = at(&server);
-            let found = sagemaker.describe_endpoint("x", None).unwrap().unwrap();
+            let found = sagemaker.describe_endpoint("x", &control()).unwrap().unwrap();
             assert_eq!((found.config_name, found.failure), (None, None));
             let group = "/aws/sagemaker/TransformJobs";
-            assert!(sagemaker.log_streams(group, "x", None).unwrap().is_empty());
-            let page = sagemaker.log_events(group, "x", LogFrom::After("f/1".to_owned()), None).unwrap();
+            assert!(sagemaker.log_streams(group, "x", &control()).unwrap().is_empty());
+            let page = sagemaker.log_events(group, "x", LogFrom::After("f/1".to_owned()), &control()).unwrap();
             assert_eq!((page.events.len(), page.next.as_str()), (0, "f/1"));
-            let jobs = sagemaker.list_jobs(JobKind::Transform, &JobQuery::default(), None);
+            let jobs = sagemaker.list_jobs(JobKind::Transform, &JobQuery::default(), &control());
             assert!(jobs.unwrap().items.is_empty());
-            assert!(sagemaker.tags_of(JOB_ARN, None).unwrap().is_empty());
-            let training = sagemaker.describe_training_job("x", None).unwrap();
+            assert!(sagemaker.tags_of(JOB_ARN, &control()).unwrap().is_empty());
+            let training = sagemaker.describe_job::<TrainingSpec>("x", &control()).unwrap();
             assert_eq!((training.phase(), training.archive()), ("Pending", None));
-            assert!(sagemaker.list_jobs(JobKind::Training, &JobQuery::default(), None).unwrap().items.is_empty());
-            let endpoints = sagemaker.list_endpoints(&EndpointQuery::default(), None);
+            assert!(sagemaker.list_jobs(JobKind::Training, &JobQuery::default(), &control()).unwrap().items.is_empty());
+            let endpoints = sagemaker.list_endpoints(&EndpointQuery::default(), &control());
             assert!(endpoints.unwrap().items.is_empty());
             // Fields that are missing in our jobs: their absence is reported, and nothing breaks.
-            let job = sagemaker.describe_transform_job("x", None).unwrap_err();
+            let job = sagemaker.describe_job::<TransformSpec>("x", &control()).unwrap_err();
             assert_eq!(job.kind, AwsErrorKind::Unsupported, "{job}");
-            let model = sagemaker.describe_model("x", None).unwrap_err();
+            let model = sagemaker.describe_model("x", &control()).unwrap_err();
             assert_eq!(model.kind, AwsErrorKind::Unsupported, "{model}");
         },
     );
@@ -491,10 +504,10 @@ fn throttling_is_retried_and_refusals_are_not() {
                 ),
             });
             let sagemaker = at(&server);
-            assert!(sagemaker.describe_endpoint("cats", None).unwrap().is_some());
+            assert!(sagemaker.describe_endpoint("cats", &control()).unwrap().is_some());
             assert_eq!(server.exchanges().len(), 3);
-            assert_eq!(sagemaker.describe_endpoint("x", None).unwrap(), None);
-            let denied = sagemaker.list_endpoints(&EndpointQuery::default(), None).unwrap_err();
+            assert_eq!(sagemaker.describe_endpoint("x", &control()).unwrap(), None);
+            let denied = sagemaker.list_endpoints(&EndpointQuery::default(), &control()).unwrap_err();
             assert_eq!(denied.kind, AwsErrorKind::AccessDenied);
             assert!(denied.message.contains("sagemaker:ListEndpoints"), "{denied}");
             assert!(!denied.message.contains(SECRET), "{denied}");
@@ -526,7 +539,7 @@ fn endpoint_receives_unchanged_bytes() {
             });
             let sagemaker = at(&server);
             let ask = |name: &str, body| {
-                sagemaker.invoke_endpoint(name, "application/x-image", Some("application/json"), body, None)
+                sagemaker.invoke_endpoint(name, "application/x-image", Some("application/json"), body, &control())
             };
             let prediction = ask("cats", b"\xff\xd8 an image".to_vec()).unwrap();
             assert_eq!(prediction.body, b"{\"status\":\"ok\"}");
@@ -567,10 +580,10 @@ fn environment_variables_set_service_endpoints() {
         },
         || {
             let sagemaker = impatient().sagemaker(&SageMakerAccess::default());
-            assert!(sagemaker.describe_endpoint("cats", None).unwrap().is_some());
-            assert_eq!(sagemaker.log_streams("g", "cats/", None).unwrap().len(), 2);
-            assert_eq!(sagemaker.region(None).unwrap(), "us-east-1");
-            let who = sagemaker.identity(None).unwrap();
+            assert!(sagemaker.describe_endpoint("cats", &control()).unwrap().is_some());
+            assert_eq!(sagemaker.log_streams("g", "cats/", &control()).unwrap().len(), 2);
+            assert_eq!(sagemaker.region(&control()).unwrap(), "us-east-1");
+            let who = sagemaker.identity(&control()).unwrap();
             assert!(who.who.contains("custom endpoint"), "{}", who.who);
         },
     );
@@ -586,14 +599,14 @@ fn no_request_without_region_and_credentials() {
         || {
             let aws = impatient();
             let nowhere = aws.sagemaker(&SageMakerAccess::default());
-            let error = nowhere.describe_endpoint("cats", None).unwrap_err();
+            let error = nowhere.describe_endpoint("cats", &control()).unwrap_err();
             assert_eq!(error.kind, AwsErrorKind::NoRegion, "{error}");
             let mut access = SageMakerAccess { region: some("eu-west-1"), ..SageMakerAccess::default() };
-            let error = aws.sagemaker(&access).stop_job(JobKind::Transform, "cats", None);
+            let error = aws.sagemaker(&access).stop_job(JobKind::Transform, "cats", &control());
             let error = error.unwrap_err();
             assert_eq!(error.kind, AwsErrorKind::NoCredentials, "{error}");
             access.credentials = Credentials::Anonymous;
-            let error = aws.sagemaker(&access).stop_job(JobKind::Transform, "cats", None);
+            let error = aws.sagemaker(&access).stop_job(JobKind::Transform, "cats", &control());
             let error = error.unwrap_err();
             assert_eq!(error.kind, AwsErrorKind::NoCredentials, "{error}");
         },

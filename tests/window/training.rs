@@ -4,10 +4,10 @@ use spotcheck::aws::Aws;
 use spotcheck::domain::{S3Access, S3Address};
 use spotcheck::sagemaker::jobs::StartFolders;
 use spotcheck::sagemaker::spec::training::{
-    Algorithm, Channel, MetricDefinition, OutputConfig, Resources, StoppingCondition, TrainingPlan, TrainingSource,
-    TrainingSpec, source_archive,
+    Algorithm, Channel, MetricDefinition, OutputConfig, StoppingCondition, TrainingPlan, TrainingSource, TrainingSpec,
+    source_archive,
 };
-use spotcheck::sagemaker::spec::transform::{JobKind, SageMakerAccess};
+use spotcheck::sagemaker::spec::transform::{JobKind, Resources, SageMakerAccess};
 use spotcheck::sagemaker::training::{TrainingRecords, start};
 use spotcheck::tasks::{ProgressUnit, TaskControl, now_ms};
 use spotcheck::window::state::{Action, JobId, JobsCommand, ModelFrom, Overlay};
@@ -40,12 +40,7 @@ fn train(bucket: &Bucket, job: &str, hyperparameters: &[(&str, &str)]) {
         role: ROLE.to_owned(),
         channels: vec![Channel::new("training", &S3Address::new(&bucket.name, "photos/"))],
         output: OutputConfig { folder: output.to_string(), kms_key: None },
-        resources: Resources {
-            instance_type: "ml.m5.xlarge".to_owned(),
-            instance_count: 1,
-            volume_gb: 30,
-            volume_kms_key: None,
-        },
+        resources: Resources { volume_gb: Some(30), ..Resources::default() },
         stopping: StoppingCondition { max_run_s: 600, max_wait_s: None },
         ..TrainingSpec::default()
     };

@@ -9,14 +9,13 @@ use aws_smithy_types::Blob;
 use aws_smithy_types::timeout::TimeoutConfig;
 use serde::{Deserialize, Serialize};
 
-use super::{SageMaker, Tag, Timestamp, if_there, named, non_empty, sagemaker, tags, unsupported};
+use super::{SageMaker, if_there, named, sagemaker, unsupported};
 use crate::aws::AwsError;
 use crate::aws::connection::{CONNECT_TIMEOUT, Connection};
 use crate::aws::error::{AwsErrorKind, Operation};
 use crate::domain::shortened;
-use crate::sagemaker::spec::endpoint::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointStatus, EndpointSummary, EndpointVariant, Serverless,
-};
+use crate::sagemaker::spec::endpoint::{Endpoint, EndpointConfig, EndpointPage, EndpointQuery, Serverless};
+use crate::sagemaker::spec::tags;
 use crate::tasks::TaskControl;
 
 /// The variant name that AWS's console uses for a single variant.
@@ -27,9 +26,8 @@ const VARIANT: &str = "AllTraffic";
 struct CreateConfig<'a> {
     endpoint_config_name: &'a str,
     production_variants: [Variant; 1],
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tags: Vec<Tag<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "tags")]
+    tags: &'a BTreeMap<String, String>,
     kms_key_id: Option<&'a str>,
 }
 
@@ -38,21 +36,13 @@ struct CreateConfig<'a> {
 #[expect(clippy::struct_field_names, reason = "AWS names them so")]
 struct Variant {
     variant_name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     model_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     initial_instance_count: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     instance_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     serverless_config: Option<Serverless>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     initial_variant_weight: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     model_data_download_timeout_in_seconds: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     container_startup_health_check_timeout_in_seconds: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     inference_ami_version: Option<String>,
 }
 
@@ -69,53 +59,13 @@ struct DescribedConfig {
 struct CreateEndpoint<'a> {
     endpoint_name: &'a str,
     endpoint_config_name: &'a str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tags: Vec<Tag<'a>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct DescribedEndpoint {
-    #[serde(flatten)]
-    summary: Summary,
-    endpoint_config_name: Option<String>,
-    failure_reason: Option<String>,
-    #[serde(default)]
-    production_variants: Vec<DescribedVariant>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct DescribedVariant {
-    variant_name: String,
-    #[serde(default)]
-    deployed_images: Vec<DeployedImage>,
-    current_instance_count: Option<u32>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct DeployedImage {
-    specified_image: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Summary {
-    endpoint_name: String,
-    endpoint_arn: String,
-    endpoint_status: EndpointStatus,
-    creation_time: Timestamp,
-    last_modified_time: Timestamp,
+    #[serde(with = "tags")]
+    tags: &'a BTreeMap<String, String>,
 }
 
 impl SageMaker {
     /// Creates a configuration with model and instances; returns its ARN. It costs nothing.
-    pub fn create_endpoint_config(
-        &self,
-        config: &EndpointConfig,
-        control: Option<&TaskControl>,
-    ) -> Result<String, AwsError> {
+    pub fn create_endpoint_config(&self, config: &EndpointConfig, control: &TaskControl) -> Result<String, AwsError> {
         let call = sagemaker("CreateEndpointConfig", format!("create endpoint configuration {}", config.name));
         let request = CreateConfig {
             endpoint_config_name: &config.name,
@@ -130,7 +80,7 @@ impl SageMaker {
                 container_startup_health_check_timeout_in_seconds: config.startup_timeout_s,
                 inference_ami_version: config.ami_version.clone(),
             }],
-            tags: tags(&config.tags),
+            tags: &config.tags,
             kms_key_id: config.kms_key.as_deref(),
         };
         self.create(&call, &request, control)
@@ -143,7 +93,7 @@ impl SageMaker {
     pub fn describe_endpoint_config(
         &self,
         name: &str,
-        control: Option<&TaskControl>,
+        control: &TaskControl,
     ) -> Result<Option<EndpointConfig>, AwsError> {
         let call = sagemaker("DescribeEndpointConfig", format!("describe endpoint configuration {name}"));
         let request = named("EndpointConfigName", name);
@@ -166,12 +116,12 @@ impl SageMaker {
             ami_version: variant.inference_ami_version,
             download_timeout_s: variant.model_data_download_timeout_in_seconds,
             startup_timeout_s: variant.container_startup_health_check_timeout_in_seconds,
-            kms_key: non_empty(told.kms_key_id),
+            kms_key: told.kms_key_id,
             tags: BTreeMap::new(),
         }))
     }
 
-    pub fn delete_endpoint_config(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
+    pub fn delete_endpoint_config(&self, name: &str, control: &TaskControl) -> Result<(), AwsError> {
         let call = sagemaker("DeleteEndpointConfig", format!("delete endpoint configuration {name}"));
         let request = named("EndpointConfigName", name);
         self.send_only(&call, &request, control)
@@ -182,68 +132,31 @@ impl SageMaker {
         &self,
         name: &str,
         config: &EndpointConfig,
-        control: Option<&TaskControl>,
+        control: &TaskControl,
     ) -> Result<String, AwsError> {
         let call = sagemaker("CreateEndpoint", format!("create endpoint {name}"));
-        let request =
-            CreateEndpoint { endpoint_name: name, endpoint_config_name: &config.name, tags: tags(&config.tags) };
+        let request = CreateEndpoint { endpoint_name: name, endpoint_config_name: &config.name, tags: &config.tags };
         self.create(&call, &request, control)
     }
 
     /// `None` if it does not exist, or no longer.
-    pub fn describe_endpoint(&self, name: &str, control: Option<&TaskControl>) -> Result<Option<Endpoint>, AwsError> {
+    pub fn describe_endpoint(&self, name: &str, control: &TaskControl) -> Result<Option<Endpoint>, AwsError> {
         let call = sagemaker("DescribeEndpoint", format!("describe endpoint {name}"));
         let request = named("EndpointName", name);
-        let Some(told) = if_there(self.ask::<DescribedEndpoint>(&call, &request, control))? else {
-            return Ok(None);
-        };
-        let variants = told.production_variants.into_iter().map(|variant| {
-            let image = variant.deployed_images.into_iter().next();
-            EndpointVariant {
-                name: variant.variant_name,
-                instances: variant.current_instance_count.unwrap_or_default(),
-                image: image.and_then(|image| image.specified_image),
-            }
-        });
-        Ok(Some(Endpoint {
-            name: told.summary.endpoint_name,
-            arn: told.summary.endpoint_arn,
-            config_name: told.endpoint_config_name,
-            status: told.summary.endpoint_status,
-            failure: non_empty(told.failure_reason),
-            created_ms: told.summary.creation_time.ms(),
-            modified_ms: told.summary.last_modified_time.ms(),
-            variants: variants.collect(),
-        }))
+        if_there(self.ask(&call, &request, control))
     }
 
     /// Deletes the endpoint, which ends its cost. The configuration and the model stay.
-    pub fn delete_endpoint(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
+    pub fn delete_endpoint(&self, name: &str, control: &TaskControl) -> Result<(), AwsError> {
         let call = sagemaker("DeleteEndpoint", format!("delete endpoint {name}"));
         let request = named("EndpointName", name);
         self.send_only(&call, &request, control)
     }
 
     /// A page of the endpoints in this account and region, newest first.
-    pub fn list_endpoints(
-        &self,
-        query: &EndpointQuery,
-        control: Option<&TaskControl>,
-    ) -> Result<EndpointPage, AwsError> {
+    pub fn list_endpoints(&self, query: &EndpointQuery, control: &TaskControl) -> Result<EndpointPage, AwsError> {
         let call = sagemaker("ListEndpoints", "list the endpoints");
-        self.list::<_, Summary, _>(&call, query, control)
-    }
-}
-
-impl From<Summary> for EndpointSummary {
-    fn from(endpoint: Summary) -> Self {
-        Self {
-            name: endpoint.endpoint_name,
-            arn: endpoint.endpoint_arn,
-            status: endpoint.endpoint_status,
-            created_ms: endpoint.creation_time.ms(),
-            modified_ms: endpoint.last_modified_time.ms(),
-        }
+        self.list(&call, query, control)
     }
 }
 
@@ -277,7 +190,7 @@ impl SageMaker {
         content_type: &str,
         accept: Option<&str>,
         body: Vec<u8>,
-        control: Option<&TaskControl>,
+        control: &TaskControl,
     ) -> Result<Invocation, AwsError> {
         let what = format!("invoke endpoint {name}");
         if body.len() > MAX_INVOCATION_BYTES {
@@ -291,7 +204,7 @@ impl SageMaker {
             ));
         }
         let request = Request { endpoint: name, content_type, accept };
-        self.0.network.wait(control, self.0.invoke(&request, Blob::new(body), &what))
+        self.0.network.wait(Some(control), self.0.invoke(&request, Blob::new(body), &what))
     }
 }
 

@@ -1,121 +1,63 @@
-//! Jobs of any kind, and training jobs, whose parameters and descriptions have AWS's form in
-//! `sagemaker::spec::training`.
+//! Jobs of any kind. Their parameters and descriptions have AWS's form in `sagemaker::spec`, and the operations of all
+//! kinds have the same names except for the kind: `CreateTransformJob`, `CreateTrainingJob`.
 
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::{SageMaker, Tag, Timestamp, named, non_empty, sagemaker, tags};
+use super::{SageMaker, named, sagemaker, unsupported};
 use crate::aws::AwsError;
-use crate::sagemaker::spec::training::{TrainingJob, TrainingSpec};
-use crate::sagemaker::spec::transform::{JobKind, JobPage, JobQuery, JobSummary, TransformStatus};
+use crate::aws::control_plane::Call;
+use crate::sagemaker::spec::transform::{JobKind, JobPage, JobQuery, JobSpec, TransformStatus};
 use crate::tasks::TaskControl;
+
+#[derive(Deserialize)]
+struct StatusOnly {
+    #[serde(alias = "TransformJobStatus", alias = "TrainingJobStatus")]
+    status: TransformStatus,
+}
 
 impl SageMaker {
     /// A page of the jobs of one kind in this account and region, newest first.
-    pub fn list_jobs(
-        &self,
-        kind: JobKind,
-        query: &JobQuery,
-        control: Option<&TaskControl>,
-    ) -> Result<JobPage, AwsError> {
-        let call = match kind {
-            JobKind::Transform => sagemaker("ListTransformJobs", "list the jobs"),
-            JobKind::Training => sagemaker("ListTrainingJobs", "list the training jobs"),
-        };
-        let mut page: JobPage = self.list::<_, ListedJob, _>(&call, query, control)?;
+    pub fn list_jobs(&self, kind: JobKind, query: &JobQuery, control: &TaskControl) -> Result<JobPage, AwsError> {
+        let call = sagemaker(format!("List{kind:?}Jobs"), format!("list the {}s", kind.noun()));
+        let mut page: JobPage = self.list(&call, query, control)?;
         for job in &mut page.items {
             job.kind = kind;
         }
         Ok(page)
     }
 
-    pub fn job_status(
-        &self,
-        kind: JobKind,
-        name: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<TransformStatus, AwsError> {
-        Ok(match kind {
-            JobKind::Transform => self.describe_transform_job(name, control)?.status,
-            JobKind::Training => self.describe_training_job(name, control)?.status,
-        })
+    /// Starts a job; returns its ARN.
+    pub fn create_job<S: JobSpec>(&self, spec: &S, control: &TaskControl) -> Result<String, AwsError> {
+        let kind = S::KIND;
+        let call = sagemaker(format!("Create{kind:?}Job"), format!("start {} {}", kind.noun(), spec.job_name()));
+        self.create(&call, spec, control)
+    }
+
+    /// The parameters of a job, without its tags, and its status.
+    ///
+    /// # Errors
+    /// [`AwsErrorKind::NotFound`](crate::aws::AwsErrorKind::NotFound) if no job of this kind has this name;
+    /// [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported) if it reads something other than objects.
+    pub fn describe_job<S: JobSpec>(&self, name: &str, control: &TaskControl) -> Result<S::Job, AwsError> {
+        let call = describe(S::KIND, name);
+        let described: Value = self.ask(&call, &named(format!("{:?}JobName", S::KIND), name), control)?;
+        S::described(described).map_err(|error| unsupported(&call, &format!("it is of another kind ({error})")))
+    }
+
+    pub fn job_status(&self, kind: JobKind, name: &str, control: &TaskControl) -> Result<TransformStatus, AwsError> {
+        let described = self.ask(&describe(kind, name), &named(format!("{kind:?}JobName"), name), control)?;
+        let StatusOnly { status } = described;
+        Ok(status)
     }
 
     /// Stops a job, which takes a while; its outputs stay.
-    pub fn stop_job(&self, kind: JobKind, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
-        let (operation, field, job) = match kind {
-            JobKind::Transform => ("StopTransformJob", "TransformJobName", "job"),
-            JobKind::Training => ("StopTrainingJob", "TrainingJobName", "training job"),
-        };
-        self.send_only(&sagemaker(operation, format!("stop {job} {name}")), &named(field, name), control)
+    pub fn stop_job(&self, kind: JobKind, name: &str, control: &TaskControl) -> Result<(), AwsError> {
+        let call = sagemaker(format!("Stop{kind:?}Job"), format!("stop {} {name}", kind.noun()));
+        self.send_only(&call, &named(format!("{kind:?}JobName"), name), control)
     }
 }
 
-/// A job of any kind in a list. [`SageMaker::list_jobs`] sets its kind.
-#[derive(Deserialize)]
-struct ListedJob {
-    #[serde(alias = "TransformJobName", alias = "TrainingJobName")]
-    name: String,
-    #[serde(alias = "TransformJobArn", alias = "TrainingJobArn")]
-    arn: String,
-    #[serde(alias = "TransformJobStatus", alias = "TrainingJobStatus")]
-    status: TransformStatus,
-    #[serde(rename = "FailureReason")]
-    failure: Option<String>,
-    #[serde(rename = "CreationTime")]
-    created: Timestamp,
-    #[serde(alias = "TransformEndTime", alias = "TrainingEndTime")]
-    ended: Option<Timestamp>,
-}
-
-impl From<ListedJob> for JobSummary {
-    fn from(job: ListedJob) -> Self {
-        Self {
-            kind: JobKind::default(),
-            name: job.name,
-            arn: job.arn,
-            status: job.status,
-            failure: non_empty(job.failure),
-            created_ms: job.created.ms(),
-            ended_ms: job.ended.map(Timestamp::ms),
-        }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct CreateTrainingJob<'a> {
-    #[serde(flatten)]
-    spec: &'a TrainingSpec,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tags: Vec<Tag<'a>>,
-}
-
-struct Described(TrainingJob);
-
-impl<'de> Deserialize<'de> for Described {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let described = Value::deserialize(deserializer)?;
-        let job = TrainingJob::deserialize(&described).map_err(D::Error::custom)?;
-        Ok(Self(TrainingJob { described, ..job }))
-    }
-}
-
-impl SageMaker {
-    /// Starts a training job; returns its ARN.
-    pub fn create_training_job(&self, spec: &TrainingSpec, control: Option<&TaskControl>) -> Result<String, AwsError> {
-        let call = sagemaker("CreateTrainingJob", format!("start training job {}", spec.job_name));
-        self.create(&call, &CreateTrainingJob { spec, tags: tags(&spec.tags) }, control)
-    }
-
-    /// The parameters of a training job, without its tags, and its status.
-    ///
-    /// # Errors
-    /// [`AwsErrorKind::NotFound`](crate::aws::AwsErrorKind::NotFound) if no training job has this name.
-    pub fn describe_training_job(&self, name: &str, control: Option<&TaskControl>) -> Result<TrainingJob, AwsError> {
-        let call = sagemaker("DescribeTrainingJob", format!("describe training job {name}"));
-        let Described(job) = self.ask(&call, &named("TrainingJobName", name), control)?;
-        Ok(job)
-    }
+fn describe(kind: JobKind, name: &str) -> Call {
+    sagemaker(format!("Describe{kind:?}Job"), format!("describe {} {name}", kind.noun()))
 }

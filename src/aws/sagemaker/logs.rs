@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::SageMaker;
 use crate::aws::AwsError;
 use crate::aws::control_plane::{Call, Service};
-use crate::sagemaker::spec::{LogEvent, LogFrom, LogPage, LogStream};
+use crate::sagemaker::spec::{LogFrom, LogPage, LogStream};
 use crate::tasks::TaskControl;
 
 #[derive(Serialize)]
@@ -13,7 +13,6 @@ use crate::tasks::TaskControl;
 struct DescribeLogStreams<'a> {
     log_group_name: &'a str,
     log_stream_name_prefix: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<&'a str>,
 }
 
@@ -21,15 +20,8 @@ struct DescribeLogStreams<'a> {
 #[serde(rename_all = "camelCase")]
 struct DescribedStreams {
     #[serde(default)]
-    log_streams: Vec<Stream>,
+    log_streams: Vec<LogStream>,
     next_token: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Stream {
-    log_stream_name: String,
-    last_event_timestamp: Option<i64>,
 }
 
 #[derive(Serialize)]
@@ -38,33 +30,8 @@ struct GetLogEvents<'a> {
     log_group_name: &'a str,
     log_stream_name: &'a str,
     start_from_head: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<&'a str>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Events {
-    #[serde(default)]
-    events: Vec<Event>,
-    next_forward_token: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Event {
-    #[serde(default)]
-    timestamp: i64,
-    #[serde(default)]
-    message: String,
-}
-
-impl Events {
-    fn into_events(self) -> Vec<LogEvent> {
-        let events = self.events.into_iter().map(|event| LogEvent { at_ms: event.timestamp, message: event.message });
-        events.collect()
-    }
 }
 
 impl SageMaker {
@@ -72,12 +39,7 @@ impl SageMaker {
     /// first job.
     ///
     /// `group`: `/aws/sagemaker/TransformJobs`, `/aws/sagemaker/Endpoints/<endpoint>`.
-    pub fn log_streams(
-        &self,
-        group: &str,
-        prefix: &str,
-        control: Option<&TaskControl>,
-    ) -> Result<Vec<LogStream>, AwsError> {
+    pub fn log_streams(&self, group: &str, prefix: &str, control: &TaskControl) -> Result<Vec<LogStream>, AwsError> {
         let call = logs("DescribeLogStreams", format!("list the logs {prefix} of {group}"));
         let mut streams = Vec::new();
         let mut next_token: Option<String> = None;
@@ -91,12 +53,7 @@ impl SageMaker {
             let Some(page) = page else {
                 return Ok(streams);
             };
-            streams.extend(
-                page.log_streams.into_iter().map(|stream| LogStream {
-                    name: stream.log_stream_name,
-                    last_event_ms: stream.last_event_timestamp,
-                }),
-            );
+            streams.extend(page.log_streams);
             match page.next_token {
                 Some(next) if Some(&next) != next_token.as_ref() => next_token = Some(next),
                 _ => return Ok(streams),
@@ -109,7 +66,7 @@ impl SageMaker {
         group: &str,
         stream: &str,
         from: LogFrom,
-        control: Option<&TaskControl>,
+        control: &TaskControl,
     ) -> Result<LogPage, AwsError> {
         let call = logs("GetLogEvents", format!("read the log {stream} of {group}"));
         let (limit, token) = match from {
@@ -125,11 +82,12 @@ impl SageMaker {
             limit,
             next_token: token.as_deref(),
         };
-        let page: Events = self.ask(&call, &request, control)?;
-        Ok(LogPage { next: page.next_forward_token.clone().or(token).unwrap_or_default(), events: page.into_events() })
+        let page: LogPage = self.ask(&call, &request, control)?;
+        let next = if page.next.is_empty() { token.unwrap_or_default() } else { page.next };
+        Ok(LogPage { next, ..page })
     }
 }
 
 fn logs(operation: &'static str, what: String) -> Call {
-    Call { service: Service::Logs, operation, what }
+    Call { service: Service::Logs, operation: operation.to_owned(), what }
 }

@@ -1,14 +1,13 @@
 //! SageMaker for the rest of the program: models, transform jobs, endpoints, container logs, and what they share:
 //! lists, tags and times.
 //!
-//! Requests and responses are structs in this module, named as in AWS; inputs and results are types of
-//! `sagemaker::spec`. Tests compare both with AWS's own description of the service.
+//! Inputs and results are types of `sagemaker::spec`. Most have AWS's form; the requests and responses of others are
+//! structs in this module, named as in AWS. Tests compare all with AWS's own description of the service.
 
 mod endpoints;
 mod jobs;
 mod logs;
 mod models;
-mod transform;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,12 +20,12 @@ use super::control_plane::{Call, Service};
 use super::credentials;
 use super::error::{AwsError, AwsErrorKind};
 use crate::domain::{Identity, ListPage, ListQuery, S3Address};
+use crate::sagemaker::spec::tags;
 use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::tasks::TaskControl;
 
 pub use endpoints::{Invocation, MAX_INVOCATION_BYTES};
-pub use models::create_model_request;
-pub use transform::create_transform_job_request;
+pub use models::CreateModel;
 
 /// A connection to SageMaker. Cheap to clone. Every method blocks; with a control, no longer than until it is canceled.
 #[derive(Clone)]
@@ -45,8 +44,8 @@ impl SageMaker {
     ///
     /// # Errors
     /// [`AwsErrorKind::NoRegion`] if no region is configured.
-    pub fn region(&self, control: Option<&TaskControl>) -> Result<String, AwsError> {
-        self.0.network.wait(control, async {
+    pub fn region(&self, control: &TaskControl) -> Result<String, AwsError> {
+        self.0.network.wait(Some(control), async {
             let call = sagemaker("", "use SageMaker");
             let loaded = self.0.loaded().await?;
             Ok(loaded.known_region(&call.operation())?.to_owned())
@@ -54,8 +53,8 @@ impl SageMaker {
     }
 
     /// The signed-in identity and its expiry. Asks AWS; for another server, the access key is the identity.
-    pub fn identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
-        self.0.network.wait(control, async {
+    pub fn identity(&self, control: &TaskControl) -> Result<Identity, AwsError> {
+        self.0.network.wait(Some(control), async {
             let loaded = self.0.loaded().await?;
             let endpoint = loaded.endpoint_of("SageMaker");
             let identity = credentials::identity(&self.0.access, loaded.config_and_renewal(), endpoint).await;
@@ -70,19 +69,19 @@ impl SageMaker {
         &self,
         call: &Call,
         request: &impl Serialize,
-        control: Option<&TaskControl>,
+        control: &TaskControl,
     ) -> Result<A, AwsError> {
-        self.0.network.wait(control, self.0.call(call, request))
+        self.0.network.wait(Some(control), self.0.call(call, request))
     }
 
     /// Sends a request that creates a resource; returns its ARN.
-    fn create(&self, call: &Call, request: &impl Serialize, control: Option<&TaskControl>) -> Result<String, AwsError> {
+    fn create(&self, call: &Call, request: &impl Serialize, control: &TaskControl) -> Result<String, AwsError> {
         let Created { arn } = self.ask(call, request, control)?;
         Ok(arn)
     }
 
     /// Sends a request whose response has no content.
-    fn send_only(&self, call: &Call, request: &impl Serialize, control: Option<&TaskControl>) -> Result<(), AwsError> {
+    fn send_only(&self, call: &Call, request: &impl Serialize, control: &TaskControl) -> Result<(), AwsError> {
         let _: IgnoredAny = self.ask(call, request, control)?;
         Ok(())
     }
@@ -101,12 +100,12 @@ struct Created {
 }
 
 /// A request about the resource with this name; `field` is that of its name.
-fn named<'n>(field: &'static str, name: &'n str) -> BTreeMap<&'static str, &'n str> {
-    BTreeMap::from([(field, name)])
+fn named(field: impl Into<String>, name: &str) -> BTreeMap<String, &str> {
+    BTreeMap::from([(field.into(), name)])
 }
 
-fn sagemaker(operation: &'static str, what: impl Into<String>) -> Call {
-    Call { service: Service::SageMaker, operation, what: what.into() }
+fn sagemaker(operation: impl Into<String>, what: impl Into<String>) -> Call {
+    Call { service: Service::SageMaker, operation: operation.into(), what: what.into() }
 }
 
 /// The response, or `None` if the resource does not exist in SageMaker.
@@ -116,22 +115,6 @@ fn if_there<T>(result: Result<T, AwsError>) -> Result<Option<T>, AwsError> {
         Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// Fractional seconds since 1970-01-01 UTC, the format of times in JSON 1.1.
-#[derive(Deserialize, Clone, Copy)]
-#[serde(transparent)]
-struct Timestamp(f64);
-
-impl Timestamp {
-    fn ms(self) -> i64 {
-        (self.0 * 1000.0).round() as i64
-    }
-}
-
-/// `None` for an empty text, which SageMaker uses for unset fields.
-fn non_empty(text: Option<String>) -> Option<String> {
-    text.filter(|text| !text.is_empty())
 }
 
 /// An address from SageMaker, which accepts both `s3://` and `https://`.
@@ -159,13 +142,10 @@ const PAGE: u32 = 100;
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct List<'a, S> {
-    #[serde(skip_serializing_if = "Option::is_none")]
     name_contains: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     status_equals: Option<S>,
     sort_by: &'static str,
     sort_order: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<&'a str>,
     max_results: u32,
 }
@@ -173,18 +153,24 @@ struct List<'a, S> {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Listed<T> {
-    #[serde(alias = "TransformJobSummaries", alias = "TrainingJobSummaries", alias = "Endpoints")]
+    // Unset if there are none.
+    #[serde(
+        default = "Vec::new",
+        alias = "TransformJobSummaries",
+        alias = "TrainingJobSummaries",
+        alias = "Endpoints"
+    )]
     items: Vec<T>,
     next_token: Option<String>,
 }
 
 impl SageMaker {
-    /// A page of resources in the account and region, newest first. `A` is AWS's form of an item.
-    pub fn list<S: Serialize + Copy, A: DeserializeOwned, T: From<A>>(
+    /// A page of resources in the account and region, newest first.
+    fn list<S: Serialize + Copy, T: DeserializeOwned>(
         &self,
         call: &Call,
         query: &ListQuery<S>,
-        control: Option<&TaskControl>,
+        control: &TaskControl,
     ) -> Result<ListPage<T>, AwsError> {
         let request = List {
             name_contains: query.name_contains.as_deref(),
@@ -194,8 +180,8 @@ impl SageMaker {
             next_token: query.page_token.as_deref(),
             max_results: PAGE,
         };
-        let listed: Listed<A> = self.ask(call, &request, control)?;
-        Ok(ListPage { items: listed.items.into_iter().map(T::from).collect(), next: non_empty(listed.next_token) })
+        let Listed { items, next_token } = self.ask(call, &request, control)?;
+        Ok(ListPage { items, next: next_token })
     }
 }
 
@@ -204,51 +190,30 @@ const OF_AWS: &str = "aws:";
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Tag<'a> {
-    key: &'a str,
-    value: &'a str,
-}
-
-fn tags(tags: &BTreeMap<String, String>) -> Vec<Tag<'_>> {
-    tags.iter().map(|(key, value)| Tag { key, value }).collect()
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
 struct ListTags<'a> {
     resource_arn: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<&'a str>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct ListedTags {
-    #[serde(default)]
-    tags: Vec<ListedTag>,
+    #[serde(default, with = "tags")]
+    tags: BTreeMap<String, String>,
     next_token: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct ListedTag {
-    key: String,
-    value: String,
 }
 
 impl SageMaker {
     /// The user's tags of a resource, by its ARN. Descriptions do not contain tags.
-    pub fn tags_of(&self, arn: &str, control: Option<&TaskControl>) -> Result<BTreeMap<String, String>, AwsError> {
+    pub fn tags_of(&self, arn: &str, control: &TaskControl) -> Result<BTreeMap<String, String>, AwsError> {
         let call = sagemaker("ListTags", format!("read the tags of {arn}"));
         let mut found = BTreeMap::new();
         let mut next_token: Option<String> = None;
         loop {
             let request = ListTags { resource_arn: arn, next_token: next_token.as_deref() };
             let listed: ListedTags = self.ask(&call, &request, control)?;
-            let own = listed.tags.into_iter();
-            let own = own.filter(|tag| !tag.key.starts_with(OF_AWS));
-            found.extend(own.map(|tag| (tag.key, tag.value)));
-            next_token = non_empty(listed.next_token);
+            found.extend(listed.tags.into_iter().filter(|(key, _)| !key.starts_with(OF_AWS)));
+            next_token = listed.next_token;
             if next_token.is_none() {
                 return Ok(found);
             }

@@ -4,25 +4,27 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{SageMaker, Tag, address, if_there, named, sagemaker, tags, unsupported};
+use super::{SageMaker, address, if_there, named, sagemaker, unsupported};
 use crate::aws::AwsError;
+use crate::sagemaker::spec::tags;
 use crate::sagemaker::spec::transform::{ModelSpec, Network};
 use crate::tasks::TaskControl;
 
+/// `CreateModel`, also for use by other programs.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct CreateModel<'a> {
+pub struct CreateModel<'a> {
     model_name: &'a str,
     primary_container: NewContainer<'a>,
     execution_role_arn: &'a str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tags: Vec<Tag<'a>>,
+    #[serde(with = "tags")]
+    tags: &'a BTreeMap<String, String>,
     #[serde(flatten)]
     network: &'a Network,
 }
 
 impl<'a> CreateModel<'a> {
-    fn from_spec(spec: &'a ModelSpec) -> Self {
+    pub fn from_spec(spec: &'a ModelSpec) -> Self {
         Self {
             model_name: &spec.name,
             primary_container: NewContainer {
@@ -31,15 +33,10 @@ impl<'a> CreateModel<'a> {
                 environment: &spec.environment,
             },
             execution_role_arn: &spec.role,
-            tags: tags(&spec.tags),
+            tags: &spec.tags,
             network: &spec.network,
         }
     }
-}
-
-/// The request of [`SageMaker::create_model`] as JSON, for use by other programs.
-pub fn create_model_request(spec: &ModelSpec) -> String {
-    serde_json::to_string(&CreateModel::from_spec(spec)).expect("texts can always be written as JSON")
 }
 
 #[derive(Serialize)]
@@ -47,7 +44,6 @@ pub fn create_model_request(spec: &ModelSpec) -> String {
 struct NewContainer<'a> {
     image: &'a str,
     model_data_url: String,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     environment: &'a BTreeMap<String, String>,
 }
 
@@ -88,7 +84,7 @@ struct ModelObject {
 
 impl SageMaker {
     /// Creates a model from a container image and an archive; returns its ARN.
-    pub fn create_model(&self, spec: &ModelSpec, control: Option<&TaskControl>) -> Result<String, AwsError> {
+    pub fn create_model(&self, spec: &ModelSpec, control: &TaskControl) -> Result<String, AwsError> {
         let call = sagemaker("CreateModel", format!("create model {}", spec.name));
         self.create(&call, &CreateModel::from_spec(spec), control)
     }
@@ -98,7 +94,7 @@ impl SageMaker {
     /// # Errors
     /// Also [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported), for a model other than one image and
     /// one archive.
-    pub fn describe_model(&self, name: &str, control: Option<&TaskControl>) -> Result<Option<ModelSpec>, AwsError> {
+    pub fn describe_model(&self, name: &str, control: &TaskControl) -> Result<Option<ModelSpec>, AwsError> {
         let call = sagemaker("DescribeModel", format!("describe model {name}"));
         let request = named("ModelName", name);
         let Some(model) = if_there(self.ask::<DescribedModel>(&call, &request, control))? else {
@@ -125,7 +121,7 @@ impl SageMaker {
     }
 
     /// Deletes the model. The archive stays.
-    pub fn delete_model(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
+    pub fn delete_model(&self, name: &str, control: &TaskControl) -> Result<(), AwsError> {
         let call = sagemaker("DeleteModel", format!("delete model {name}"));
         self.send_only(&call, &named("ModelName", name), control)
     }

@@ -181,7 +181,7 @@ impl PlanArgs {
         self.account.warn_if_unknown();
         let mut access = self.account.sagemaker();
         let client = aws.sagemaker(&access);
-        let region = client.region(Some(control))?;
+        let region = client.region(control)?;
         access.region = Some(region.clone());
         let s3 = self.account.over(S3Access::default());
         let source = &self.model.source;

@@ -16,7 +16,7 @@ use crate::cli::values::{Account, AccountArgs, parse_endpoint_name, parse_positi
 use crate::sagemaker::endpoints::wait_for;
 use crate::sagemaker::jobs::read_prices;
 use crate::sagemaker::log::endpoint_log_tail;
-use crate::sagemaker::spec::endpoint::{Endpoint, EndpointQuery, EndpointRecord, EndpointStatus, EndpointSummary};
+use crate::sagemaker::spec::endpoint::{Endpoint, EndpointQuery, EndpointRecord, EndpointStatus};
 use crate::sagemaker::spec::transform::{cost_usd, human_usd};
 use crate::tasks::{TaskControl, now_ms};
 
@@ -38,9 +38,9 @@ pub(crate) struct StatusArgs {
 pub(crate) fn run(args: &StatusArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
     let access = context.access_to(&args.name, &args.account);
     let sagemaker = Aws::new().sagemaker(&access);
-    let region = sagemaker.region(Some(&context.control))?;
+    let region = sagemaker.region(&context.control)?;
     let record = context.records.find(&args.name, &region)?;
-    let Some(endpoint) = sagemaker.describe_endpoint(&args.name, Some(&context.control))? else {
+    let Some(endpoint) = sagemaker.describe_endpoint(&args.name, &context.control)? else {
         return not_there(&args.name, &region, record.as_ref());
     };
     let cost = match &record {
@@ -99,7 +99,7 @@ impl CostSoFar {
         context: &EndpointContext,
     ) -> anyhow::Result<Self> {
         let config = match &endpoint.config_name {
-            Some(name) => sagemaker.describe_endpoint_config(name, Some(&context.control)).ok().flatten(),
+            Some(name) => sagemaker.describe_endpoint_config(name, &context.control).ok().flatten(),
             None => None,
         };
         let instance_type = config.as_ref().and_then(|config| config.instance_type.as_deref());
@@ -203,11 +203,11 @@ pub(crate) struct ListArgs {
 pub(crate) fn run_list(args: &ListArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
     args.account.warn_if_unknown();
     let sagemaker = Aws::new().sagemaker(&args.account.sagemaker());
-    let region = sagemaker.region(Some(&context.control))?;
+    let region = sagemaker.region(&context.control)?;
     let mut query = EndpointQuery { name_contains: args.name_contains.clone(), ..EndpointQuery::default() };
     let mut endpoints = Vec::new();
     loop {
-        let page = sagemaker.list_endpoints(&query, Some(&context.control))?;
+        let page = sagemaker.list_endpoints(&query, &context.control)?;
         endpoints.extend(page.items);
         match page.next {
             Some(next) => query.page_token = Some(next),
@@ -228,8 +228,8 @@ pub(crate) fn run_list(args: &ListArgs, context: &EndpointContext) -> anyhow::Re
     Ok(Outcome::AllWell)
 }
 
-fn list_json(endpoints: &[EndpointSummary]) -> Value {
-    let endpoint = |endpoint: &EndpointSummary| {
+fn list_json(endpoints: &[Endpoint]) -> Value {
+    let endpoint = |endpoint: &Endpoint| {
         json!({
             "endpoint": endpoint.name,
             "status": endpoint.status.to_string(),
@@ -275,8 +275,8 @@ pub(crate) fn run_logs(args: &LogsArgs, context: &EndpointContext) -> anyhow::Re
     let lines = endpoint_log_tail(&sagemaker, &args.name, args.lines, control)?;
     if lines.is_empty() {
         // The log of an endpoint outlives it.
-        if sagemaker.describe_endpoint(&args.name, Some(control))?.is_none() {
-            let region = sagemaker.region(Some(control))?;
+        if sagemaker.describe_endpoint(&args.name, control)?.is_none() {
+            let region = sagemaker.region(control)?;
             bail!("endpoint {} does not exist in {region} and has no log", args.name);
         }
         eprintln!("the log of {} is still empty", args.name);

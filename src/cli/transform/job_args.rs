@@ -18,8 +18,9 @@ use crate::local_file;
 use crate::sagemaker::jobs::{JobRecords, add_price, has_input, manifest_of, preflight, read_prices};
 use crate::sagemaker::spec::transform::{
     AssembleWith, BatchStrategy, CheckPoint, Compression, DEFAULT_INSTANCE, DataCapture, DataProcessing, Experiment,
-    InputObjects, ManifestPlan, ModelClient, ModelSource, Preflight, Price, PriceTable, SageMakerAccess, SplitType,
-    TfsBatching, TransformPlan, TransformSpec, archive_address, dated_name, manifest_address,
+    InputObjects, JoinSource, ManifestPlan, ModelClient, ModelSource, Preflight, Price, PriceTable, Resources,
+    SageMakerAccess, SplitType, TfsBatching, TransformPlan, TransformSpec, archive_address, dated_name,
+    manifest_address,
 };
 use crate::tasks::{TaskControl, now_ms};
 
@@ -135,13 +136,13 @@ struct RequestArgs {
 pub(crate) struct InstanceArgs {
     /// EC2 instance type
     #[arg(long, value_name = "TYPE", default_value = DEFAULT_INSTANCE)]
-    pub(crate) instance_type: String,
+    instance_type: String,
     /// Number of instances (1 to 100)
     #[arg(long, visible_alias = "instances", value_name = "N", default_value_t = 1)]
-    pub(crate) instance_count: u32,
+    instance_count: u32,
     /// KMS key that encrypts the instances' storage volumes
     #[arg(long, value_name = "KEY")]
-    pub(crate) volume_kms_key: Option<String>,
+    volume_kms_key: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -237,7 +238,7 @@ impl JobArgs {
         let s3 = self.s3.access();
         let access = SageMakerAccess::from(&s3);
         let client = aws.sagemaker(&access);
-        let region = client.region(Some(control))?;
+        let region = client.region(control)?;
         let job_name = self.job_name.clone();
         let job_name = job_name.unwrap_or_else(|| dated_name(&self.model.stem(), now_ms()));
         let (objects, manifest, input_folder) = self.input(&job_name)?;
@@ -248,7 +249,7 @@ impl JobArgs {
         let spec = TransformSpec { tags, ..self.spec(&job_name, &model_name, objects) };
         let model = match model {
             None => ModelSource::Existing,
-            Some(model) => model.source(&aws.s3(&s3), &region, &spec.instance_type, control)?,
+            Some(model) => model.source(&aws.s3(&s3), &region, &spec.resources.instance_type, control)?,
         };
         Ok(Planned {
             plan: TransformPlan {
@@ -271,7 +272,7 @@ impl JobArgs {
 
     /// As [`PriceArgs::prices`].
     pub(crate) fn prices(&self, plan: &TransformPlan, dirs: &AppDirs) -> anyhow::Result<PriceTable> {
-        self.cost.price.prices(&plan.sagemaker, &plan.spec.instance_type, dirs)
+        self.cost.price.prices(&plan.sagemaker, &plan.spec.resources.instance_type, dirs)
     }
 
     fn input(&self, job_name: &str) -> anyhow::Result<(InputObjects, Option<ManifestPlan>, Option<PathBuf>)> {
@@ -321,7 +322,8 @@ impl JobArgs {
         input.split = self.images.split_type.unwrap_or(input.split);
         input.compression = self.images.compression.unwrap_or(input.compression);
         self.requests.apply(&mut spec);
-        self.resources.apply(&mut spec);
+        let ResourceArgs { instances, ami_version } = &self.resources;
+        spec.resources = Resources { ami_version: ami_version.clone(), ..instances.resources() };
         self.extras.apply(&mut spec);
         spec
     }
@@ -349,7 +351,7 @@ impl Planned {
             return Ok(None);
         }
         let plan = &mut self.plan;
-        let packed = packing.pack(&mut plan.model, &plan.spec.instance_type, control)?;
+        let packed = packing.pack(&mut plan.model, &plan.spec.resources.instance_type, control)?;
         Ok(Some(packed))
     }
 
@@ -389,17 +391,19 @@ impl RequestArgs {
         spec.data_processing = DataProcessing {
             input_filter: self.input_filter.clone(),
             output_filter: self.output_filter.clone(),
-            join_input: self.join_input,
+            join_source: self.join_input.then_some(JoinSource::Input),
         };
     }
 }
 
-impl ResourceArgs {
-    fn apply(&self, spec: &mut TransformSpec) {
-        spec.instance_type.clone_from(&self.instances.instance_type);
-        spec.instance_count = self.instances.instance_count;
-        spec.volume_kms_key.clone_from(&self.instances.volume_kms_key);
-        spec.ami_version.clone_from(&self.ami_version);
+impl InstanceArgs {
+    pub(crate) fn resources(&self) -> Resources {
+        Resources {
+            instance_type: self.instance_type.clone(),
+            instance_count: self.instance_count,
+            volume_kms_key: self.volume_kms_key.clone(),
+            ..Resources::default()
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ListArgs, kind: JobKind) -> anyhow::Result<Outcome> {
     let mut query = JobQuery { name_contains: args.name.clone(), status: args.status, page_token: None };
     let is_more = with_progress("Listing", &control, || -> anyhow::Result<bool> {
         loop {
-            let page = sagemaker.list_jobs(kind, &query, Some(&control))?;
+            let page = sagemaker.list_jobs(kind, &query, &control)?;
             jobs.extend(page.items);
             match page.next {
                 Some(next) if jobs.len() < limit => query.page_token = Some(next),
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &ListArgs, kind: JobKind) -> anyhow::Result<Outcome> {
         )?;
     }
     if jobs.is_empty() {
-        eprintln!("no matching jobs in {}", sagemaker.region(Some(&control))?);
+        eprintln!("no matching jobs in {}", sagemaker.region(&control)?);
     } else if is_more {
         eprintln!("there are more jobs; raise --limit to list them");
     }
@@ -91,7 +91,7 @@ pub(crate) fn status_json(progress: &JobProgress, outcome: Option<&JobOutcome>) 
         "phase": progress.phase.into_str(),
         "failure": job.failure,
         "model": spec.model_name,
-        "input": spec.input.objects.address().to_string(),
+        "input": spec.input.data_source.objects.address().to_string(),
         "output": spec.output.folder.to_string(),
         "inputs": progress.inputs,
         "outputs": progress.outputs,
@@ -101,8 +101,8 @@ pub(crate) fn status_json(progress: &JobProgress, outcome: Option<&JobOutcome>) 
         "created": time_json(job.created_ms),
         "started": job.started_ms.map(time_json),
         "ended": job.ended_ms.map(time_json),
-        "instance_type": spec.instance_type,
-        "instance_count": spec.instance_count,
+        "instance_type": spec.resources.instance_type,
+        "instance_count": spec.resources.instance_count,
         "billed_s": progress.billed_s,
         "cost_usd": progress.cost_usd,
         "log": progress.log_tail.iter().map(|line| &line.message).collect::<Vec<_>>(),

@@ -25,6 +25,7 @@ use crate::sagemaker::jobs::{NewArchive, NewModel};
 use crate::sagemaker::package::{
     PackageOptions, Packaged, Processor, SavedModelOptions, package_model, package_saved_model,
 };
+use crate::sagemaker::spec::training::TrainingSpec;
 use crate::sagemaker::spec::transform::{
     ArchiveContent, InstanceType, JobKind, ModelSource, Network, TransformStatus, Vpc,
 };
@@ -297,7 +298,7 @@ impl ModelSourceArgs {
         let Some(name) = &self.file.training_job else {
             return Ok(None);
         };
-        let training = sagemaker.describe_training_job(name, Some(control))?;
+        let training = sagemaker.describe_job::<TrainingSpec>(name, control)?;
         if let Some(problem) = training.problem() {
             bail!("training job {name} has no complete model: {problem}");
         }

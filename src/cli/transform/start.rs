@@ -24,6 +24,7 @@ use crate::sagemaker::jobs::{
 };
 use crate::sagemaker::spec::transform::{
     CheckGrade, JobKind, JobRecord, JobSpec, ModelSource, Preflight, PriceTable, RetryChoice, TransformPlan,
+    TransformSpec,
 };
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
@@ -112,8 +113,8 @@ fn print_note(record: &JobRecord) -> anyhow::Result<()> {
     eprintln!(
         "started a job for {} on {} × {}; outputs go to {}",
         counted(count, "object", "objects"),
-        spec.instance_count,
-        spec.instance_type,
+        spec.resources.instance_count,
+        spec.resources.instance_type,
         spec.output.folder
     );
     Ok(())
@@ -250,7 +251,7 @@ pub(crate) fn run_retry(args: &RetryArgs) -> anyhow::Result<Outcome> {
 
 fn plan_of_retry(args: &RetryArgs, named: &NamedJob, control: &TaskControl) -> anyhow::Result<PlannedRetry> {
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
-    let job = sagemaker.describe_transform_job(&args.job, Some(control))?;
+    let job = sagemaker.describe_job::<TransformSpec>(&args.job, control)?;
     if !job.status.is_over() {
         anyhow::bail!(
             "job {} is {}; wait until it ends, because its images may still get an output",

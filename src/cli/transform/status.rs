@@ -260,11 +260,11 @@ fn write(out: &mut dyn Write, progress: &JobProgress) -> anyhow::Result<()> {
         line("reason", failure)?;
     }
     line("model", &spec.model_name)?;
-    line("input", &spec.input.objects.address().to_string())?;
+    line("input", &spec.input.data_source.objects.address().to_string())?;
     line("output", &spec.output.folder.to_string())?;
     line("outputs", &outputs_text(progress))?;
     line("created", &local_time(job.created_ms))?;
-    let instances = (spec.instance_type.as_str(), spec.instance_count);
+    let instances = spec.resources.instances();
     line("billed", &billed_text(instances, job.status, progress.billed_s, progress.cost_usd))?;
     let lines = &progress.log_tail;
     for last in &lines[lines.len().saturating_sub(LOG_LINES)..] {
@@ -324,7 +324,7 @@ pub(crate) fn print_logs<S: JobSpec>(args: &LogArgs, kind: LogKind) -> anyhow::R
     let mut is_empty = true;
     loop {
         // Queried first, so that nothing written before the end is missed.
-        let is_over = sagemaker.job_status(S::KIND, &args.job, Some(&control))?.is_over();
+        let is_over = sagemaker.job_status(S::KIND, &args.job, &control)?.is_over();
         let lines = reader.read(&sagemaker, &control)?;
         is_empty &= lines.is_empty();
         print_log(&lines)?;

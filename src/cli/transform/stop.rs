@@ -33,7 +33,7 @@ pub(crate) fn run<S: JobSpec>(args: &StopArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Steps)?;
     let named = NamedJob::<S>::find(&args.job, &args.account, &dirs, &control)?;
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
-    let status = sagemaker.job_status(S::KIND, &args.job, Some(&control))?;
+    let status = sagemaker.job_status(S::KIND, &args.job, &control)?;
     if status.is_over() {
         bail!("job {} is already {}", args.job, status.into_str());
     }
@@ -47,7 +47,7 @@ pub(crate) fn run<S: JobSpec>(args: &StopArgs) -> anyhow::Result<Outcome> {
         eprintln!("the job continues");
         return Ok(Outcome::AllWell);
     }
-    sagemaker.stop_job(S::KIND, &args.job, Some(&control))?;
+    sagemaker.stop_job(S::KIND, &args.job, &control)?;
     eprintln!("stopping job {job}; it is billed until it has stopped. Watch it with: {}", watch_command(S::KIND, job));
     Ok(Outcome::AllWell)
 }

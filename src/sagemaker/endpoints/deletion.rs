@@ -38,9 +38,9 @@ impl Deletion {
         control: &TaskControl,
     ) -> Result<Self, EndpointError> {
         let sagemaker = aws.sagemaker(access);
-        let region = sagemaker.region(Some(control))?;
+        let region = sagemaker.region(control)?;
         let record = records.find(name, &region).ok().flatten();
-        let there = sagemaker.describe_endpoint(name, Some(control))?;
+        let there = sagemaker.describe_endpoint(name, control)?;
         if record.is_none() && there.is_none() {
             let name = name.to_owned();
             return Err(EndpointError::NotThere { name, region });
@@ -124,18 +124,18 @@ impl Deletion {
             Some(EndpointStatus::Deleting) => done.deleted.push(endpoint_text(&self.name)),
             Some(_) => {
                 control.set_step(format!("deleting endpoint {}", self.name));
-                match self.sagemaker.delete_endpoint(&self.name, Some(control)) {
+                match self.sagemaker.delete_endpoint(&self.name, control) {
                     Err(error) if error.kind != AwsErrorKind::NotFound => return Err(error.into()),
                     _ => done.deleted.push(endpoint_text(&self.name)),
                 }
             }
         }
         for config in &self.configs {
-            let deleted = self.sagemaker.delete_endpoint_config(config, Some(control));
+            let deleted = self.sagemaker.delete_endpoint_config(config, control);
             note(&mut done, config_text(config), deleted);
         }
         if let Some(model) = self.model.as_ref().filter(|_| self.takes_model) {
-            let deleted = self.sagemaker.delete_model(model, Some(control));
+            let deleted = self.sagemaker.delete_model(model, control);
             note(&mut done, model_text(model), deleted);
         }
         if let Some(archive) = &self.archive {
@@ -155,7 +155,7 @@ impl Deletion {
 
 /// `None` if the configuration does not exist, or names no model.
 fn model_of(sagemaker: &SageMaker, config: &str, control: &TaskControl) -> Result<Option<String>, AwsError> {
-    match sagemaker.describe_endpoint_config(config, Some(control)) {
+    match sagemaker.describe_endpoint_config(config, control) {
         Ok(config) => Ok(config.map(|config| config.model_name)),
         Err(error) if error.kind == AwsErrorKind::Cancelled => Err(error),
         // Permission to delete an endpoint does not include permission to describe its parts.

@@ -74,14 +74,14 @@ impl Deployment<'_> {
                 self.send_archive(path, &spec.archive)?;
             }
             control.set_step(format!("creating model {}", spec.name));
-            self.make(|record| &mut record.owns_model, || sagemaker.create_model(spec, Some(control)))?;
+            self.make(|record| &mut record.owns_model, || sagemaker.create_model(spec, control))?;
         }
         let config = self.record.config.clone();
         control.set_step(format!("creating configuration {}", config.name));
-        self.make(|record| &mut record.owns_config, || sagemaker.create_endpoint_config(&config, Some(control)))?;
+        self.make(|record| &mut record.owns_config, || sagemaker.create_endpoint_config(&config, control))?;
         let name = self.record.name.clone();
         control.set_step(format!("creating endpoint {name}"));
-        self.make(|record| &mut record.is_started, || sagemaker.create_endpoint(&name, &config, Some(control)))
+        self.make(|record| &mut record.is_started, || sagemaker.create_endpoint(&name, &config, control))
     }
 
     /// Uploads the archive. A new object is first recorded as belonging to this endpoint.
@@ -138,7 +138,7 @@ impl Deployment<'_> {
         }
         let control = TaskControl::new(ProgressUnit::Steps);
         let sagemaker = aws.sagemaker(&record.sagemaker);
-        let describe = || sagemaker.describe_endpoint(&record.name, Some(&control));
+        let describe = || sagemaker.describe_endpoint(&record.name, &control);
         let status = match record.is_started.then(describe) {
             Some(Ok(Some(_))) if is_wanted => return Ok(()),
             Some(Ok(Some(endpoint))) => Some(endpoint.status),

@@ -93,7 +93,7 @@ pub fn watch(
     let mut waited = Duration::ZERO;
     loop {
         let is_over = limit.is_some_and(|limit| waited >= limit);
-        match sagemaker.describe_endpoint(name, Some(control)) {
+        match sagemaker.describe_endpoint(name, control) {
             Ok(found) => {
                 see(Poll::Seen(&found));
                 let is_changing = |endpoint: &Endpoint| endpoint.status.is_changing();
@@ -143,7 +143,7 @@ impl EndpointTransport {
     /// # Errors
     /// No region is configured.
     pub fn new(sagemaker: SageMaker, endpoint: impl Into<String>, control: &TaskControl) -> Result<Self, AwsError> {
-        let region = sagemaker.region(Some(control))?;
+        let region = sagemaker.region(control)?;
         Ok(Self { sagemaker, endpoint: endpoint.into(), region })
     }
 
@@ -161,7 +161,7 @@ impl EndpointTransport {
         if error.kind != Kind::NotFound && !is_trouble(error.kind) {
             return error;
         }
-        let there = self.sagemaker.describe_endpoint(&self.endpoint, Some(control));
+        let there = self.sagemaker.describe_endpoint(&self.endpoint, control);
         let there = match there {
             Ok(Some(there)) => there,
             Err(outage) if outage.kind.concerns_everything() || is_trouble(outage.kind) => {
@@ -198,7 +198,7 @@ impl EndpointTransport {
 impl Transport for EndpointTransport {
     fn carry(&self, request: Request, control: &TaskControl) -> Result<Vec<u8>, PredictError> {
         self.sagemaker
-            .invoke_endpoint(&self.endpoint, request.content_type, Some(JSON), request.body, Some(control))
+            .invoke_endpoint(&self.endpoint, request.content_type, Some(JSON), request.body, control)
             .map(|response| response.body)
             .map_err(|error| predict_error(self.explained(error, control)))
     }

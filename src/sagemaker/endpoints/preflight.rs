@@ -55,7 +55,7 @@ pub fn preflight(
         return Ok(CheckedEndpoint { plan, preflight: checks.into_preflight() });
     }
     check_instances(&mut checks, &plan.config);
-    let region = unless_cancelled(sagemaker.region(Some(control)).map_err(JobError::from))?;
+    let region = unless_cancelled(sagemaker.region(control).map_err(JobError::from))?;
     // The model's check reports an unknown region.
     let instances = (plan.config.instance_type.as_deref().unwrap_or_default(), plan.config.instance_count);
     plan.usd_per_hour = checks.hourly_cost(plan.usd_per_hour, prices, instances, region.ok().as_deref());
@@ -75,8 +75,8 @@ fn check_name(
         checks.problem(POINT, format!("The name {why}"), "");
         return Ok(());
     }
-    let there = sagemaker.region(Some(control)).and_then(|region| {
-        let there = sagemaker.describe_endpoint(name, Some(control))?;
+    let there = sagemaker.region(control).and_then(|region| {
+        let there = sagemaker.describe_endpoint(name, control)?;
         Ok((region, there))
     });
     match unless_cancelled(there.map_err(JobError::from))? {

@@ -2,18 +2,21 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
+
 use super::manifest::write_manifest;
-use crate::aws::{create_model_request, create_transform_job_request};
+use crate::aws::CreateModel;
 use crate::domain::Credentials;
 use crate::image::source::{IMAGE_EXTENSIONS, RECORD_EXTENSIONS};
 use crate::sagemaker::spec::transform::{InputObjects, ModelSource, TransformPlan};
+use crate::sagemaker::spec::without_unset;
 
 /// The commands that start this job, in order; one can have several lines. They contain no credentials: a profile is
 /// named, but not its keys. They do contain the user's environment variables.
 pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
     let mut commands = Vec::new();
     let s3 = s3_options(plan);
-    let input = plan.spec.input.objects.address().to_string();
+    let input = plan.spec.input.data_source.objects.address().to_string();
     if let Some(folder) = &plan.input_folder {
         let folder = quoted(&folder.display().to_string());
         commands.push(format!("aws s3 sync {folder} {}{}{s3}", quoted(&input), only_what_is_uploaded()));
@@ -29,7 +32,7 @@ pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
             commands.push(format!("aws s3 cp {path} {}{s3}", quoted(&target)));
         }
     }
-    if let (Some(manifest), InputObjects::Manifest(_)) = (&plan.manifest, &plan.spec.input.objects) {
+    if let (Some(manifest), InputObjects::Manifest(_)) = (&plan.manifest, &plan.spec.input.data_source.objects) {
         let content = String::from_utf8_lossy(&write_manifest(manifest)).into_owned();
         commands.push(format!("printf %s {} | aws s3 cp - {}{s3}", quoted(&content), quoted(&input)));
     }
@@ -41,14 +44,18 @@ pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
         }
         commands.push(format!(
             "aws sagemaker create-model --cli-input-json {}{options}",
-            quoted(&create_model_request(spec))
+            quoted(&request(&CreateModel::from_spec(spec)))
         ));
     }
-    commands.push(format!(
-        "aws sagemaker create-transform-job --cli-input-json {}{options}",
-        quoted(&create_transform_job_request(&plan.spec))
-    ));
     commands
+        .push(format!("aws sagemaker create-transform-job --cli-input-json {}{options}", quoted(&request(&plan.spec))));
+    commands
+}
+
+/// A request as JSON.
+fn request(request: &impl Serialize) -> String {
+    let request = serde_json::to_value(request).expect("texts and numbers can always be written as JSON");
+    without_unset(request).to_string()
 }
 
 /// The commands as a single one that ends at the first failure, so a script of them never starts a job after half an
@@ -163,7 +170,7 @@ mod tests {
     #[test]
     fn commands_match_a_start_in_order() {
         let mut spec = TransformSpec::example();
-        spec.input.objects = InputObjects::Manifest(S3Address::new("bucket", "m'1.json"));
+        spec.input.data_source.objects = InputObjects::Manifest(S3Address::new("bucket", "m'1.json"));
         spec.environment.insert("NOTE".to_owned(), "it's".to_owned());
         let plan = TransformPlan {
             sagemaker: SageMakerAccess {

@@ -191,7 +191,7 @@ pub(super) struct InputListed {
 
 impl InputListed {
     pub(super) fn by(job: &TransformJob, record: Option<&JobRecord>) -> Self {
-        let is_prefix = matches!(job.spec.input.objects, InputObjects::Prefix(_));
+        let is_prefix = matches!(job.spec.input.data_source.objects, InputObjects::Prefix(_));
         let count = record.and_then(|record| record.input_objects);
         Self { at_ms: is_prefix.then_some(job.created_ms), count: count.and_then(|count| usize::try_from(count).ok()) }
     }
@@ -271,7 +271,7 @@ impl NamedFrom {
         record: Option<&JobRecord>,
         control: &TaskControl,
     ) -> Result<Self, JobError> {
-        let address = match &spec.input.objects {
+        let address = match &spec.input.data_source.objects {
             InputObjects::Prefix(prefix) => return Ok(Self::Prefix(prefix.clone())),
             InputObjects::Manifest(address) => address,
         };

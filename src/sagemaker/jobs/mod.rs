@@ -40,6 +40,7 @@ pub use retries::{FoundRetries, FoundRetry};
 pub use retry::{PlannedRetry, Retry, RetryChanges, looks_like_retry, plan_retry, retry_prefix};
 pub(crate) use start::Start;
 pub use start::{StartFolders, start, started_before};
+pub(crate) use watch::billed_s;
 pub use watch::{Followed, PolledJob, Watch, find_record, follow};
 
 /// The message is complete, and states what to do.

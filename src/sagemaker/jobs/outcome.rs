@@ -75,8 +75,8 @@ impl Account {
         let spec = &job.spec;
         control.set_step(format!("listing {}", spec.output.folder));
         let outputs = Outputs::list(&s3, &spec.output.folder, control)?;
-        control.set_step(format!("listing {}", spec.input.objects.address()));
-        let inputs = match Inputs::list(&s3, &spec.input.objects, control) {
+        control.set_step(format!("listing {}", spec.input.data_source.objects.address()));
+        let inputs = match Inputs::list(&s3, &spec.input.data_source.objects, control) {
             Err(error) if error.aws_kind() == Some(AwsErrorKind::NotFound) => {
                 return Self::by_count(record, &outputs).ok_or(error);
             }

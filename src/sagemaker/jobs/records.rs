@@ -61,7 +61,7 @@ impl JobRecords {
         let is_same = |record: &JobRecord| {
             let has_archive = record.model.as_ref().is_some_and(|model| Some(&model.archive) == archive);
             record.images_per_s.is_some()
-                && record.spec.instance_type == plan.spec.instance_type
+                && record.spec.resources.instance_type == plan.spec.resources.instance_type
                 && (has_archive || record.spec.model_name == plan.spec.model_name)
         };
         self.all().0.into_iter().find(is_same)
@@ -71,7 +71,7 @@ impl JobRecords {
     pub fn note_speed(&self, record: &JobRecord, progress: &JobProgress) -> Result<(), RecordError> {
         let spec = &record.spec;
         let is_measured = progress.job.status == TransformStatus::Completed && spec.input.split == SplitType::None;
-        let of_one = progress.outputs_per_s.map(|rate| rate / f64::from(spec.instance_count.max(1)));
+        let of_one = progress.outputs_per_s.map(|rate| rate / f64::from(spec.resources.instance_count.max(1)));
         let Some(images_per_s) = of_one.filter(|_| is_measured && record.images_per_s.is_none()) else {
             return Ok(());
         };
@@ -131,7 +131,7 @@ pub(crate) fn delete_leftovers<S: JobSpec>(
         }
         control.set_step(format!("deleting the {left}"));
         let deleted = match &left {
-            Leftover::Model(name) => sagemaker.delete_model(name, Some(control)),
+            Leftover::Model(name) => sagemaker.delete_model(name, control),
             Leftover::Archive(S3Address { bucket, prefix }) | Leftover::Manifest(S3Address { bucket, prefix }) => {
                 s3.delete(bucket, prefix, Some(control))
             }
@@ -158,7 +158,7 @@ fn status_of(
     job_name: &str,
     control: &TaskControl,
 ) -> Result<Option<TransformStatus>, JobError> {
-    match sagemaker.job_status(kind, job_name, Some(control)) {
+    match sagemaker.job_status(kind, job_name, control) {
         Ok(status) => Ok(Some(status)),
         Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
         Err(error) => Err(error.into()),
@@ -176,7 +176,7 @@ impl RunningJob {
         match left {
             Leftover::Model(name) => *name == self.record.spec.model_name,
             Leftover::Archive(address) => self.archive.as_ref() == Some(address),
-            Leftover::Manifest(address) => self.record.spec.input.objects.address() == address,
+            Leftover::Manifest(address) => self.record.spec.input.data_source.objects.address() == address,
         }
     }
 }

@@ -38,11 +38,11 @@ impl FoundRetries {
         control: &TaskControl,
     ) -> Result<Self, JobError> {
         control.set_step("looking for retries");
-        let region = sagemaker.region(Some(control))?;
+        let region = sagemaker.region(control)?;
         let all = records.all().0;
         let mut found = Self::default();
         for record in retries_of(&job.spec.job_name, &region, all.clone()) {
-            let described = sagemaker.describe_transform_job(&record.spec.job_name, Some(control));
+            let described = sagemaker.describe_job::<TransformSpec>(&record.spec.job_name, control);
             let status = match described {
                 Ok(retry) => Some(retry.status),
                 Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(error.into()),
@@ -86,7 +86,7 @@ fn alike(
     let mut query = JobQuery { name_contains: Some(retry_prefix(&job.spec.job_name)), ..JobQuery::default() };
     let mut names = Vec::new();
     loop {
-        let page = sagemaker.list_jobs(JobKind::Transform, &query, Some(control))?;
+        let page = sagemaker.list_jobs(JobKind::Transform, &query, control)?;
         // The newest come first: after the job itself, there are no retries of it.
         let is_last = page.items.iter().any(|other| other.created_ms < job.created_ms);
         let later = page.items.into_iter();
@@ -101,7 +101,7 @@ fn alike(
     let unseen = names.len().saturating_sub(LOOKED_AT);
     let mut found = Vec::new();
     for name in names.iter().rev().take(LOOKED_AT) {
-        match sagemaker.describe_transform_job(name, Some(control)) {
+        match sagemaker.describe_job::<TransformSpec>(name, control) {
             Ok(other) if looks_like_retry(&job.spec, &other.spec) => {
                 found.push(FoundRetry { spec: other.spec, record: None, status: Some(other.status) });
             }

@@ -7,10 +7,10 @@ use super::manifest::manifest_of;
 use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{S3Access, S3Address, SampleUri, human_bytes};
 use crate::sagemaker::spec::transform::{
-    DEFAULT_PAYLOAD_MB, FailedObject, InputObjects, InstanceType, JobOutcome, JobRecord, MAX_PAYLOAD_IN_FLIGHT_MB,
-    ManifestPlan, ModelSource, ModelSpec, PayloadSuggestion, RetryChoice, SageMakerAccess, SplitType, TransformInput,
-    TransformJob, TransformOutput, TransformPlan, TransformSpec, TransformStatus, dated_name, manifest_address,
-    needed_payload_mb, output_folder,
+    DEFAULT_PAYLOAD_MB, DataSource, FailedObject, InputObjects, InstanceType, JobOutcome, JobRecord,
+    MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelSource, ModelSpec, PayloadSuggestion, RetryChoice, SageMakerAccess,
+    SplitType, TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec, TransformStatus,
+    dated_name, manifest_address, needed_payload_mb, output_folder,
 };
 use crate::tasks::TaskControl;
 
@@ -71,7 +71,7 @@ pub fn plan_retry(aws: &Aws, retry: &Retry<'_>, now_ms: i64, control: &TaskContr
     // SageMaker does not return them with the job.
     match retry.record {
         Some(record) => of_retry.tags.clone_from(&record.spec.tags),
-        None => match sagemaker.tags_of(&retry.job.arn, Some(control)) {
+        None => match sagemaker.tags_of(&retry.job.arn, control) {
             Ok(tags) => of_retry.tags = tags,
             Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(error.into()),
             Err(error) => notes.push(format!(
@@ -82,7 +82,7 @@ pub fn plan_retry(aws: &Aws, retry: &Retry<'_>, now_ms: i64, control: &TaskContr
     }
     let largest = chosen.iter().map(|failed| failed.size_bytes).max();
     notes.extend(retry.changes.apply(&mut of_retry, largest.unwrap_or_default()));
-    let is_other_type = of_retry.instance_type != spec.instance_type;
+    let is_other_type = of_retry.resources.instance_type != spec.resources.instance_type;
     let plan = TransformPlan {
         sagemaker: retry.sagemaker.clone(),
         s3: retry.s3.clone(),
@@ -106,7 +106,7 @@ impl RetryChanges {
     /// `largest_bytes`, did not fit.
     fn apply(&self, spec: &mut TransformSpec, largest_bytes: u64) -> Option<String> {
         if let Some(instance_type) = &self.instance_type {
-            spec.instance_type.clone_from(instance_type);
+            spec.resources.instance_type.clone_from(instance_type);
         }
         let of_job = spec.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB);
         let is_too_small = of_job > 0 && needed_payload_mb(largest_bytes) > u64::from(of_job);
@@ -116,7 +116,7 @@ impl RetryChanges {
         if !is_too_small || self.max_payload_mb.is_some() || spec.input.split != SplitType::None {
             return None;
         }
-        let vcpus = InstanceType::parse(&spec.instance_type).and_then(|instance| instance.vcpus());
+        let vcpus = InstanceType::parse(&spec.resources.instance_type).and_then(|instance| instance.vcpus());
         // If no payload is large enough, the preflight reports it.
         let suggestion = PayloadSuggestion::new(largest_bytes, vcpus)?;
         let payload = suggestion.max_payload_mb;
@@ -232,7 +232,7 @@ impl RetryModel {
         control: &TaskControl,
     ) -> Result<Self, JobError> {
         let (job, name) = (&spec.job_name, &spec.model_name);
-        match aws.sagemaker(sagemaker).describe_model(name, Some(control)) {
+        match aws.sagemaker(sagemaker).describe_model(name, control) {
             Ok(None) => {}
             // The model exists, but is of a kind unknown to Spotcheck.
             Err(error) if error.kind == AwsErrorKind::Unsupported => return Ok(Self::InSageMaker),
@@ -275,7 +275,10 @@ fn spec_of_retry(
     let manifest = manifest_of(&uris, place)?;
     let address = manifest_address(&base, &job_name);
     let of_retry = TransformSpec {
-        input: TransformInput { objects: InputObjects::Manifest(address), ..spec.input.clone() },
+        input: TransformInput {
+            data_source: DataSource { objects: InputObjects::Manifest(address) },
+            ..spec.input.clone()
+        },
         output: TransformOutput { folder: output_folder(&base, &job_name), ..spec.output.clone() },
         job_name,
         ..spec.clone()
@@ -297,7 +300,7 @@ pub fn looks_like_retry(first: &TransformSpec, other: &TransformSpec) -> bool {
         && stem_of(name) == stem_of(&first.job_name)
         && other.model_name == first.model_name
         && other.output.folder.as_folder() == output_folder(&base, name)
-        && other.input.objects == InputObjects::Manifest(manifest_address(&base, name))
+        && other.input.data_source.objects == InputObjects::Manifest(manifest_address(&base, name))
 }
 
 /// The parent of a job's folder, or the folder itself if it is not named like the job.
@@ -352,7 +355,7 @@ mod tests {
         assert_eq!(retry.job_name, "job-retry-20261121-140509007");
         assert_eq!(retry.output.folder.to_string(), "s3://bucket/out/job-retry-20261121-140509007/");
         assert_eq!(
-            retry.input.objects.address().to_string(),
+            retry.input.data_source.objects.address().to_string(),
             "s3://bucket/out/spotcheck-files/job-retry-20261121-140509007/manifest.json"
         );
         assert_eq!((retry.max_concurrent, &retry.model_name), (Some(4), &spec.model_name));
@@ -377,7 +380,7 @@ mod tests {
             |spec: &mut TransformSpec| spec.model_name = "another".to_owned(),
             |spec: &mut TransformSpec| spec.output.folder = S3Address::new("bucket", "elsewhere/"),
             |spec: &mut TransformSpec| {
-                spec.input.objects = InputObjects::Prefix(S3Address::new("bucket", "photos/"));
+                spec.input.data_source.objects = InputObjects::Prefix(S3Address::new("bucket", "photos/"));
             },
         ] {
             let mut other = retry.clone();

@@ -8,7 +8,7 @@ use super::manifest::write_manifest;
 use super::preflight::is_same_model;
 use super::{JobError, JobRecords};
 use crate::aws::upload::{Existing, LocalFiles, files_below};
-use crate::aws::{Aws, AwsError, AwsErrorKind, SageMaker};
+use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::domain::{S3Access, S3Address};
 use crate::image::source::is_folder_marker;
 use crate::sagemaker::sending::Sender;
@@ -36,11 +36,12 @@ pub fn started_before(
     control: &TaskControl,
 ) -> Result<Option<JobRecord>, JobError> {
     let spec = &plan.spec;
-    let region = aws.sagemaker(&plan.sagemaker).region(Some(control))?;
+    let region = aws.sagemaker(&plan.sagemaker).region(control)?;
     let is_same = |record: &JobRecord| {
         record.is_started
             && is_same_job(spec, &record.spec)
-            && (&record.spec.instance_type, record.spec.instance_count) == (&spec.instance_type, spec.instance_count)
+            && (&record.spec.resources.instance_type, record.spec.resources.instance_count)
+                == (&spec.resources.instance_type, spec.resources.instance_count)
     };
     Ok(records.find(&spec.job_name, &region)?.filter(is_same))
 }
@@ -70,10 +71,7 @@ pub fn start(
     let sagemaker = aws.sagemaker(&plan.sagemaker);
     start.make_model(&sagemaker, plan)?;
     start.count_inputs(plan)?;
-    start.create(
-        |spec| sagemaker.create_transform_job(spec, Some(control)),
-        |spec| Ok(is_same_job(spec, &sagemaker.describe_transform_job(&spec.job_name, Some(control))?.spec)),
-    )
+    start.create(|spec, there| is_same_job(spec, &there.spec))
 }
 
 fn check_plan(plan: &TransformPlan) -> Result<(), JobError> {
@@ -117,7 +115,7 @@ impl<'a, S: JobSpec> Start<'a, S> {
         now_ms: i64,
         control: &'a TaskControl,
     ) -> Result<Self, JobError> {
-        let region = aws.sagemaker(sagemaker).region(Some(control))?;
+        let region = aws.sagemaker(sagemaker).region(control)?;
         let begun = records.find(spec.job_name(), &region)?;
         if begun.as_ref().is_some_and(|record| record.is_started) {
             return Err(JobError::Plan(format!(
@@ -147,20 +145,18 @@ impl<'a, S: JobSpec> Start<'a, S> {
         })
     }
 
-    /// Creates the job. `is_there` describes a job with its name, and returns whether it is this one.
-    pub(crate) fn create(
-        mut self,
-        create: impl FnOnce(&S) -> Result<String, AwsError>,
-        is_there: impl FnOnce(&S) -> Result<bool, AwsError>,
-    ) -> Result<JobRecord<S>, JobError> {
+    /// Creates the job. `is_same` returns whether an existing job with its name is this one.
+    pub(crate) fn create(mut self, is_same: impl FnOnce(&S, &S::Job) -> bool) -> Result<JobRecord<S>, JobError> {
         let spec = &self.record.spec;
+        let sagemaker = self.aws.sagemaker(&self.record.sagemaker);
         self.control.set_step(format!("starting job {}", spec.job_name()));
         self.records.write(&self.record)?;
-        if let Err(error) = create(spec) {
+        if let Err(error) = sagemaker.create_job(spec, self.control) {
             use AwsErrorKind::{Cut, InUse, Server, Timeout, Unreachable};
             // The response may have been lost although the job was started.
             let may_be_lost = matches!(error.kind, Cut | InUse | Server | Timeout | Unreachable);
-            if !may_be_lost || !is_there(spec).unwrap_or_default() {
+            let there = || sagemaker.describe_job::<S>(spec.job_name(), self.control);
+            if !may_be_lost || !there().is_ok_and(|there| is_same(spec, &there)) {
                 return Err(error.into());
             }
         }
@@ -199,7 +195,7 @@ impl Start<'_, TransformSpec> {
         let Some(folder) = &plan.input_folder else {
             return Ok(());
         };
-        let InputObjects::Prefix(target) = &plan.spec.input.objects else {
+        let InputObjects::Prefix(target) = &plan.spec.input.data_source.objects else {
             return Err(JobError::Plan(
                 "A local folder becomes an S3 prefix, not a manifest; use the prefix as the input".to_owned(),
             ));
@@ -212,7 +208,8 @@ impl Start<'_, TransformSpec> {
     }
 
     fn send_manifest(&mut self, plan: &TransformPlan) -> Result<(), JobError> {
-        let (Some(manifest), InputObjects::Manifest(address)) = (&plan.manifest, &plan.spec.input.objects) else {
+        let (Some(manifest), InputObjects::Manifest(address)) = (&plan.manifest, &plan.spec.input.data_source.objects)
+        else {
             return Ok(());
         };
         let failed =
@@ -233,18 +230,18 @@ impl Start<'_, TransformSpec> {
             self.send_file(path, &spec.archive, &Leftover::Archive(spec.archive.clone()))?;
         }
         self.control.set_step(format!("creating model {}", spec.name));
-        let there = sagemaker.describe_model(&spec.name, Some(self.control))?;
+        let there = sagemaker.describe_model(&spec.name, self.control)?;
         if let Some(there) = there {
             return check_same_model(spec, &there);
         }
         let left = Leftover::Model(spec.name.clone());
         record_leftover(&mut self.record, self.records, left.clone())?;
-        let Err(error) = sagemaker.create_model(spec, Some(self.control)) else {
+        let Err(error) = sagemaker.create_model(spec, self.control) else {
             return Ok(());
         };
         // Our own response may have been lost although the model was created.
         let there = match error.kind {
-            AwsErrorKind::InUse => sagemaker.describe_model(&spec.name, Some(self.control))?,
+            AwsErrorKind::InUse => sagemaker.describe_model(&spec.name, self.control)?,
             _ => None,
         };
         let made = there.map_or(Err(error.into()), |there| check_same_model(spec, &there));
@@ -260,7 +257,7 @@ impl Start<'_, TransformSpec> {
         } else {
             self.control.set_step("listing the input");
             let s3 = self.aws.s3(&plan.s3);
-            match &plan.spec.input.objects {
+            match &plan.spec.input.data_source.objects {
                 InputObjects::Prefix(prefix) => {
                     let mut count = 0;
                     each_object(&s3, prefix, self.control, |object| {
@@ -275,7 +272,7 @@ impl Start<'_, TransformSpec> {
         if count == 0 {
             return Err(JobError::Plan(format!(
                 "No input in {}; check the spelling",
-                plan.spec.input.objects.address()
+                plan.spec.input.data_source.objects.address()
             )));
         }
         Ok(())
@@ -315,6 +312,6 @@ fn check_same_model(wanted: &ModelSpec, there: &ModelSpec) -> Result<(), JobErro
 /// Whether an existing job with this name is the requested one: only that one writes into its folder.
 fn is_same_job(wanted: &TransformSpec, there: &TransformSpec) -> bool {
     wanted.model_name == there.model_name
-        && wanted.input.objects == there.input.objects
+        && wanted.input.data_source.objects == there.input.data_source.objects
         && wanted.output.folder == there.output.folder
 }

@@ -13,7 +13,7 @@ use crate::sagemaker::Poll;
 use crate::sagemaker::log::{LogKind, LogTail};
 use crate::sagemaker::spec::transform::{
     InputObjects, JobKind, JobPhase, JobProgress, JobRecord, JobSpec, PriceTable, SageMakerAccess, TransformJob,
-    TransformStatus, cost_usd,
+    TransformSpec, TransformStatus, cost_usd,
 };
 use crate::tasks::{Counted, TaskControl, now_ms};
 
@@ -72,7 +72,7 @@ impl PolledJob {
         billed_s: Option<f64>,
         control: &TaskControl,
     ) -> Result<Option<f64>, JobError> {
-        let region = self.sagemaker.region(Some(control))?;
+        let region = self.sagemaker.region(control)?;
         let of_table = self.prices.find(instance_type, Some(&region)).map(|price| price.usd_per_hour);
         let price = self.usd_per_hour.or(of_table);
         Ok(price.zip(billed_s).map(|(price, billed_s)| cost_usd(price, count, billed_s)))
@@ -101,7 +101,7 @@ impl Watch {
     /// # Errors
     /// SageMaker does not return the job, or the task was canceled.
     pub fn poll(&mut self, control: &TaskControl) -> Result<JobProgress, JobError> {
-        let job = self.job.sagemaker.describe_transform_job(&self.job.name, Some(control))?;
+        let job = self.job.sagemaker.describe_job::<TransformSpec>(&self.job.name, control)?;
         let mut notes = Vec::new();
         let (outputs, uncounted) = match self.count_outputs(&job, &mut notes, control) {
             Ok(outputs) => (Some(outputs), None),
@@ -118,8 +118,8 @@ impl Watch {
         let listed = self.inputs.as_ref().map(|inputs| inputs.objects.len() as u64);
         let of_record = self.record.as_ref().and_then(|record| record.input_objects);
         let seen_at_ms = now_ms();
-        let billed_s = billed_s(&job, seen_at_ms);
-        let instances = (job.spec.instance_type.as_str(), job.spec.instance_count);
+        let billed_s = billed_s(job.started_ms, job.ended_ms, seen_at_ms);
+        let instances = job.spec.resources.instances();
         let seen = JobProgress {
             phase: phase(&job, outputs.as_ref().is_some_and(|found| found.count > 0) || self.has_seen_request),
             inputs: of_job.or(listed).or(of_record),
@@ -141,7 +141,7 @@ impl Watch {
 
     fn images_in(&self, job: &TransformJob) -> Option<S3Address> {
         let of_record = || self.record.as_ref()?.manifest_folder.clone();
-        match (&self.inputs, &job.spec.input.objects) {
+        match (&self.inputs, &job.spec.input.data_source.objects) {
             (Some(inputs), _) => Some(inputs.place.clone()),
             (None, InputObjects::Prefix(prefix)) => Some(prefix.clone()),
             (None, InputObjects::Manifest(_)) => of_record(),
@@ -155,7 +155,7 @@ impl Watch {
         control: &TaskControl,
     ) -> Result<OutputCount, JobError> {
         if self.inputs.is_none() {
-            match Inputs::list(&self.job.s3, &job.spec.input.objects, control) {
+            match Inputs::list(&self.job.s3, &job.spec.input.data_source.objects, control) {
                 Ok(inputs) => self.inputs = Some(inputs),
                 Err(JobError::Cancelled) => return Err(JobError::Cancelled),
                 Err(error) if error.aws_kind().is_some_and(AwsErrorKind::concerns_everything) => return Err(error),
@@ -277,7 +277,7 @@ pub fn find_record<S: JobSpec>(
     job_name: &str,
     control: &TaskControl,
 ) -> Result<Option<JobRecord<S>>, JobError> {
-    let region = aws.sagemaker(sagemaker).region(Some(control))?;
+    let region = aws.sagemaker(sagemaker).region(control)?;
     Ok(records.find(job_name, &region)?)
 }
 
@@ -347,9 +347,8 @@ fn rate_of(written_ms: &[Option<i64>]) -> Option<f64> {
 }
 
 /// Instances are billed from their start to their end, or to now.
-fn billed_s(job: &TransformJob, now_ms: i64) -> Option<f64> {
-    let end_ms = job.ended_ms.unwrap_or(now_ms);
-    Some((end_ms - job.started_ms?).max(0) as f64 / 1000.0)
+pub(crate) fn billed_s(started_ms: Option<i64>, ended_ms: Option<i64>, now_ms: i64) -> Option<f64> {
+    Some((ended_ms.unwrap_or(now_ms) - started_ms?).max(0) as f64 / 1000.0)
 }
 
 fn phase(job: &TransformJob, is_transforming: bool) -> JobPhase {
@@ -429,12 +428,11 @@ mod tests {
 
     #[test]
     fn billing_spans_the_instance_lifetime() {
-        use TransformStatus as Status;
-        assert_eq!(billed_s(&job(Status::InProgress, None, None), 5000), None);
-        assert_eq!(billed_s(&job(Status::InProgress, Some(1000), None), 5000), Some(4.0));
-        assert_eq!(billed_s(&job(Status::Failed, Some(1000), Some(3000)), 5000), Some(2.0));
+        assert_eq!(billed_s(None, None, 5000), None);
+        assert_eq!(billed_s(Some(1000), None, 5000), Some(4.0));
+        assert_eq!(billed_s(Some(1000), Some(3000), 5000), Some(2.0));
         // Their clock may be ahead of ours.
-        assert_eq!(billed_s(&job(Status::InProgress, Some(9000), None), 5000), Some(0.0));
+        assert_eq!(billed_s(Some(9000), None, 5000), Some(0.0));
     }
 
     #[test]

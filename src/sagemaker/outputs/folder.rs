@@ -284,8 +284,8 @@ impl OutputsOrigin {
         control: &TaskControl,
     ) -> Result<Self, JobError> {
         let asked = aws.sagemaker(sagemaker);
-        let job = asked.describe_transform_job(job_name, Some(control))?;
-        let region = asked.region(Some(control))?;
+        let job = asked.describe_job::<TransformSpec>(job_name, control)?;
+        let region = asked.region(control)?;
         let record = find_record(aws, records, sagemaker, job_name, control)?;
         let part = |spec: &TransformSpec, record: Option<&JobRecord>| {
             let place = S3Place { access: s3.clone(), ..S3Place::new(spec.output.folder.clone()) };

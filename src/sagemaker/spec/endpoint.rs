@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::time_ms;
 use super::transform::{MAX_INSTANCES, Problems};
 use crate::domain::{ListPage, ListQuery, S3Access, S3Address};
 use crate::sagemaker::spec::transform::{
@@ -262,17 +263,24 @@ impl std::fmt::Display for EndpointStatus {
 }
 
 /// An endpoint as `DescribeEndpoint` returns it. Times are milliseconds since 1970-01-01 UTC.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Endpoint {
+    #[serde(rename = "EndpointName")]
     pub name: String,
-    pub arn: String,
-    /// `None` if SageMaker does not report it.
+    /// `None` if SageMaker does not report it, as in lists.
+    #[serde(rename = "EndpointConfigName")]
     pub config_name: Option<String>,
+    #[serde(rename = "EndpointStatus")]
     pub status: EndpointStatus,
-    /// SageMaker's reason, at most 1024 characters.
+    /// SageMaker's reason, at most 1024 characters. Not in lists.
+    #[serde(rename = "FailureReason")]
     pub failure: Option<String>,
+    #[serde(rename = "CreationTime", deserialize_with = "time_ms")]
     pub created_ms: i64,
+    #[serde(rename = "LastModifiedTime", deserialize_with = "time_ms")]
     pub modified_ms: i64,
+    /// Not in lists.
+    #[serde(default, rename = "ProductionVariants")]
     pub variants: Vec<EndpointVariant>,
 }
 
@@ -285,28 +293,33 @@ impl Endpoint {
 }
 
 /// A production variant. Endpoints that Spotcheck deploys have one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct EndpointVariant {
-    pub name: String,
     /// Running instances.
+    #[serde(default, rename = "CurrentInstanceCount")]
     pub instances: u32,
-    pub image: Option<String>,
+    #[serde(default)]
+    deployed_images: Vec<DeployedImage>,
 }
 
-/// An entry in the list of endpoints. Times are milliseconds since 1970-01-01 UTC.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EndpointSummary {
-    pub name: String,
-    pub arn: String,
-    pub status: EndpointStatus,
-    pub created_ms: i64,
-    pub modified_ms: i64,
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct DeployedImage {
+    specified_image: Option<String>,
+}
+
+impl EndpointVariant {
+    /// The URI of its container.
+    pub fn image(&self) -> Option<&str> {
+        self.deployed_images.first()?.specified_image.as_deref()
+    }
 }
 
 /// Filter for the list of endpoints, newest first.
 pub type EndpointQuery = ListQuery<EndpointStatus>;
 
-pub type EndpointPage = ListPage<EndpointSummary>;
+pub type EndpointPage = ListPage<Endpoint>;
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,11 @@ pub mod remote_model;
 pub mod training;
 pub mod transform;
 
+use std::collections::BTreeMap;
 use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 /// The result of deleting several resources, such as “endpoint cats”.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,12 +47,69 @@ impl<T: fmt::Display> fmt::Display for Deleted<T> {
     }
 }
 
+/// The members whose empty values matter: the values of their members are the user's.
+const USER_VALUES: [&str; 3] = ["Environment", "HyperParameters", "Tags"];
+
+/// Removes unset members from a request or a response: AWS rejects nulls and empty lists, and returns empty texts.
+#[must_use]
+pub fn without_unset(value: Value) -> Value {
+    let is_set = |value: &Value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    };
+    let without_unset = |(name, value)| match value {
+        value if USER_VALUES.contains(&String::as_str(&name)) => (name, value),
+        value => (name, without_unset(value)),
+    };
+    match value {
+        Value::Object(members) => members.into_iter().map(without_unset).filter(|(_, member)| is_set(member)).collect(),
+        Value::Array(items) => items.into_iter().map(self::without_unset).collect(),
+        value => value,
+    }
+}
+
+/// A time in milliseconds since 1970-01-01 UTC, which AWS writes in fractional seconds.
+fn time_ms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    Ok((f64::deserialize(deserializer)? * 1e3).round() as i64)
+}
+
+fn some_time_ms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    time_ms(deserializer).map(Some)
+}
+
+/// Tags in AWS's form: `[{"Key": "team", "Value": "vision"}]`.
+pub mod tags {
+    use super::{BTreeMap, Deserialize, Deserializer, Serialize};
+    use serde::Serializer;
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Tag {
+        key: String,
+        value: String,
+    }
+
+    pub fn serialize<S: Serializer>(tags: &BTreeMap<String, String>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(tags.iter().map(|(key, value)| Tag { key: key.clone(), value: value.clone() }))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+        let tags = Vec::<Tag>::deserialize(deserializer)?;
+        Ok(tags.into_iter().map(|tag| (tag.key, tag.value)).collect())
+    }
+}
+
 /// The output of one container, or SageMaker's messages about one job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct LogStream {
     /// `cats/i-0123456789abcdef0-1700000000`
+    #[serde(rename = "logStreamName")]
     pub name: String,
     /// `None` while empty.
+    #[serde(rename = "lastEventTimestamp")]
     pub last_event_ms: Option<i64>,
 }
 
@@ -63,15 +124,19 @@ pub enum LogFrom {
 }
 
 /// A part of a stream, oldest line first.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct LogPage {
     pub events: Vec<LogEvent>,
     /// The token of the next page. If it equals the request's token, there is nothing new yet.
+    #[serde(rename = "nextForwardToken")]
     pub next: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct LogEvent {
+    #[serde(rename = "timestamp")]
     pub at_ms: i64,
     pub message: String,
 }

@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::transform::{
-    FieldProblem, JobKind, JobSpec, LogLine, MAX_ENVIRONMENT, MAX_INSTANCES, MAX_S3_URI, Network, Problems,
+    DataSource, FieldProblem, JobKind, JobSpec, LogLine, MAX_ENVIRONMENT, MAX_S3_URI, Network, Problems, Resources,
     SageMakerAccess, TransformStatus,
 };
+use super::{some_time_ms, tags, time_ms};
 use crate::domain::{S3Access, S3Address};
 
 /// `container_log_level` of the SDK: Python's `logging.INFO`.
@@ -32,7 +33,7 @@ const MAX_METRIC: usize = 500;
 const MAX_VARIABLE: usize = 512;
 const CODE_IN_CONTAINER: &str = "/opt/ml/input/data/code/sourcedir.tar.gz";
 
-/// The parameters of `CreateTrainingJob`, without tags. Jobs of other tools may lack some, and have more.
+/// The parameters of `CreateTrainingJob`. Jobs of other tools may lack some, and have more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 pub struct TrainingSpec {
@@ -47,7 +48,7 @@ pub struct TrainingSpec {
     #[serde(rename = "RoleArn")]
     pub role: String,
     /// At most 20.
-    #[serde(rename = "InputDataConfig", skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "InputDataConfig")]
     pub channels: Vec<Channel>,
     #[serde(rename = "OutputDataConfig")]
     pub output: OutputConfig,
@@ -55,17 +56,16 @@ pub struct TrainingSpec {
     pub resources: Resources,
     #[serde(rename = "StoppingCondition")]
     pub stopping: StoppingCondition,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
     #[serde(flatten)]
     pub network: Network,
     #[serde(rename = "EnableManagedSpotTraining", skip_serializing_if = "std::ops::Not::not")]
     pub is_spot: bool,
     /// The folder for checkpoints, which a job on spot instances needs to continue after an interruption.
-    #[serde(rename = "CheckpointConfig", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "CheckpointConfig")]
     pub checkpoints: Option<Checkpoints>,
     /// At most 50. SageMaker does not return them later.
-    #[serde(skip)]
+    #[serde(with = "tags")]
     pub tags: BTreeMap<String, String>,
 }
 
@@ -78,7 +78,7 @@ pub struct Algorithm {
     #[serde(rename = "TrainingInputMode")]
     pub input_mode: String,
     /// At most 40.
-    #[serde(rename = "MetricDefinitions", skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "MetricDefinitions")]
     pub metrics: Vec<MetricDefinition>,
 }
 
@@ -102,14 +102,8 @@ pub struct MetricDefinition {
 pub struct Channel {
     #[serde(rename = "ChannelName")]
     pub name: String,
-    data_source: DataSource,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct DataSource {
     /// `None` for a file system.
-    s3_data_source: Option<S3DataSource>,
+    data_source: DataSource<Option<S3DataSource>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,21 +122,8 @@ pub struct OutputConfig {
     /// The folder for the results of jobs: `<job>/output/model.tar.gz`.
     #[serde(rename = "S3OutputPath")]
     pub folder: String,
-    #[serde(rename = "KmsKeyId", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "KmsKeyId")]
     pub kms_key: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "PascalCase")]
-pub struct Resources {
-    pub instance_type: String,
-    /// `1..=100`
-    pub instance_count: u32,
-    /// The storage volume of each instance.
-    #[serde(rename = "VolumeSizeInGB")]
-    pub volume_gb: u32,
-    #[serde(rename = "VolumeKmsKeyId", skip_serializing_if = "Option::is_none")]
-    pub volume_kms_key: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,7 +132,7 @@ pub struct StoppingCondition {
     #[serde(rename = "MaxRuntimeInSeconds")]
     pub max_run_s: u32,
     /// For waiting for spot instances and training together.
-    #[serde(rename = "MaxWaitTimeInSeconds", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "MaxWaitTimeInSeconds")]
     pub max_wait_s: Option<u32>,
 }
 
@@ -194,6 +175,12 @@ pub struct TrainingPlan {
 
 impl JobSpec for TrainingSpec {
     const KIND: JobKind = JobKind::Training;
+    type Job = TrainingJob;
+
+    fn described(description: Value) -> serde_json::Result<TrainingJob> {
+        let job = TrainingJob::deserialize(&description)?;
+        Ok(TrainingJob { described: description, ..job })
+    }
 
     fn job_name(&self) -> &str {
         &self.job_name
@@ -211,21 +198,16 @@ impl Channel {
             s3_uri: objects.to_string(),
             s3_data_distribution_type: Some("FullyReplicated".to_owned()),
         };
-        Self { name: name.into(), data_source: DataSource { s3_data_source: Some(source) } }
+        Self { name: name.into(), data_source: DataSource { objects: Some(source) } }
     }
 
     /// The prefix of its objects; `None` if it reads something else.
     pub fn objects(&self) -> Option<S3Address> {
-        S3Address::parse(&self.data_source.s3_data_source.as_ref()?.s3_uri).ok()
+        S3Address::parse(&self.data_source.objects.as_ref()?.s3_uri).ok()
     }
 }
 
 impl TrainingSpec {
-    /// The instance type, and the number of instances.
-    pub fn instances(&self) -> (&str, u32) {
-        (&self.resources.instance_type, self.resources.instance_count)
-    }
-
     /// Adds the hyperparameters that make the container run this script, in the SDK's encoding: all values are JSON,
     /// the user's too.
     #[must_use]
@@ -262,13 +244,12 @@ impl TrainingSpec {
         found.name("job name", &self.job_name);
         found.length("output folder", &output.folder, MAX_S3_URI);
         for (field, number, least, most) in [
-            ("number of instances", resources.instance_count, 1, MAX_INSTANCES),
-            ("volume size in GB", resources.volume_gb, 1, u32::MAX),
             ("maximum runtime in seconds", stopping.max_run_s, 1, u32::MAX),
             ("maximum wait in seconds", stopping.max_wait_s.unwrap_or(u32::MAX), stopping.max_run_s, u32::MAX),
         ] {
             found.range(field, number, least, most);
         }
+        resources.check(&mut found);
         self.check_channels(&mut found);
         found.count("hyperparameters", self.hyperparameters.len(), MAX_HYPERPARAMETERS);
         for (name, value) in &self.hyperparameters {
@@ -279,7 +260,6 @@ impl TrainingSpec {
             found.entry("metric", (name, MAX_METRIC_NAME), (regex, MAX_METRIC));
         }
         found.environment(&self.environment, MAX_ENVIRONMENT, MAX_VARIABLE);
-        found.kms_key("volume KMS key", resources.volume_kms_key.as_deref());
         found.kms_key("output KMS key", output.kms_key.as_deref());
         found.tags(&self.tags);
         self.network.check(&mut found);
@@ -318,11 +298,11 @@ fn json_of(text: &str) -> String {
     }
 }
 
-/// A training job as `DescribeTrainingJob` returns it. Times are seconds since 1970-01-01 UTC.
+/// A training job as `DescribeTrainingJob` returns it. Times are milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct TrainingJob {
-    /// The complete response.
+    /// The complete response, without empty members.
     #[serde(skip)]
     pub described: Value,
     #[serde(flatten)]
@@ -333,13 +313,13 @@ pub struct TrainingJob {
     pub failure: Option<String>,
     #[serde(default, rename = "ModelArtifacts")]
     pub model: ModelArtifacts,
-    #[serde(rename = "CreationTime")]
-    pub created_s: f64,
+    #[serde(rename = "CreationTime", deserialize_with = "time_ms")]
+    pub created_ms: i64,
     /// Billing begins.
-    #[serde(rename = "TrainingStartTime")]
-    pub started_s: Option<f64>,
-    #[serde(rename = "TrainingEndTime")]
-    pub ended_s: Option<f64>,
+    #[serde(default, rename = "TrainingStartTime", deserialize_with = "some_time_ms")]
+    pub started_ms: Option<i64>,
+    #[serde(default, rename = "TrainingEndTime", deserialize_with = "some_time_ms")]
+    pub ended_ms: Option<i64>,
     /// The billed time of each instance, which for spot instances is shorter than the training.
     #[serde(rename = "BillableTimeInSeconds")]
     pub billable_s: Option<f64>,
@@ -365,8 +345,8 @@ pub struct ModelArtifacts {
 pub struct TrainingPhase {
     /// `Downloading`
     pub status: String,
-    #[serde(rename = "StartTime")]
-    pub started_s: f64,
+    #[serde(rename = "StartTime", deserialize_with = "time_ms")]
+    pub started_ms: i64,
     #[serde(default)]
     pub status_message: String,
 }
@@ -435,6 +415,7 @@ impl TrainingJob {
 mod tests {
     use super::super::transform::Vpc;
     use super::*;
+    use crate::sagemaker::spec::without_unset;
 
     /// The request that the SageMaker Python SDK sends, and the arguments of its estimator, from
     /// `tests/aws/estimator.py`. Only the SDK sets up SageMaker Debugger, which stores tensors and metrics in S3.
@@ -453,7 +434,7 @@ mod tests {
             let entry_point = case["entry_point"].as_str().unwrap().to_owned();
             let source = TrainingSource { folder: "source".into(), entry_point, mpi, archive };
             let spec = of_case(&case).with_source(&source, case["region"].as_str().unwrap());
-            let mut sent = serde_json::to_value(&spec).unwrap();
+            let mut sent = without_unset(serde_json::to_value(&spec).unwrap());
             let mut expected = case["request"].clone();
             for request in [&mut sent, &mut expected] {
                 for value in request["HyperParameters"].as_object_mut().unwrap().values_mut() {
@@ -494,8 +475,9 @@ mod tests {
             resources: Resources {
                 instance_type: "ml.p3.16xlarge".to_owned(),
                 instance_count: 2,
-                volume_gb: number(&more["volume_size"], 30),
+                volume_gb: Some(number(&more["volume_size"], 30)),
                 volume_kms_key: text(&more["volume_kms_key"]),
+                ami_version: None,
             },
             stopping: StoppingCondition {
                 max_run_s: number(&more["max_run"], 86400),
@@ -521,7 +503,7 @@ mod tests {
     fn example() -> TrainingSpec {
         TrainingSpec {
             job_name: "cats".to_owned(),
-            resources: Resources { instance_count: 1, volume_gb: 30, ..Resources::default() },
+            resources: Resources { volume_gb: Some(30), ..Resources::default() },
             stopping: StoppingCondition { max_run_s: 3600, max_wait_s: None },
             ..TrainingSpec::default()
         }
@@ -552,9 +534,9 @@ mod tests {
                 status,
                 failure: failure.map(str::to_owned),
                 model: ModelArtifacts { archive: archive.map(str::to_owned) },
-                created_s: 0.0,
-                started_s: None,
-                ended_s: None,
+                created_ms: 0,
+                started_ms: None,
+                ended_ms: None,
                 billable_s: None,
                 phases: Vec::new(),
                 metrics: Vec::new(),

@@ -10,13 +10,16 @@ mod plan;
 mod preflight;
 mod progress;
 mod spec;
+mod stored;
 
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use strum::{IntoStaticStr, VariantArray};
 
+use super::{some_time_ms, time_ms};
 use crate::domain::{Credentials, ListPage, ListQuery, S3Access, S3Address};
 
 pub use container::{ArchiveContent, ContainerUse, EcrImage, default_image, known_images};
@@ -38,10 +41,13 @@ pub use progress::{
     FailedObject, JobOutcome, JobPhase, JobProgress, JobRetry, LogLine, RetryChoice, Unexplained, predicted_by_retry,
 };
 pub use spec::{
-    AssembleWith, BatchStrategy, Compression, DEFAULT_INSTANCE, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE,
-    Experiment, IMAGE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE, ModelClient, PayloadSuggestion, SplitType,
+    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE, Experiment,
+    IMAGE_CONTENT_TYPE, InputObjects, JoinSource, LINES_CONTENT_TYPE, ModelClient, PayloadSuggestion, SplitType,
     TransformInput, TransformOutput, TransformSpec, needed_payload_mb,
 };
+
+/// The default instance type of jobs and endpoints.
+pub const DEFAULT_INSTANCE: &str = "ml.m5.xlarge";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SageMakerAccess {
@@ -67,6 +73,60 @@ pub struct ModelSpec {
     pub network: Network,
 }
 
+/// The instances of a job of any kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Resources {
+    /// `ml.m5.xlarge`
+    #[serde(default)]
+    pub instance_type: String,
+    /// `1..=100`
+    #[serde(default)]
+    pub instance_count: u32,
+    #[serde(rename = "VolumeKmsKeyId")]
+    pub volume_kms_key: Option<String>,
+    /// The storage volume of each instance of a training job.
+    #[serde(rename = "VolumeSizeInGB")]
+    pub volume_gb: Option<u32>,
+    /// The AMI of the instances of a Batch Transform job.
+    #[serde(rename = "TransformAmiVersion")]
+    pub ami_version: Option<String>,
+}
+
+impl Default for Resources {
+    fn default() -> Self {
+        Self {
+            instance_type: DEFAULT_INSTANCE.to_owned(),
+            instance_count: 1,
+            volume_kms_key: None,
+            volume_gb: None,
+            ami_version: None,
+        }
+    }
+}
+
+impl Resources {
+    /// The instance type, and the number of instances.
+    pub fn instances(&self) -> (&str, u32) {
+        (&self.instance_type, self.instance_count)
+    }
+
+    /// Adds the values that SageMaker would reject.
+    pub fn check(&self, found: &mut Problems) {
+        found.range("number of instances", self.instance_count, 1, MAX_INSTANCES);
+        found.range("volume size in GB", self.volume_gb.unwrap_or(1), 1, u32::MAX);
+        found.kms_key("volume KMS key", self.volume_kms_key.as_deref());
+        found.ami_version(self.ami_version.as_deref());
+    }
+}
+
+/// The objects of a job's input, in AWS's form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataSource<T> {
+    #[serde(rename = "S3DataSource")]
+    pub objects: T,
+}
+
 /// The kind of a job. SageMaker names each kind separately: a training job can have the name of a transform job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(const_into_str)]
@@ -77,18 +137,53 @@ pub enum JobKind {
     Training,
 }
 
-/// The parameters of one kind of job.
+impl JobKind {
+    /// “job”, “training job”
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Transform => "job",
+            Self::Training => "training job",
+        }
+    }
+}
+
+/// The parameters of one kind of job, in AWS's form.
 pub trait JobSpec: Clone + PartialEq + Serialize + DeserializeOwned {
     const KIND: JobKind;
+    /// A job as SageMaker describes it.
+    type Job;
+
+    /// Reads SageMaker's description of a job.
+    ///
+    /// # Errors
+    /// The job uses something that Spotcheck does not support.
+    fn described(description: Value) -> serde_json::Result<Self::Job>;
 
     fn job_name(&self) -> &str;
 
     /// The container's environment; its values may be secrets.
     fn environment_mut(&mut self) -> &mut BTreeMap<String, String>;
+
+    /// Reads a spec from a record.
+    ///
+    /// # Errors
+    /// It has another form.
+    fn from_record<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
 }
 
 impl JobSpec for TransformSpec {
     const KIND: JobKind = JobKind::Transform;
+    type Job = TransformJob;
+
+    fn described(description: Value) -> serde_json::Result<TransformJob> {
+        TransformJob::deserialize(description)
+    }
+
+    fn from_record<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::from_stored(deserializer)
+    }
 
     fn job_name(&self) -> &str {
         &self.job_name
@@ -119,30 +214,43 @@ impl TransformStatus {
     }
 }
 
-/// An entry in the list of jobs. Times are milliseconds since 1970-01-01 UTC.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An entry in a list of jobs of any kind. Times are milliseconds since 1970-01-01 UTC.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct JobSummary {
+    /// Set by [`SageMaker::list_jobs`](crate::aws::SageMaker::list_jobs).
+    #[serde(skip)]
     pub kind: JobKind,
+    #[serde(alias = "TransformJobName", alias = "TrainingJobName")]
     pub name: String,
-    pub arn: String,
+    #[serde(alias = "TransformJobStatus", alias = "TrainingJobStatus")]
     pub status: TransformStatus,
+    #[serde(rename = "FailureReason")]
     pub failure: Option<String>,
+    #[serde(rename = "CreationTime", deserialize_with = "time_ms")]
     pub created_ms: i64,
+    #[serde(default, alias = "TransformEndTime", alias = "TrainingEndTime", deserialize_with = "some_time_ms")]
     pub ended_ms: Option<i64>,
 }
 
 /// A job as `DescribeTransformJob` returns it. Times are milliseconds since 1970-01-01 UTC.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct TransformJob {
+    #[serde(flatten)]
     pub spec: TransformSpec,
+    #[serde(rename = "TransformJobArn")]
     pub arn: String,
+    #[serde(rename = "TransformJobStatus")]
     pub status: TransformStatus,
     /// SageMaker's reason, at most 1024 characters.
+    #[serde(rename = "FailureReason")]
     pub failure: Option<String>,
+    #[serde(rename = "CreationTime", deserialize_with = "time_ms")]
     pub created_ms: i64,
     /// Billing begins.
+    #[serde(default, rename = "TransformStartTime", deserialize_with = "some_time_ms")]
     pub started_ms: Option<i64>,
     /// Billing ends.
+    #[serde(default, rename = "TransformEndTime", deserialize_with = "some_time_ms")]
     pub ended_ms: Option<i64>,
 }
 

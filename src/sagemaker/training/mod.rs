@@ -5,7 +5,9 @@ mod preflight;
 use crate::aws::{Aws, AwsErrorKind};
 use crate::dirs::Scratch;
 use crate::project::export::{Existing, ExportTarget};
-use crate::sagemaker::jobs::{Followed, JobError, JobRecords, PolledJob, Start, StartFolders, delete_leftovers};
+use crate::sagemaker::jobs::{
+    Followed, JobError, JobRecords, PolledJob, Start, StartFolders, billed_s, delete_leftovers,
+};
 use crate::sagemaker::package::{PackageError, package_source};
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::training::{TrainingPlan, TrainingProgress, TrainingSpec};
@@ -45,14 +47,7 @@ pub fn start(
         control.set_step(format!("uploading the source folder to {archive}"));
         start.send_file(&packed.path, archive, &Leftover::Archive(archive.clone()))?;
     }
-    let sagemaker = aws.sagemaker(&plan.sagemaker);
-    start.create(
-        |spec| sagemaker.create_training_job(spec, Some(control)),
-        |spec| {
-            let there = sagemaker.describe_training_job(&spec.job_name, Some(control))?.spec;
-            Ok(there.hyperparameters == spec.hyperparameters)
-        },
-    )
+    start.create(|spec, there| there.spec.hyperparameters == spec.hyperparameters)
 }
 
 impl Followed for TrainingProgress {
@@ -78,7 +73,7 @@ impl Followed for TrainingProgress {
 /// # Errors
 /// SageMaker does not return the job, or the task was canceled.
 pub fn poll(job: &mut PolledJob, control: &TaskControl) -> Result<TrainingProgress, JobError> {
-    let mut training = job.sagemaker.describe_training_job(&job.name, Some(control))?;
+    let mut training = job.sagemaker.describe_job::<TrainingSpec>(&job.name, control)?;
     let mut notes = Vec::new();
     // SageMaker names the model of a failed or stopped job even if there is none.
     if let Some(archive) = training.archive().filter(|_| training.status.is_over()) {
@@ -90,9 +85,8 @@ pub fn poll(job: &mut PolledJob, control: &TaskControl) -> Result<TrainingProgre
         }
     }
     let log_tail = job.log.read(&job.sagemaker, &mut notes, control)?;
-    let ended_s = training.ended_s.unwrap_or(now_ms() as f64 / 1e3);
-    let billed_s = training.billable_s.or_else(|| Some((ended_s - training.started_s?).max(0.0)));
-    let cost_usd = job.cost_usd(training.spec.instances(), billed_s, control)?;
+    let billed_s = training.billable_s.or_else(|| billed_s(training.started_ms, training.ended_ms, now_ms()));
+    let cost_usd = job.cost_usd(training.spec.resources.instances(), billed_s, control)?;
     Ok(TrainingProgress { training, billed_s, cost_usd, log_tail, notes })
 }
 

@@ -25,7 +25,7 @@ pub fn preflight(
     control: &TaskControl,
 ) -> Result<Preflight, Cancelled> {
     let (sagemaker, s3, spec) = (aws.sagemaker(&plan.sagemaker), aws.s3(&plan.s3), &plan.spec);
-    let instances @ (instance_type, _) = spec.instances();
+    let instances @ (instance_type, _) = spec.resources.instances();
     let mut checks = Checks::default();
     checks.limits(spec.problems(), &ModelSource::Existing);
     check_role(&mut checks, &spec.role);
@@ -38,7 +38,7 @@ pub fn preflight(
     for (address, purpose) in &used {
         check_objects(&mut checks, &s3, (address, purpose), control)?;
     }
-    let region = match unless_cancelled(sagemaker.region(Some(control)).map_err(JobError::from))? {
+    let region = match unless_cancelled(sagemaker.region(control).map_err(JobError::from))? {
         Ok(region) => region,
         Err(why) => {
             checks.failed(CheckPoint::Region, Service::SageMaker, &why, "");
@@ -113,7 +113,7 @@ fn check_objects(
 }
 
 fn check_instances(checks: &mut Checks, spec: &TrainingSpec) {
-    let (name, count) = spec.instances();
+    let (name, count) = spec.resources.instances();
     if checks.known_instance(name).is_none() {
         return;
     }

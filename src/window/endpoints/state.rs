@@ -4,7 +4,6 @@ use crate::domain::S3Access;
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{
     Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord, EndpointStatus,
-    EndpointSummary,
 };
 use crate::sagemaker::spec::transform::{LogLine, SageMakerAccess, cost_usd};
 use crate::tasks::ProgressUnit;
@@ -216,7 +215,7 @@ impl EndpointPresence {
 impl Resource for KnownEndpoint {
     type Id = EndpointId;
     type Status = EndpointStatus;
-    type Row = EndpointSummary;
+    type Row = Endpoint;
 
     const NOUN: &'static str = "endpoint";
     const DIALOG: Overlay = Overlay::Endpoints;
@@ -362,7 +361,6 @@ impl EndpointPresence {
     pub(crate) fn example(status: EndpointStatus) -> Self {
         Self::Present(Box::new(Endpoint {
             name: "cats".to_owned(),
-            arn: String::new(),
             config_name: Some("cats".to_owned()),
             status,
             failure: None,

@@ -130,7 +130,7 @@ pub(crate) fn model_source(
         tags: tags.clone(),
         network: request.network,
     };
-    let region = shared.aws.sagemaker(sagemaker).region(Some(control))?;
+    let region = shared.aws.sagemaker(sagemaker).region(control)?;
     model.source(&shared.aws.s3(s3), &region, instance_type, control)
 }
 

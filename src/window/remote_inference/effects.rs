@@ -422,8 +422,8 @@ fn check_endpoint(
     }
     let sagemaker = shared.aws.sagemaker(access);
     let of_aws = |error| failure(shared, &s3_access(access), error);
-    let region = sagemaker.region(Some(control)).map_err(of_aws)?;
-    let endpoint = sagemaker.describe_endpoint(name, Some(control)).map_err(of_aws)?;
+    let region = sagemaker.region(control).map_err(of_aws)?;
+    let endpoint = sagemaker.describe_endpoint(name, control).map_err(of_aws)?;
     let Some(endpoint) = endpoint else {
         let missing = format!("Endpoint {name} does not exist in {region}; check the name, the region and the profile");
         return Ok(RemoteCheck { found: vec![missing], ..RemoteCheck::default() });
@@ -431,7 +431,7 @@ fn check_endpoint(
     let status = endpoint.status;
     let mut found = vec![format!("{name} is {status} in {region}")];
     for variant in &endpoint.variants {
-        let image = variant.image.as_deref().unwrap_or("an unknown container");
+        let image = variant.image().unwrap_or("an unknown container");
         found.push(match variant.instances {
             1 => format!("1 instance with {image}"),
             count => format!("{count} instances with {image}"),

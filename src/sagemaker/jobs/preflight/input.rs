@@ -31,7 +31,7 @@ pub fn has_input(aws: &Aws, plan: &TransformPlan, control: &TaskControl) -> Resu
             found => Ok(found.is_ok_and(|found| !found.files.is_empty())),
         };
     }
-    let InputObjects::Prefix(prefix) = &plan.spec.input.objects else {
+    let InputObjects::Prefix(prefix) = &plan.spec.input.data_source.objects else {
         return Ok(true);
     };
     control.set_step("checking the input");
@@ -49,7 +49,7 @@ pub(super) fn check_input(
     plan: &TransformPlan,
     control: &TaskControl,
 ) -> Result<Option<InputSurvey>, Cancelled> {
-    let objects = &plan.spec.input.objects;
+    let objects = &plan.spec.input.data_source.objects;
     control.set_step("listing the input");
     if let InputObjects::Prefix(prefix) = objects {
         check_prefix(checks, s3, prefix, CheckGrade::Problem, control)?;

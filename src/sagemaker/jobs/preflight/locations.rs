@@ -17,7 +17,7 @@ pub(super) fn check_output(
     let spec = &plan.spec;
     let folder = spec.output.folder.as_folder();
     let before = checks.found.len();
-    if let InputObjects::Prefix(input) = &spec.input.objects
+    if let InputObjects::Prefix(input) = &spec.input.data_source.objects
         && is_under(&folder, input)
     {
         checks.problem(
@@ -26,7 +26,7 @@ pub(super) fn check_output(
             "Choose a folder outside the input",
         );
     }
-    if let (InputObjects::Prefix(input), Some(capture)) = (&spec.input.objects, &spec.data_capture)
+    if let (InputObjects::Prefix(input), Some(capture)) = (&spec.input.data_source.objects, &spec.data_capture)
         && is_under(&capture.folder.as_folder(), input)
     {
         checks.problem(
@@ -134,7 +134,7 @@ pub(super) fn addresses(plan: &TransformPlan) -> Vec<(&S3Address, &'static str)>
     };
     let images = plan.manifest.as_ref().map(|plan| (&plan.folder, "input"));
     let spec = &plan.spec;
-    let rest = [(spec.input.objects.address(), "input"), (&spec.output.folder, "outputs")];
+    let rest = [(spec.input.data_source.objects.address(), "input"), (&spec.output.folder, "outputs")];
     archive.into_iter().chain(images).chain(rest).collect()
 }
 

@@ -59,15 +59,18 @@ fn run_checks(
 ) -> Result<(Preflight, TransformSpec), Cancelled> {
     let sagemaker = aws.sagemaker(&plan.sagemaker);
     let s3 = aws.s3(&plan.s3);
-    let region = unless_cancelled(sagemaker.region(Some(control)).map_err(JobError::from))?;
+    let region = unless_cancelled(sagemaker.region(control).map_err(JobError::from))?;
     let mut checks = Checks::default();
     control.set_step("checking the model");
     let model = match &region {
         Ok(region) => {
             let name = (JobKind::Transform, plan.spec.job_name.as_str());
             model::check_job_name(&mut checks, &sagemaker, name, region, control)?;
-            let of_model =
-                ModelPlan { name: &plan.spec.model_name, source: &plan.model, instance_type: &plan.spec.instance_type };
+            let of_model = ModelPlan {
+                name: &plan.spec.model_name,
+                source: &plan.model,
+                instance_type: &plan.spec.resources.instance_type,
+            };
             model::check_model(&mut checks, &sagemaker, &s3, of_model, region, control)?
         }
         Err(why) => {
@@ -93,7 +96,7 @@ fn run_checks(
     checks.instance(plan, survey.as_ref());
     checks.batching(&plan.spec, model.image.as_deref());
     let region = region.ok();
-    let known = KnownPrice::find(plan.usd_per_hour, prices, &plan.spec.instance_type, region.as_deref());
+    let known = KnownPrice::find(plan.usd_per_hour, prices, &plan.spec.resources.instance_type, region.as_deref());
     let records = records_of(plan, survey.as_ref());
     let estimate = checks.cost(&plan.spec, records, (known.as_ref(), speed));
     checks.add_unchecked();
@@ -121,7 +124,7 @@ pub fn check_only_model(
 ) -> Result<Checks, Cancelled> {
     let sagemaker = aws.sagemaker(sagemaker);
     let mut checks = Checks::default();
-    match unless_cancelled(sagemaker.region(Some(control)).map_err(JobError::from))? {
+    match unless_cancelled(sagemaker.region(control).map_err(JobError::from))? {
         Ok(region) => {
             model::check_model(&mut checks, &sagemaker, &aws.s3(s3), plan, &region, control)?;
         }
@@ -213,7 +216,7 @@ fn time_text(records: Records, estimate: &CostEstimate, speed: Option<&KnownSpee
 
 /// The suggestion for the largest object. The sizes of records inside a file are unknown.
 fn suggestion(plan: &TransformPlan, survey: Option<&InputSurvey>) -> Option<PayloadSuggestion> {
-    let vcpus = InstanceType::parse(&plan.spec.instance_type).and_then(|instance| instance.vcpus());
+    let vcpus = InstanceType::parse(&plan.spec.resources.instance_type).and_then(|instance| instance.vcpus());
     let largest = match plan.spec.input.split {
         SplitType::None => survey?.largest.as_ref()?.1,
         SplitType::Line | SplitType::RecordIO | SplitType::TFRecord => {
@@ -251,7 +254,7 @@ impl Checks {
     }
 
     fn instance(&mut self, plan: &TransformPlan, survey: Option<&InputSurvey>) {
-        let name = &plan.spec.instance_type;
+        let name = &plan.spec.resources.instance_type;
         let Some(instance) = self.known_instance(name) else {
             return;
         };
@@ -259,7 +262,7 @@ impl Checks {
         let size = instance.vcpus().map_or_else(String::new, |vcpus| format!(": {vcpus} vCPUs{gpu}"));
         match instance.known_sizes() {
             _ if instance.is_known() => {
-                let count = plan.spec.instance_count;
+                let count = plan.spec.resources.instance_count;
                 let found = format!("{count} × {name}{size}");
                 match survey.map(|survey| survey.objects) {
                     Some(objects @ 1..) if u64::from(count) > objects => self.warning(
@@ -296,7 +299,7 @@ impl Checks {
         let records = records?;
         let usd_per_hour = price.map(|price| price.usd_per_hour);
         let estimate = speed.and_then(|speed| {
-            CostEstimate::new(records.count()?, speed.images_per_s, spec.instance_count, usd_per_hour)
+            CostEstimate::new(records.count()?, speed.images_per_s, spec.resources.instance_count, usd_per_hour)
         });
         let time = estimate.as_ref().map(|estimate| time_text(records, estimate, speed));
         let (unknown, advice) = records.why_no_estimate();
@@ -315,9 +318,9 @@ impl Checks {
                 CheckPoint::Cost,
                 format!(
                     "{} per hour for {} × {} ({}), but {unknown}. For orientation, {HEADLINE}",
-                    human_usd(price.usd_per_hour * f64::from(spec.instance_count)),
-                    spec.instance_count,
-                    spec.instance_type,
+                    human_usd(price.usd_per_hour * f64::from(spec.resources.instance_count)),
+                    spec.resources.instance_count,
+                    spec.resources.instance_type,
                     price.source
                 ),
                 advice,
@@ -326,7 +329,7 @@ impl Checks {
                 CheckPoint::Cost,
                 format!(
                     "The price of {} is unknown{}. For orientation, {HEADLINE}",
-                    spec.instance_type,
+                    spec.resources.instance_type,
                     time.map_or_else(String::new, |time| format!("; {time}"))
                 ),
                 "Enter its price per hour and the source of the price (on the command line: --hourly-price, \

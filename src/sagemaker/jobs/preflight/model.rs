@@ -32,7 +32,7 @@ pub(crate) fn check_job_name(
         // The limits already report it, and SageMaker would only reject the request.
         return Ok(());
     }
-    match sagemaker.job_status(kind, name, Some(control)) {
+    match sagemaker.job_status(kind, name, control) {
         Err(error) if error.kind == AwsErrorKind::NotFound => {
             checks.ok(CheckPoint::JobName, format!("{name} is free in {region}"));
         }
@@ -66,7 +66,7 @@ pub(super) fn check_model(
     if name_problem(name).is_some() {
         return Ok(KnownModel::default());
     }
-    let known = sagemaker.describe_model(name, Some(control));
+    let known = sagemaker.describe_model(name, control);
     if let (ModelSource::Existing, Err(error)) = (plan.source, &known)
         && error.kind == AwsErrorKind::Unsupported
     {

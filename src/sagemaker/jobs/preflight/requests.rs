@@ -168,7 +168,7 @@ impl Content {
 fn check_processing(checks: &mut Checks, spec: &TransformSpec) {
     let processing = &spec.data_processing;
     let mut unfit = Vec::new();
-    if processing.join_input {
+    if processing.joins_input() {
         unfit.push("JoinSource Input");
     }
     // “$” selects everything, which is SageMaker's default.

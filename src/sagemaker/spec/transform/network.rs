@@ -13,7 +13,7 @@ const MAX_ID: usize = 32;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Network {
-    #[serde(rename = "VpcConfig", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "VpcConfig")]
     pub vpc: Option<Vpc>,
     /// Whether the container has no network access at all. SageMaker still reads and writes S3 for it.
     #[serde(rename = "EnableNetworkIsolation", skip_serializing_if = "std::ops::Not::not")]

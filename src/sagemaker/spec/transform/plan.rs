@@ -8,8 +8,8 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::spec::JSON;
 use super::{
-    AssembleWith, EXAMPLE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE, ModelSpec, SageMakerAccess, SplitType,
-    TransformInput, TransformOutput, TransformSpec,
+    AssembleWith, EXAMPLE_CONTENT_TYPE, InputObjects, JobSpec, LINES_CONTENT_TYPE, ModelSpec, SageMakerAccess,
+    SplitType, TransformInput, TransformOutput, TransformSpec,
 };
 use crate::domain::{S3Access, S3Address, Sample};
 
@@ -114,7 +114,7 @@ impl TransformSpec {
     ) -> Self {
         let job_name = job_name.into();
         let mut spec = Self { model_name: model_name.into(), ..Self::default() };
-        spec.input.objects = objects;
+        spec.input.data_source.objects = objects;
         spec.output.folder = output_folder(output, &job_name);
         spec.job_name = job_name;
         spec
@@ -188,10 +188,12 @@ impl InputObjects {
 /// A job started from here, stored so that watching continues after a restart and clean-up knows what was created. The
 /// file contains no secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "S: JobSpec"))]
 pub struct JobRecord<S = TransformSpec> {
     pub sagemaker: SageMakerAccess,
     pub s3: S3Access,
     /// When read from a file, its environment has only names.
+    #[serde(deserialize_with = "S::from_record")]
     pub spec: S,
     /// Milliseconds since 1970-01-01 UTC.
     pub begun_ms: i64,
@@ -244,7 +246,8 @@ mod tests {
     fn job_has_separate_output_and_input_folders() {
         for base in ["out", "out/"] {
             let base = S3Address::new("bucket", base);
-            let spec = TransformSpec::over_images("job-1", "model", TransformSpec::example().input.objects, &base);
+            let spec =
+                TransformSpec::over_images("job-1", "model", TransformSpec::example().input.data_source.objects, &base);
             assert_eq!(spec.output.folder.to_string(), "s3://bucket/out/job-1/");
             let support = support_folder(&base, "job-1");
             assert_eq!(support.to_string(), "s3://bucket/out/spotcheck-files/job-1/");

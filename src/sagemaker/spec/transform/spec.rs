@@ -6,10 +6,12 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use super::limits::{
-    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_ENVIRONMENT_VALUE, MAX_INSTANCES, MAX_PAYLOAD_IN_FLIGHT_MB, MAX_S3_URI,
-    Problems, in_flight_problem, is_name,
+    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_ENVIRONMENT_VALUE, MAX_PAYLOAD_IN_FLIGHT_MB, MAX_S3_URI, Problems,
+    in_flight_problem, is_name,
 };
+use super::{DataSource, Resources};
 use crate::domain::S3Address;
+use crate::sagemaker::spec::tags;
 
 /// The content type of an image per request, for the handler of our archive.
 pub const IMAGE_CONTENT_TYPE: &str = "application/x-image";
@@ -17,8 +19,6 @@ pub const IMAGE_CONTENT_TYPE: &str = "application/x-image";
 pub const EXAMPLE_CONTENT_TYPE: &str = "application/x-tfexample";
 /// The content type of a line `{"b64": "…"}` per request.
 pub const LINES_CONTENT_TYPE: &str = "application/jsonlines";
-/// The default instance type of jobs and endpoints.
-pub const DEFAULT_INSTANCE: &str = "ml.m5.xlarge";
 
 pub(super) const JSON: &str = "application/json";
 const MAX_ENVIRONMENT: usize = 16;
@@ -28,63 +28,82 @@ const MAX_EXPERIMENT_NAME: usize = 120;
 const MAX_TIMEOUT_S: u32 = 3600;
 const MAX_RETRIES: u32 = 3;
 
-/// The parameters of `CreateTransformJob`. `None` or empty fields are not sent, so that SageMaker's defaults apply.
+/// The parameters of `CreateTransformJob`, in its form. Unset fields are not sent, so that SageMaker's defaults apply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct TransformSpec {
     /// 1 to 63 letters, digits and hyphens, unique within account and region.
+    #[serde(rename = "TransformJobName")]
     pub job_name: String,
     /// The name of an existing SageMaker model.
     pub model_name: String,
+    #[serde(rename = "TransformInput")]
     pub input: TransformInput,
+    #[serde(rename = "TransformOutput")]
     pub output: TransformOutput,
-    /// `ml.m5.xlarge`
-    pub instance_type: String,
-    /// `1..=100`
-    pub instance_count: u32,
-    pub volume_kms_key: Option<String>,
-    pub ami_version: Option<String>,
+    #[serde(rename = "TransformResources")]
+    pub resources: Resources,
+    #[serde(default = "BatchStrategy::unset")]
     pub batch_strategy: BatchStrategy,
     /// The maximum payload of a request, `0..=100`; 0 streams it in chunks without a limit. SageMaker's default is 6.
+    #[serde(rename = "MaxPayloadInMB")]
     pub max_payload_mb: Option<u32>,
     /// Maximum number of parallel requests per instance; the product with `max_payload_mb` is at most 100.
+    #[serde(rename = "MaxConcurrentTransforms")]
     pub max_concurrent: Option<u32>,
+    #[serde(default, rename = "ModelClientConfig")]
     pub model_client: ModelClient,
     /// At most 16 variables for the container.
+    #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// At most 50 tags.
+    /// At most 50 tags. SageMaker does not return them later.
+    #[serde(default, with = "tags")]
     pub tags: BTreeMap<String, String>,
+    #[serde(default)]
     pub data_processing: DataProcessing,
     /// Stores requests and predictions next to the outputs.
+    #[serde(rename = "DataCaptureConfig")]
     pub data_capture: Option<DataCapture>,
+    #[serde(rename = "ExperimentConfig")]
     pub experiment: Option<Experiment>,
 }
 
 /// The input objects of a job, and how they become requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct TransformInput {
-    pub objects: InputObjects,
+    pub data_source: DataSource<InputObjects>,
     /// `application/x-image`
+    #[serde(default)]
     pub content_type: String,
+    #[serde(default, rename = "SplitType")]
     pub split: SplitType,
+    #[serde(default, rename = "CompressionType")]
     pub compression: Compression,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(tag = "S3DataType", content = "S3Uri")]
 pub enum InputObjects {
     /// Every object whose key begins with the prefix: `photos` also matches `photos-old/`.
+    #[serde(rename = "S3Prefix")]
     Prefix(S3Address),
     /// The objects listed in a manifest: `[{"prefix": "s3://bucket/folder/"}, "a.jpg", …]`.
+    #[serde(rename = "ManifestFile")]
     Manifest(S3Address),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct TransformOutput {
     /// The folder for the `<key>.out` objects.
+    #[serde(rename = "S3OutputPath")]
     pub folder: S3Address,
     /// The content type of the responses: `application/json`.
     pub accept: Option<String>,
+    #[serde(default, rename = "AssembleWith")]
     pub assemble: AssembleWith,
+    #[serde(rename = "KmsKeyId")]
     pub kms_key: Option<String>,
 }
 
@@ -130,35 +149,65 @@ pub enum Compression {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelClient {
     /// `1..=3600`; SageMaker's default is 600.
+    #[serde(rename = "InvocationsTimeoutInSeconds")]
     pub timeout_s: Option<u32>,
     /// `0..=3`; SageMaker's default is 3.
+    #[serde(rename = "InvocationsMaxRetries")]
     pub max_retries: Option<u32>,
 }
 
 /// `JSONPath` filters for inputs and outputs, and whether both are joined.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct DataProcessing {
     pub input_filter: Option<String>,
     pub output_filter: Option<String>,
-    /// `JoinSource: Input`
-    pub join_input: bool,
+    pub join_source: Option<JoinSource>,
+}
+
+/// What each prediction is joined with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JoinSource {
+    None,
+    Input,
 }
 
 /// Where SageMaker stores the requests and predictions of a job, in addition to its outputs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataCapture {
+    #[serde(rename = "DestinationS3Uri")]
     pub folder: S3Address,
+    #[serde(rename = "KmsKeyId")]
     pub kms_key: Option<String>,
+    #[serde(default, rename = "GenerateInferenceId")]
     pub with_inference_id: bool,
 }
 
 /// Associates a job with SageMaker Experiments.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Experiment {
+    #[serde(rename = "ExperimentName")]
     pub experiment: Option<String>,
+    #[serde(rename = "TrialName")]
     pub trial: Option<String>,
+    #[serde(rename = "TrialComponentDisplayName")]
     pub trial_component: Option<String>,
+    #[serde(rename = "RunName")]
     pub run: Option<String>,
+}
+
+impl BatchStrategy {
+    /// SageMaker's default, for a job that was started without one.
+    fn unset() -> Self {
+        Self::MultiRecord
+    }
+}
+
+impl DataProcessing {
+    /// Whether each prediction is joined with its input.
+    pub fn joins_input(&self) -> bool {
+        self.join_source == Some(JoinSource::Input)
+    }
 }
 
 impl Experiment {
@@ -175,7 +224,7 @@ impl Default for TransformSpec {
             job_name: String::new(),
             model_name: String::new(),
             input: TransformInput {
-                objects: InputObjects::Prefix(S3Address::default()),
+                data_source: DataSource { objects: InputObjects::Prefix(S3Address::default()) },
                 content_type: IMAGE_CONTENT_TYPE.to_owned(),
                 split: SplitType::None,
                 compression: Compression::None,
@@ -186,10 +235,7 @@ impl Default for TransformSpec {
                 assemble: AssembleWith::None,
                 kms_key: None,
             },
-            instance_type: DEFAULT_INSTANCE.to_owned(),
-            instance_count: 1,
-            volume_kms_key: None,
-            ami_version: None,
+            resources: Resources::default(),
             batch_strategy: BatchStrategy::SingleRecord,
             max_payload_mb: None,
             max_concurrent: None,
@@ -210,7 +256,10 @@ impl TransformSpec {
         found.name("job name", &self.job_name);
         found.name("model name", &self.model_name);
         self.check_places(&mut found);
-        self.check_resources(&mut found);
+        if self.resources.instance_type.is_empty() {
+            found.add("instance type", "is missing; enter one, for example ml.m5.xlarge (no GPU)");
+        }
+        self.resources.check(&mut found);
         self.check_requests(&mut found);
         found.environment(&self.environment, MAX_ENVIRONMENT, MAX_ENVIRONMENT_VALUE);
         found.tags(&self.tags);
@@ -220,7 +269,7 @@ impl TransformSpec {
 
     fn check_places(&self, found: &mut Problems) {
         let input = &self.input;
-        found.length("input", &input.objects.address().to_string(), MAX_S3_URI);
+        found.length("input", &input.data_source.objects.address().to_string(), MAX_S3_URI);
         found.length("content type", &input.content_type, MAX_MEDIA_TYPE);
         let output = &self.output;
         found.length("output folder", &output.folder.to_string(), MAX_S3_URI);
@@ -241,15 +290,6 @@ impl TransformSpec {
                 found.length(field, filter, MAX_FILTER);
             }
         }
-    }
-
-    fn check_resources(&self, found: &mut Problems) {
-        if self.instance_type.is_empty() {
-            found.add("instance type", "is missing; enter one, for example ml.m5.xlarge (no GPU)");
-        }
-        found.range("number of instances", self.instance_count, 1, MAX_INSTANCES);
-        found.kms_key("volume KMS key", self.volume_kms_key.as_deref());
-        found.ami_version(self.ami_version.as_deref());
     }
 
     fn check_requests(&self, found: &mut Problems) {
@@ -365,8 +405,8 @@ mod tests {
         check(|spec| spec.job_name = "a".repeat(64), &["job name"]);
         check(|spec| spec.job_name = "a--b".to_owned(), &[]);
         check(|spec| spec.model_name = "-a".to_owned(), &["model name"]);
-        check(|spec| spec.instance_type.clear(), &["instance type"]);
-        check(|spec| spec.instance_count = 0, &["number of instances"]);
+        check(|spec| spec.resources.instance_type.clear(), &["instance type"]);
+        check(|spec| spec.resources.instance_count = 0, &["number of instances"]);
         check(|spec| spec.max_payload_mb = Some(101), &["payload in MB"]);
         check(|spec| (spec.max_payload_mb, spec.max_concurrent) = (Some(26), Some(4)), &["payload times concurrency"]);
         // Without a payload it is 6 MB.
@@ -385,8 +425,8 @@ mod tests {
         check(|spec| drop(spec.environment.insert("2ND".to_owned(), String::new())), &["environment"]);
         check(|spec| drop(spec.tags.insert("aws:mine".to_owned(), String::new())), &["tags"]);
         check(|spec| drop(spec.tags.insert("팀".to_owned(), "vision a".to_owned())), &[]);
-        check(|spec| spec.volume_kms_key = Some("a key".to_owned()), &["volume KMS key"]);
-        check(|spec| spec.ami_version = Some("al2--gpu".to_owned()), &["AMI version"]);
+        check(|spec| spec.resources.volume_kms_key = Some("a key".to_owned()), &["volume KMS key"]);
+        check(|spec| spec.resources.ami_version = Some("al2--gpu".to_owned()), &["AMI version"]);
         check(|spec| spec.data_processing.input_filter = Some("$".repeat(64)), &["input filter"]);
         check(
             |spec| {

@@ -62,8 +62,8 @@ fn list(shared: &Arc<Shared>, access: S3Access, query: EndpointQuery, ticket: Ti
         failure,
         move |shared, access, ticket| {
             let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(access));
-            let region = sagemaker.region(Some(&ticket.control))?;
-            let page = sagemaker.list_endpoints(&query, Some(&ticket.control))?;
+            let region = sagemaker.region(&ticket.control)?;
+            let page = sagemaker.list_endpoints(&query, &ticket.control)?;
             Ok((SageMakerAccess { region: Some(region), credentials: access.credentials.clone() }, page))
         },
         move |_, task, result| EndpointsEvent::Listed { task, is_first, result },
@@ -127,7 +127,7 @@ fn follow(shared: &Shared, id: &EndpointId, ticket: &Ticket) -> Result<(), AwsEr
 /// include it.
 fn config_of(sagemaker: &SageMaker, endpoint: Option<&Endpoint>, control: &TaskControl) -> Option<EndpointConfig> {
     let name = endpoint?.config_name.as_deref()?;
-    let config = sagemaker.describe_endpoint_config(name, Some(control));
+    let config = sagemaker.describe_endpoint_config(name, control);
     config.ok().flatten()
 }
 
@@ -240,7 +240,7 @@ fn check_request(
 /// The plan, with a packed model and its container if one is created.
 fn plan_of(shared: &Shared, request: EndpointRequest, control: &TaskControl) -> Result<EndpointPlan, JobError> {
     let mut sagemaker = SageMakerAccess::from(&request.access);
-    sagemaker.region = Some(shared.aws.sagemaker(&sagemaker).region(Some(control))?);
+    sagemaker.region = Some(shared.aws.sagemaker(&sagemaker).region(control)?);
     let config = request.config;
     let model = model_source(
         shared,

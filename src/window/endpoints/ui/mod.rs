@@ -8,7 +8,7 @@ use std::time::Duration;
 use eframe::egui::{Align, Button, Frame, Label, Layout, Margin, Panel, Response, Stroke, Ui, vec2};
 
 use crate::domain::S3Access;
-use crate::sagemaker::spec::endpoint::{EndpointStatus, EndpointSummary};
+use crate::sagemaker::spec::endpoint::{Endpoint, EndpointStatus};
 use crate::sagemaker::spec::transform::human_usd;
 use crate::tasks::{clock_text, now_ms};
 use crate::window::remote::ui::{EmptyPage, ListCommand, ListMemory, ListWords, ResourceUi, row_ui};
@@ -77,7 +77,7 @@ impl ResourceUi for KnownEndpoint {
         }
     }
 
-    fn row_ui(ui: &mut Ui, state: &State, _: &S3Access, row: &EndpointSummary, commands: &mut Commands) {
+    fn row_ui(ui: &mut Ui, state: &State, _: &S3Access, row: &Endpoint, commands: &mut Commands) {
         let Endpoints { all, listed_in: Some(sagemaker), .. } = &state.remote.endpoints else {
             return;
         };

@@ -266,7 +266,7 @@ fn facts_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
             return;
         };
         for variant in &there.variants {
-            if let Some(image) = &variant.image {
+            if let Some(image) = variant.image() {
                 key_value_ui(ui, "Container", image);
             }
         }

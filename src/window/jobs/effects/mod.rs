@@ -98,7 +98,7 @@ fn list_page(
         let token = tokens.as_mut().map(|lines| lines.next().unwrap_or_default().to_owned());
         let is_read = token.as_ref().is_some_and(String::is_empty);
         let query = JobQuery { page_token: token, ..query.clone() };
-        match (!is_read).then(|| sagemaker.list_jobs(*kind, &query, Some(control))) {
+        match (!is_read).then(|| sagemaker.list_jobs(*kind, &query, control)) {
             Some(Err(error)) if error.kind == AwsErrorKind::AccessDenied => denied.push(error),
             Some(Err(error)) => return Err(error),
             Some(Ok(page)) => {
@@ -232,7 +232,7 @@ fn run_once<T: Send + 'static>(
 }
 
 fn stop(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(), JobError> {
-    Ok(shared.aws.sagemaker(&id.sagemaker).stop_job(id.kind, &id.name, Some(control))?)
+    Ok(shared.aws.sagemaker(&id.sagemaker).stop_job(id.kind, &id.name, control)?)
 }
 
 fn find_outcome(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<JobOutcome, JobError> {
@@ -241,7 +241,7 @@ fn find_outcome(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<Jo
 }
 
 fn outcome_of(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(TransformJob, JobOutcome), JobError> {
-    let job = shared.aws.sagemaker(&id.sagemaker).describe_transform_job(&id.name, Some(control))?;
+    let job = shared.aws.sagemaker(&id.sagemaker).describe_job::<TransformSpec>(&id.name, control)?;
     let outcome = outcome(&shared.aws, (&id.sagemaker, &id.s3), &job, &records(shared), control)?;
     Ok((job, outcome))
 }
@@ -379,7 +379,7 @@ fn plan_of(shared: &Shared, request: JobRequest, control: &TaskControl) -> Resul
         (&spec.model_name, &spec.tags),
         (&sagemaker, &request.access),
         Some(request.archive),
-        &spec.instance_type,
+        &spec.resources.instance_type,
         control,
     )?;
     let inside = inside_of(&request.images);

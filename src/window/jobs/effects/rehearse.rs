@@ -34,7 +34,7 @@ fn try_out(shared: &Shared, request: &RehearsalRequest, control: &TaskControl) -
     let job = &request.job;
     let spec = &job.spec;
     let to = Some(job.archive.clone());
-    let archive = archive_of(shared, &job.model.model, to, &spec.instance_type, control);
+    let archive = archive_of(shared, &job.model.model, to, &spec.resources.instance_type, control);
     let archive = archive.map_err(|error| match error {
         JobError::Cancelled => Failure::Cancelled,
         error => failed(&error),
@@ -113,7 +113,7 @@ fn rehearse_options(spec: &TransformSpec, request: &RehearsalOptions) -> Rehears
         content_type: Some(spec.input.content_type.clone()),
         max_payload_mb: spec.max_payload_mb,
         max_concurrent: spec.max_concurrent,
-        instance_type: spec.instance_type.clone(),
+        instance_type: spec.resources.instance_type.clone(),
         environment: spec.environment.clone(),
         ..RehearseOptions::default()
     }

@@ -46,7 +46,7 @@ pub struct JobDraft {
     #[serde(skip)]
     pub images_per_s: Option<f64>,
     /// The job itself. [`JobDraft::request`] sets input, output folder and the three fields above.
-    #[serde(serialize_with = "without_environment")]
+    #[serde(serialize_with = "without_environment", deserialize_with = "TransformSpec::from_stored")]
     pub spec: TransformSpec,
 }
 
@@ -197,7 +197,7 @@ impl JobDraft {
         }
         let place = state.place();
         let prefix = place.filter(|_| images.from == ImagesFrom::Prefix);
-        spec.input.objects = match (prefix, &images.from) {
+        spec.input.data_source.objects = match (prefix, &images.from) {
             (Some(place), _) => InputObjects::Prefix(place.address.clone()),
             (None, ImagesFrom::Manifest(address)) => InputObjects::Manifest(address.clone()),
             (None, _) => InputObjects::Manifest(manifest_address(&base, &spec.job_name)),
@@ -215,7 +215,7 @@ impl JobDraft {
         }
         spec.input.split = self.split.unwrap_or(spec.input.split);
         spec.output.assemble = self.assemble.unwrap_or(spec.output.assemble);
-        spec.instance_type = spec.instance_type.trim().into();
+        spec.resources.instance_type = spec.resources.instance_type.trim().into();
         spec.model_name = match (&model.model, text_of(&spec.model_name)) {
             (ChosenModel::SageMaker(existing), _) => existing.clone(),
             (_, Some(name)) => name,
@@ -242,7 +242,7 @@ impl JobDraft {
 
     /// Drops a price and a speed given for another instance type or model than `before`.
     pub fn forget_what_was_measured(&mut self, before: &Self) {
-        if self.spec.instance_type != before.spec.instance_type {
+        if self.spec.resources.instance_type != before.spec.resources.instance_type {
             self.usd_per_hour = None;
             self.images_per_s = None;
         }

@@ -5,8 +5,8 @@ use strum::VariantArray;
 
 use crate::domain::{S3Link, shortened};
 use crate::sagemaker::spec::transform::{
-    AssembleWith, BatchStrategy, Compression, DataProcessing, SplitType, TfsBatching, TransformPlan, TransformSpec,
-    dated_name, output_folder,
+    AssembleWith, BatchStrategy, Compression, DataProcessing, JoinSource, SplitType, TfsBatching, TransformPlan,
+    TransformSpec, dated_name, output_folder,
 };
 use crate::tasks::now_ms;
 use crate::window::jobs::ui::{PriceMemory, keep_price_ui, price_table_ui};
@@ -138,8 +138,8 @@ fn job_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
     let checked = state.remote.job_form.check.ready();
     let image = checked.and_then(|check| check.plan.model.image());
     let spec = &mut draft.spec;
-    made_model_ui(ui, state, &mut draft.model, &spec.instance_type, image);
-    instances_ui(ui, &mut spec.instance_count, &mut spec.instance_type);
+    made_model_ui(ui, state, &mut draft.model, &spec.resources.instance_type, image);
+    instances_ui(ui, &mut spec.resources.instance_count, &mut spec.resources.instance_type);
 }
 
 fn cost_ui(ui: &mut Ui, state: &State, memory: &mut JobFormMemory, commands: &mut Commands) {
@@ -148,7 +148,7 @@ fn cost_ui(ui: &mut Ui, state: &State, memory: &mut JobFormMemory, commands: &mu
     price_ui(ui, &mut price.amount, &mut draft.usd_per_hour);
     let region = state.s3.access.region.as_deref();
     if draft.usd_per_hour.is_some() {
-        let (of, amount) = (draft.spec.instance_type.as_str(), draft.usd_per_hour);
+        let (of, amount) = (draft.spec.resources.instance_type.as_str(), draft.usd_per_hour);
         keep_price_ui(ui, price, of, region, amount, commands);
     }
     price_table_ui(ui, state, price, commands);
@@ -177,9 +177,9 @@ fn measured(state: &State, draft: &JobDraft) -> Vec<(f64, String)> {
     let of_jobs = state.remote.jobs.known.iter().rev().filter_map(|job| {
         let progress = job.progress.as_ref()?;
         let spec = &progress.job.spec;
-        let is_such = spec.instance_type == draft.spec.instance_type.trim();
+        let is_such = spec.resources.instance_type == draft.spec.resources.instance_type.trim();
         let rate = progress.outputs_per_s.filter(|_| is_such && spec.input.split == SplitType::None)?;
-        Some((rate / f64::from(spec.instance_count), format!("measured in job {}", job.id.name)))
+        Some((rate / f64::from(spec.resources.instance_count), format!("measured in job {}", job.id.name)))
     });
     let all = rehearsed.into_iter().chain(of_jobs.take(OFFERED_JOBS));
     // Rounded as displayed.
@@ -258,7 +258,7 @@ fn encryption_ui(ui: &mut Ui, spec: &mut TransformSpec) {
     let hint = "ID, ARN or alias; default: AWS's own key";
     for (key, name) in [
         (&mut spec.output.kms_key, "KMS key for the outputs"),
-        (&mut spec.volume_kms_key, "KMS key for the instance volumes"),
+        (&mut spec.resources.volume_kms_key, "KMS key for the instance volumes"),
     ] {
         optional_text_ui(ui, key, name, hint);
     }
@@ -290,7 +290,7 @@ fn advanced_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
     choice_ui(ui, "CompressionType of the objects", &mut spec.input.compression, &compressions);
     ui.label("Instances");
     let name = "TransformAmiVersion: AMI of the instances";
-    optional_text_ui(ui, &mut spec.ami_version, name, "AWS default");
+    optional_text_ui(ui, &mut spec.resources.ami_version, name, "AWS default");
     ui.label("DataCaptureConfig: capture requests and predictions");
     let name = "DestinationS3Uri: S3 folder for captured data";
     text_ui(ui, &mut draft.capture_to, name, "default: nothing is captured");
@@ -319,8 +319,10 @@ fn filters_ui(ui: &mut Ui, processing: &mut DataProcessing) {
     let hint = "JSONPath; default: everything";
     optional_text_ui(ui, &mut processing.input_filter, "Input filter", hint);
     optional_text_ui(ui, &mut processing.output_filter, "Output filter", hint);
-    checkbox_ui(ui, &mut processing.join_input, "Join each input with its prediction")
+    let mut joins_input = processing.joins_input();
+    checkbox_ui(ui, &mut joins_input, "Join each input with its prediction")
         .on_hover_text("Only for JSON or CSV inputs; images cannot be joined");
+    processing.join_source = joins_input.then_some(JoinSource::Input);
 }
 
 /// A rehearsal uses only some images: to predict all of them, use the local model.

@@ -70,7 +70,7 @@ pub(super) fn page_ui(ui: &mut Ui, state: &State, job: &KnownJob, memory: &mut P
     loud_ui(ui, progress, job.outcome.ready());
     progress_ui(ui, progress);
     if progress.billed_s.is_some() && progress.cost_usd.is_none() {
-        missing_price_ui(ui, state, &job.id, &progress.job.spec.instance_type, memory, commands);
+        missing_price_ui(ui, state, &job.id, &progress.job.spec.resources.instance_type, memory, commands);
     }
     actions_ui(ui, state, job, progress, memory, commands);
     ui.add_space(4.0);
@@ -162,7 +162,7 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
     }
     ui.label(parts.join(", "));
     let spec = &progress.job.spec;
-    let instances = (spec.instance_type.as_str(), spec.instance_count);
+    let instances = spec.resources.instances();
     billed_ui(ui, instances, progress.job.status, progress.billed_s, progress.cost_usd);
     if let Some(uncounted) = &progress.uncounted {
         message_ui(ui, Tone::Warning, uncounted);
@@ -278,7 +278,7 @@ fn images_ui(ui: &mut Ui, state: &State, job: &KnownJob, progress: &JobProgress,
         return;
     }
     let open = ui.button("Open its images");
-    let open = match &progress.job.spec.input.objects {
+    let open = match &progress.job.spec.input.data_source.objects {
         InputObjects::Prefix(_) => open.on_hover_text(format!("Opens {address}")),
         InputObjects::Manifest(_) => open.on_hover_text(format!(
             "Opens {address}, the folder of the images in the manifest. With the outputs open, the filter \
@@ -294,7 +294,7 @@ fn facts_ui(ui: &mut Ui, progress: &JobProgress) {
     let TransformJob { spec, created_ms, started_ms, ended_ms, .. } = &progress.job;
     CollapsingHeader::new("Details").default_open(false).show(ui, |ui| {
         key_value_ui(ui, "Model", &spec.model_name);
-        let (input, address) = match &spec.input.objects {
+        let (input, address) = match &spec.input.data_source.objects {
             InputObjects::Prefix(address) => ("Prefix", address),
             InputObjects::Manifest(address) => ("Manifest", address),
         };
@@ -451,7 +451,7 @@ fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mu
     let images = images.map_or(0, |manifest| manifest.names.len());
     key_value_ui(ui, "Job", &spec.job_name);
     key_value_ui(ui, "Images", &grouped(images));
-    let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
+    let instances = format!("{} × {}", spec.resources.instance_count, spec.resources.instance_type);
     key_value_ui(ui, "Instances", &instances);
     key_value_ui(ui, "Requests", &requests_text(spec));
     key_value_ui(ui, "Tags", &tags_text(spec));

@@ -27,7 +27,7 @@ pub(super) fn training_ui(
         message_ui(ui, tone, &format!("This job has no complete model: {problem}"));
     }
     phases_ui(ui, training);
-    billed_ui(ui, training.spec.instances(), training.status, progress.billed_s, progress.cost_usd);
+    billed_ui(ui, training.spec.resources.instances(), training.status, progress.billed_s, progress.cost_usd);
     for note in &progress.notes {
         note_ui(ui, note);
     }

@@ -143,7 +143,7 @@ fn form_starts_with_model_and_selection() {
 
     // Another check replaces it, and the late check is dropped.
     let mut two = draft;
-    two.spec.instance_count = 2;
+    two.spec.resources.instance_count = 2;
     let (second, _) = check(&mut state, two);
     event(&mut state, JobsEvent::Checked(task, Err(Failure::new("late"))));
     assert!(matches!(state.remote.job_form.check, Loadable::Loading(task) if task == second));
@@ -205,20 +205,20 @@ fn whole_prefix_or_manifest_is_sent() {
     let draft = draft(&state);
     let (_, request) = check(&mut state, draft.clone());
     assert_eq!(request.images.from, ImagesFrom::Prefix);
-    assert_eq!(request.spec.input.objects, InputObjects::Prefix(place.address));
+    assert_eq!(request.spec.input.data_source.objects, InputObjects::Prefix(place.address));
 
     let some = JobDraft { scope: ExportScope::Selection, ..draft.clone() };
     let manifest = S3Address::new("bucket", "out/spotcheck-files/cats-1/manifest.json");
     let (_, request) = check(&mut state, some);
     let folder = S3Address::new("bucket", "photos/");
     assert_eq!(request.images.from, ImagesFrom::Objects { folder });
-    assert_eq!(request.spec.input.objects, InputObjects::Manifest(manifest.clone()));
+    assert_eq!(request.spec.input.data_source.objects, InputObjects::Manifest(manifest.clone()));
 
     // Other files next to the images would make the job fail.
     let notes = &mut state.source.as_mut().unwrap().notes;
     notes.push("One object was left out".to_owned());
     let (_, request) = check(&mut state, draft);
-    assert_eq!(request.spec.input.objects, InputObjects::Manifest(manifest));
+    assert_eq!(request.spec.input.data_source.objects, InputObjects::Manifest(manifest));
 }
 
 #[test]
@@ -240,7 +240,6 @@ fn jobs_are_paged_and_late_pages_dropped() {
         items: vec![JobSummary {
             kind: JobKind::Transform,
             name: name.to_owned(),
-            arn: String::new(),
             status: TransformStatus::InProgress,
             failure: None,
             created_ms: 0,
