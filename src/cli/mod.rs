@@ -49,7 +49,7 @@ use crate::domain::{DeviceReport, RefusedDevice, capitalized};
 use crate::model::catalog::LibraryError;
 use crate::project::StoreError;
 use crate::project::export::{AnnotatedFolderError, ExportError};
-use crate::sagemaker::jobs::JobError;
+use crate::sagemaker::JobError;
 use crate::sagemaker::package::PackageError;
 use terminal::is_output_closed;
 

@@ -1,15 +1,11 @@
 //! Checks of a plan before it costs money, for jobs and endpoints.
 
+use super::JobError;
 use super::spec::transform::{
     Check, CheckGrade, CheckPoint, FieldProblem, InstanceType, ModelSource, Preflight, Price, PriceTable, cost_usd,
     human_usd,
 };
 use crate::aws::AwsErrorKind;
-
-/// An error of a request, from whatever sent it.
-pub trait RequestError: std::fmt::Display {
-    fn aws_kind(&self) -> Option<AwsErrorKind>;
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
@@ -43,7 +39,7 @@ impl Checks {
 
     /// Reports a failed request. An outage is reported once: later requests fail for the same reason, and no advice
     /// about their objects would help.
-    pub fn failed(&mut self, point: CheckPoint, service: Service, error: &impl RequestError, advice: &str) {
+    pub fn failed(&mut self, point: CheckPoint, service: Service, error: &JobError, advice: &str) {
         if !error.aws_kind().is_some_and(AwsErrorKind::is_outage) {
             return self.problem(point, error.to_string(), advice);
         }

@@ -5,6 +5,7 @@
 mod checks;
 pub mod client;
 pub mod endpoints;
+mod error;
 pub mod jobs;
 pub mod log;
 pub mod outputs;
@@ -19,8 +20,8 @@ pub mod training;
 
 use std::time::Duration;
 
+pub use error::JobError;
 pub use records::{Record, RecordError, Records};
-pub use sending::SendError;
 
 /// A poll of a remote resource, which continues.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,35 +1,13 @@
 //! Uploads local files that must be complete before anything else can start.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::JobError;
 use crate::aws::upload::plan::{PlannedState, UploadPlan, UploadReport, UploadStop};
 use crate::aws::upload::{DEFAULT_CONCURRENCY, Existing, LocalFiles, UploadOptions};
-use crate::aws::{Aws, AwsError, AwsErrorKind, upload};
+use crate::aws::{Aws, AwsErrorKind, upload};
 use crate::domain::{S3Access, S3Address, S3Place, Sample, SampleUri};
 use crate::tasks::TaskControl;
-
-/// Why an upload is incomplete. The message is complete.
-#[derive(Debug, thiserror::Error)]
-pub enum SendError {
-    #[error("canceled")]
-    Cancelled,
-    #[error("{0}")]
-    Aws(AwsError),
-    #[error("Could not read the file: {why}: {}", path.display())]
-    Unreadable { path: PathBuf, why: String },
-    /// A different object exists, or a file could not be sent.
-    #[error("{0}")]
-    Incomplete(String),
-}
-
-impl From<AwsError> for SendError {
-    fn from(error: AwsError) -> Self {
-        match error.kind {
-            AwsErrorKind::Cancelled => Self::Cancelled,
-            _ => Self::Aws(error),
-        }
-    }
-}
 
 /// Sends the files of a job or an endpoint.
 pub(super) struct Sender<'s> {
@@ -42,19 +20,19 @@ pub(super) struct Sender<'s> {
 
 impl Sender<'_> {
     /// Sends files to `folder`, keeping their names. Objects with the same content are left alone.
-    pub(super) fn send(&self, folder: &S3Address, files: LocalFiles) -> Result<(), SendError> {
+    pub(super) fn send(&self, folder: &S3Address, files: LocalFiles) -> Result<(), JobError> {
         let plan = self.plan(folder, files)?;
         self.carry_out(&plan, Existing::Keep)
     }
 
     /// Sends one file. `write_down` is called before a new object is created.
-    pub(super) fn send_file<E: From<SendError>>(
+    pub(super) fn send_file(
         &self,
         path: &Path,
         address: &S3Address,
         existing: Existing,
-        write_down: impl FnOnce() -> Result<(), E>,
-    ) -> Result<(), E> {
+        write_down: impl FnOnce() -> Result<(), JobError>,
+    ) -> Result<(), JobError> {
         let file = sample_of(path, address)?;
         let folder = address.parent().unwrap_or_else(|| S3Address::new(&address.bucket, ""));
         let files = LocalFiles { files: vec![file], ..LocalFiles::default() };
@@ -63,7 +41,7 @@ impl Sender<'_> {
         if plan.files.iter().any(|planned| is_new(&planned.state)) {
             write_down()?;
         }
-        Ok(self.carry_out(&plan, existing)?)
+        self.carry_out(&plan, existing)
     }
 
     /// Whether there is definitely no object at an address.
@@ -72,12 +50,12 @@ impl Sender<'_> {
         there.is_err_and(|error| error.kind == AwsErrorKind::NotFound)
     }
 
-    fn plan(&self, folder: &S3Address, files: LocalFiles) -> Result<UploadPlan, SendError> {
+    fn plan(&self, folder: &S3Address, files: LocalFiles) -> Result<UploadPlan, JobError> {
         let place = S3Place { access: self.s3.clone(), ..S3Place::new(folder.clone()) };
         Ok(upload::plan(self.aws, &place, files, self.control)?)
     }
 
-    fn carry_out(&self, plan: &UploadPlan, existing: Existing) -> Result<(), SendError> {
+    fn carry_out(&self, plan: &UploadPlan, existing: Existing) -> Result<(), JobError> {
         let step = self.control.progress().step;
         let options = UploadOptions { concurrency: DEFAULT_CONCURRENCY, existing, unfinished: self.unfinished };
         let report = upload::upload(self.aws, plan, options, self.control);
@@ -89,9 +67,8 @@ impl Sender<'_> {
     }
 }
 
-fn sample_of(path: &Path, address: &S3Address) -> Result<Sample, SendError> {
-    let metadata =
-        path.metadata().map_err(|error| SendError::Unreadable { path: path.to_owned(), why: error.to_string() })?;
+fn sample_of(path: &Path, address: &S3Address) -> Result<Sample, JobError> {
+    let metadata = path.metadata().map_err(|error| JobError::local("Could not read the file", path, error))?;
     Ok(Sample {
         uri: SampleUri::new(path.to_string_lossy()),
         name: address.last_part().to_owned(),
@@ -102,18 +79,18 @@ fn sample_of(path: &Path, address: &S3Address) -> Result<Sample, SendError> {
     })
 }
 
-fn must_be_complete(report: &UploadReport, target: &S3Address) -> Result<(), SendError> {
+fn must_be_complete(report: &UploadReport, target: &S3Address) -> Result<(), JobError> {
     let first = report.conflicts.iter().chain(&report.failures).next();
     match (&report.stopped, first) {
-        (Some(UploadStop::Cancelled), _) => Err(SendError::Cancelled),
-        (Some(UploadStop::Failed(why)), _) => Err(SendError::Incomplete(why.clone())),
+        (Some(UploadStop::Cancelled), _) => Err(JobError::Cancelled),
+        (Some(UploadStop::Failed(why)), _) => Err(JobError::Plan(why.clone())),
         (None, None) => Ok(()),
         (None, Some(problem)) => {
             let (files, first) = match report.conflicts.len() + report.failures.len() {
                 1 => ("A file is".to_owned(), ""),
                 count => (format!("{count} files are"), "For example: "),
             };
-            Err(SendError::Incomplete(format!(
+            Err(JobError::Plan(format!(
                 "{files} missing in {target} or different from the local file. Nothing was started. \
                  {first}{problem}"
             )))

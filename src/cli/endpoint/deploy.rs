@@ -16,7 +16,8 @@ use crate::cli::transform::package::{ModelSourceArgs, PackedHere, Packing};
 use crate::cli::transform::start::{must_pass, report};
 use crate::cli::values::{Account, AccountArgs, parse_endpoint_name, parse_pair, parse_positive};
 use crate::domain::{S3Access, S3Address};
-use crate::sagemaker::endpoints::{Deletion, DeployError, EndpointError, Leftovers, deploy, preflight};
+use crate::sagemaker::JobError;
+use crate::sagemaker::endpoints::{Deletion, DeployError, Leftovers, deploy, preflight};
 use crate::sagemaker::jobs::{NewArchive, read_prices};
 use crate::sagemaker::spec::endpoint::{EndpointConfig, EndpointPlan, EndpointStatus, Serverless, default_ami};
 use crate::sagemaker::spec::transform::{ModelSource, Preflight, archive_address, dated_name};
@@ -64,7 +65,7 @@ fn delete_leftovers(aws: &Aws, planned: &Planned, context: &EndpointContext) -> 
     let (name, region) = (planned.name(), planned.region());
     let left = Deletion::plan(aws, &context.records, &planned.plan.sagemaker, name, false, &context.control);
     let left = match left {
-        Err(EndpointError::NotThere { .. }) => return Ok(()),
+        Err(JobError::NoEndpoint { .. }) => return Ok(()),
         left => left?,
     };
     match left.status() {
@@ -255,11 +256,7 @@ impl Planned {
     ) -> anyhow::Result<Preflight> {
         let EndpointContext { control, records, .. } = context;
         let prices = read_prices(&context.dirs.prices())?;
-        let checked = with_progress("Preflight", control, || {
-            preflight(aws, records, self.plan.clone(), remains, &prices, control)
-        })?;
-        self.plan = checked.plan;
-        Ok(checked.preflight)
+        Ok(with_progress("Preflight", control, || preflight(aws, records, &mut self.plan, remains, &prices, control))?)
     }
 }
 

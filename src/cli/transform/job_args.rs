@@ -364,10 +364,8 @@ impl Planned {
         packed: Option<&PackedHere>,
         control: &TaskControl,
     ) -> anyhow::Result<Preflight> {
-        let checked =
-            with_progress("Preflight", control, || preflight(aws, self.plan.clone(), (prices, records), control))?;
-        self.plan = checked.plan;
-        let mut found = checked.preflight;
+        let mut found =
+            with_progress("Preflight", control, || preflight(aws, &mut self.plan, (prices, records), control))?;
         if self.packing.is_some() && packed.is_none() {
             found.checks.retain(|check| check.point != CheckPoint::Model);
         }

@@ -18,8 +18,9 @@ use crate::cli::values::{parse_job_name, parse_pair};
 use crate::dirs::AppDirs;
 use crate::domain::counted;
 use crate::sagemaker;
+use crate::sagemaker::JobError;
 use crate::sagemaker::jobs::{
-    JobError, JobRecords, PlannedRetry, Retry, RetryChanges, StartFolders, aws_commands, outcome, plan_retry, quoted,
+    JobRecords, PlannedRetry, Retry, RetryChanges, StartFolders, aws_commands, outcome, plan_retry, quoted,
     read_prices, shell_script,
 };
 use crate::sagemaker::spec::transform::{

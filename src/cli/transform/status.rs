@@ -15,8 +15,9 @@ use crate::cli::terminal::{interruptible, local_time, print_log, print_problems,
 use crate::cli::values::{AccountArgs, parse_job_name, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::Problem;
+use crate::sagemaker::JobError;
 use crate::sagemaker::Poll;
-use crate::sagemaker::jobs::{Followed, JobError, PolledJob, Watch, follow, outcome, read_prices};
+use crate::sagemaker::jobs::{Followed, PolledJob, Watch, follow, outcome, read_prices};
 use crate::sagemaker::log::{LogKind, LogReader};
 use crate::sagemaker::spec::transform::{
     JobOutcome, JobProgress, JobSpec, PriceTable, TransformJob, TransformSpec, TransformStatus, Unexplained,

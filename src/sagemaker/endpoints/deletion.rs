@@ -1,7 +1,8 @@
 //! Deletes an endpoint, its configuration and model, and reports what stays.
 
-use super::{EndpointError, EndpointRecords};
+use super::EndpointRecords;
 use crate::aws::{Aws, AwsError, AwsErrorKind, SageMaker};
+use crate::sagemaker::JobError;
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{EndpointRecord, EndpointStatus, UploadedArchive};
 use crate::sagemaker::spec::transform::SageMakerAccess;
@@ -36,14 +37,14 @@ impl Deletion {
         name: &str,
         with_model: bool,
         control: &TaskControl,
-    ) -> Result<Self, EndpointError> {
+    ) -> Result<Self, JobError> {
         let sagemaker = aws.sagemaker(access);
         let region = sagemaker.region(control)?;
         let record = records.find(name, &region).ok().flatten();
         let there = sagemaker.describe_endpoint(name, control)?;
         if record.is_none() && there.is_none() {
             let name = name.to_owned();
-            return Err(EndpointError::NotThere { name, region });
+            return Err(JobError::NoEndpoint { name, region });
         }
         let mut configs: Vec<String> = there.iter().filter_map(|endpoint| endpoint.config_name.clone()).collect();
         if let Some(record) = &record
@@ -111,12 +112,7 @@ impl Deletion {
     /// # Errors
     /// The endpoint could not be deleted, so it still costs money. Other resources that could not be deleted are
     /// reported instead.
-    pub fn carry_out(
-        self,
-        aws: &Aws,
-        records: &EndpointRecords,
-        control: &TaskControl,
-    ) -> Result<Deleted, EndpointError> {
+    pub fn carry_out(self, aws: &Aws, records: &EndpointRecords, control: &TaskControl) -> Result<Deleted, JobError> {
         let mut done = Deleted::default();
         match self.status {
             None => {}
@@ -192,7 +188,7 @@ pub fn delete(
     name: &str,
     with_model: bool,
     control: &TaskControl,
-) -> Result<Deleted, EndpointError> {
+) -> Result<Deleted, JobError> {
     Deletion::plan(aws, records, access, name, with_model, control)?.carry_out(aws, records, control)
 }
 
@@ -209,7 +205,7 @@ pub fn delete_due(
     records: &EndpointRecords,
     now_ms: i64,
     control: &TaskControl,
-) -> Vec<(EndpointRecord, Result<Deleted, EndpointError>)> {
+) -> Vec<(EndpointRecord, Result<Deleted, JobError>)> {
     let is_due = |record: &EndpointRecord| record.delete_at_ms.is_some_and(|at| at <= now_ms);
     let due = records.all().0.into_iter().filter(is_due);
     due.map(|record| {

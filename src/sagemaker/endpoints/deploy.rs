@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use super::{Deletion, EndpointError, EndpointRecords};
+use super::{Deletion, EndpointRecords};
 use crate::aws::upload::Existing;
 use crate::aws::{Aws, AwsError};
 use crate::domain::S3Address;
+use crate::sagemaker::JobError;
 use crate::sagemaker::sending::Sender;
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{EndpointPlan, EndpointRecord, EndpointStatus, UploadedArchive};
@@ -16,7 +17,7 @@ use crate::tasks::{ProgressUnit, TaskControl};
 #[derive(Debug, thiserror::Error)]
 #[error("{error}\n{}", self.undone())]
 pub struct DeployError {
-    pub error: EndpointError,
+    pub error: JobError,
     /// What was deleted again. What could not be deleted stays in the record, for [`super::delete`].
     pub done: Deleted,
 }
@@ -66,7 +67,7 @@ struct Deployment<'d> {
 }
 
 impl Deployment<'_> {
-    fn make_all(&mut self) -> Result<(), EndpointError> {
+    fn make_all(&mut self) -> Result<(), JobError> {
         let (plan, control) = (self.plan, self.control);
         let sagemaker = self.aws.sagemaker(&self.record.sagemaker);
         if let ModelSource::New { spec, local_archive } = &plan.model {
@@ -85,7 +86,7 @@ impl Deployment<'_> {
     }
 
     /// Uploads the archive. A new object is first recorded as belonging to this endpoint.
-    fn send_archive(&mut self, path: &Path, address: &S3Address) -> Result<(), EndpointError> {
+    fn send_archive(&mut self, path: &Path, address: &S3Address) -> Result<(), JobError> {
         let Self { aws, records, record, plan, unfinished, control } = self;
         control.set_step(format!("uploading the model to {address}"));
         let sender = Sender { aws, s3: &plan.s3, unfinished, control };
@@ -106,7 +107,7 @@ impl Deployment<'_> {
         &mut self,
         note: impl Fn(&mut EndpointRecord) -> &mut bool,
         call: impl FnOnce() -> Result<String, AwsError>,
-    ) -> Result<(), EndpointError> {
+    ) -> Result<(), JobError> {
         let Self { records, record, .. } = self;
         *note(record) = true;
         if let Err(error) = records.write(record) {
@@ -129,9 +130,9 @@ impl Deployment<'_> {
 
     /// Deletes what a failed deployment created, even after a cancellation. `Ok` if SageMaker created the endpoint and
     /// only its response was lost.
-    fn undo(&self, error: EndpointError) -> Result<(), DeployError> {
+    fn undo(&self, error: JobError) -> Result<(), DeployError> {
         let (aws, record) = (self.aws, &*self.record);
-        let is_wanted = !matches!(error, EndpointError::Cancelled);
+        let is_wanted = !matches!(error, JobError::Cancelled);
         let mut failed = DeployError { error, done: Deleted::default() };
         if !record.has_anything() {
             return Err(failed);

@@ -12,12 +12,12 @@ use crate::aws::{AwsError, AwsErrorKind, SageMaker};
 use crate::model::PredictError;
 use crate::sagemaker::predictor::{Request, Transport};
 use crate::sagemaker::spec::endpoint::{Endpoint, EndpointRecord};
-use crate::sagemaker::{Poll, Record, RecordError, Records, SendError};
+use crate::sagemaker::{Poll, Record, Records};
 use crate::tasks::TaskControl;
 
 pub use deletion::{Deletion, delete, delete_due};
 pub use deploy::{DeployError, deploy};
-pub use preflight::{CheckedEndpoint, Leftovers, preflight};
+pub use preflight::{Leftovers, preflight};
 
 pub type EndpointRecords = Records<EndpointRecord>;
 
@@ -34,43 +34,6 @@ impl Record for EndpointRecord {
 
     fn order(&self, other: &Self) -> std::cmp::Ordering {
         self.name.cmp(&other.name)
-    }
-}
-
-/// The message is complete.
-#[derive(Debug, thiserror::Error)]
-pub enum EndpointError {
-    #[error("canceled")]
-    Cancelled,
-    #[error("{0}")]
-    Aws(AwsError),
-    /// Neither SageMaker nor a local record knows it.
-    #[error(
-        "endpoint {name} does not exist in {region}; check the name and the region, or run spotcheck endpoint list"
-    )]
-    NotThere { name: String, region: String },
-    /// The archive was not uploaded.
-    #[error("{0}")]
-    Send(SendError),
-    #[error("{0}")]
-    Record(#[from] RecordError),
-}
-
-impl From<AwsError> for EndpointError {
-    fn from(error: AwsError) -> Self {
-        match error.kind {
-            AwsErrorKind::Cancelled => Self::Cancelled,
-            _ => Self::Aws(error),
-        }
-    }
-}
-
-impl From<SendError> for EndpointError {
-    fn from(error: SendError) -> Self {
-        match error {
-            SendError::Cancelled => Self::Cancelled,
-            error => Self::Send(error),
-        }
     }
 }
 

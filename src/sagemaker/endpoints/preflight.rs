@@ -3,8 +3,8 @@
 use super::EndpointRecords;
 use crate::aws::{Aws, SageMaker};
 use crate::sagemaker::checks::Checks;
-use crate::sagemaker::jobs::unless_cancelled;
-use crate::sagemaker::jobs::{JobError, ModelPlan, check_only_model};
+use crate::sagemaker::error::unless_cancelled;
+use crate::sagemaker::jobs::{ModelPlan, check_only_model};
 use crate::sagemaker::spec::endpoint::{EndpointConfig, EndpointPlan, EndpointStatus};
 use crate::sagemaker::spec::transform::{
     CheckPoint, ModelSource, Network, Preflight, PriceTable, cost_usd, human_usd, name_problem,
@@ -20,25 +20,19 @@ pub enum Leftovers {
     Go,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct CheckedEndpoint {
-    /// The plan, with the price from the table if none was given.
-    pub plan: EndpointPlan,
-    pub preflight: Preflight,
-}
-
-/// Checks a plan. What cannot be checked is a warning, never an error.
+/// Checks a plan, and sets its price from the table if none was given. What cannot be checked is a warning, never an
+/// error.
 ///
 /// # Errors
 /// The task was canceled.
 pub fn preflight(
     aws: &Aws,
     records: &EndpointRecords,
-    mut plan: EndpointPlan,
+    plan: &mut EndpointPlan,
     remains: Leftovers,
     prices: &PriceTable,
     control: &TaskControl,
-) -> Result<CheckedEndpoint, Cancelled> {
+) -> Result<Preflight, Cancelled> {
     let sagemaker = aws.sagemaker(&plan.sagemaker);
     let of_model = ModelPlan {
         name: &plan.config.model_name,
@@ -51,16 +45,16 @@ pub fn preflight(
     check_name(&mut checks, &sagemaker, records, (&plan.config.name, remains), control)?;
     checks.limits(plan.config.problems(), &plan.model);
     if plan.config.serverless.is_some() {
-        check_serverless(&mut checks, &plan);
-        return Ok(CheckedEndpoint { plan, preflight: checks.into_preflight() });
+        check_serverless(&mut checks, plan);
+        return Ok(checks.into_preflight());
     }
     check_instances(&mut checks, &plan.config);
-    let region = unless_cancelled(sagemaker.region(control).map_err(JobError::from))?;
+    let region = unless_cancelled(sagemaker.region(control))?;
     // The model's check reports an unknown region.
     let instances = (plan.config.instance_type.as_deref().unwrap_or_default(), plan.config.instance_count);
     plan.usd_per_hour = checks.hourly_cost(plan.usd_per_hour, prices, instances, region.ok().as_deref());
     check_deletion(&mut checks, plan.delete_after_ms, &plan.config, plan.usd_per_hour);
-    Ok(CheckedEndpoint { plan, preflight: checks.into_preflight() })
+    Ok(checks.into_preflight())
 }
 
 fn check_name(
@@ -79,7 +73,7 @@ fn check_name(
         let there = sagemaker.describe_endpoint(name, control)?;
         Ok((region, there))
     });
-    match unless_cancelled(there.map_err(JobError::from))? {
+    match unless_cancelled(there)? {
         Err(error) => checks.problem(POINT, error.to_string(), ""),
         Ok((_, Some(there))) if there.status == EndpointStatus::Deleting => checks.problem(
             POINT,

@@ -1,11 +1,12 @@
 //! The objects that a job reads and writes, those that were added below its prefix after it had listed its input, and
 //! the base of its output names.
 
+use super::OutputKeys;
 use super::manifest::read_manifest;
-use super::{JobError, OutputKeys};
 use crate::aws::{AwsErrorKind, ListRequest, ObjectInfo, S3};
 use crate::domain::S3Address;
 use crate::image::source::is_folder_marker;
+use crate::sagemaker::JobError;
 use crate::sagemaker::spec::transform::{
     InputObjects, JobRecord, KeySample, ManifestPlan, TransformJob, TransformSpec,
 };

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::JobError;
 use crate::domain::{S3Address, SampleUri};
+use crate::sagemaker::JobError;
 use crate::sagemaker::spec::transform::ManifestPlan;
 
 /// An entry of a manifest: the first is the prefix, the others are names.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::JobError;
 use crate::aws::{AwsErrorKind, S3};
 use crate::domain::S3Address;
+use crate::sagemaker::JobError;
 use crate::sagemaker::package::{peek, peek_file};
 use crate::sagemaker::spec::transform::{ArchiveContent, ModelSource, ModelSpec, Network, default_image};
 use crate::tasks::{Cancelled, TaskControl};

@@ -6,9 +6,10 @@ use std::iter;
 use super::inputs::{InputListed, Inputs, Outputs};
 use super::retries::{FoundRetries, FoundRetry};
 use super::retry::RetryModel;
-use super::{JobError, JobRecords, NamedFrom, OutputKeys, find_record};
+use super::{JobRecords, NamedFrom, OutputKeys, find_record};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::S3Access;
+use crate::sagemaker::JobError;
 use crate::sagemaker::log::{LogKind, LogReader};
 use crate::sagemaker::spec::transform::{
     FailedObject, JobOutcome, JobRecord, JobRetry, LogLine, SageMakerAccess, TransformJob, TransformStatus, Unexplained,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use toml_edit::{DocumentMut, Value};
 
-use super::JobError;
+use crate::sagemaker::JobError;
 use crate::sagemaker::spec::transform::{InstanceType, Price, PriceChange, PriceTable};
 
 /// The header of a new table.

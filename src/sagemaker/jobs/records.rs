@@ -3,10 +3,10 @@
 
 use std::cmp::Ordering;
 
-use super::JobError;
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::dirs::AppDirs;
 use crate::domain::S3Address;
+use crate::sagemaker::JobError;
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::transform::{
     JobKind, JobProgress, JobRecord, JobSpec, Leftover, ModelSource, SplitType, TransformPlan, TransformSpec,

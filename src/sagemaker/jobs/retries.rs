@@ -1,7 +1,8 @@
 //! The retries of a job, wherever they were started.
 
-use super::{JobError, JobRecords, looks_like_retry, retry_prefix};
+use super::{JobRecords, looks_like_retry, retry_prefix};
 use crate::aws::{AwsError, AwsErrorKind, SageMaker};
+use crate::sagemaker::JobError;
 use crate::sagemaker::spec::transform::{JobKind, JobQuery, JobRecord, TransformJob, TransformSpec, TransformStatus};
 use crate::tasks::TaskControl;
 

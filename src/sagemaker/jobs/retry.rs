@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::JobError;
 use super::manifest::manifest_of;
 use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{S3Access, S3Address, SampleUri, human_bytes};
+use crate::sagemaker::JobError;
 use crate::sagemaker::spec::transform::{
     DEFAULT_PAYLOAD_MB, DataSource, FailedObject, InputObjects, InstanceType, JobOutcome, JobRecord,
     MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelSource, ModelSpec, PayloadSuggestion, RetryChoice, SageMakerAccess,

@@ -3,14 +3,15 @@
 use std::io::Write;
 use std::path::Path;
 
+use super::JobRecords;
 use super::inputs::{Inputs, each_object};
 use super::manifest::write_manifest;
 use super::preflight::is_same_model;
-use super::{JobError, JobRecords};
 use crate::aws::upload::{Existing, LocalFiles, files_below};
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::domain::{S3Access, S3Address};
 use crate::image::source::is_folder_marker;
+use crate::sagemaker::JobError;
 use crate::sagemaker::sending::Sender;
 use crate::sagemaker::spec::transform::{
     InputObjects, JobRecord, JobSpec, Leftover, ModelSource, ModelSpec, SageMakerAccess, TransformPlan, TransformSpec,
@@ -190,7 +191,7 @@ impl Start<'_, TransformSpec> {
         if let (Some(manifest), false) = (&plan.manifest, plan.input_files.is_empty()) {
             let files = LocalFiles { files: plan.input_files.clone(), ..LocalFiles::default() };
             self.control.set_step(format!("uploading the images to {}", manifest.folder));
-            return Ok(self.sender.send(&manifest.folder, files)?);
+            return self.sender.send(&manifest.folder, files);
         }
         let Some(folder) = &plan.input_folder else {
             return Ok(());
@@ -204,7 +205,7 @@ impl Start<'_, TransformSpec> {
         let files = files_below(folder, self.control)
             .map_err(|error| JobError::from_source("Could not read the folder", folder, &error))?;
         self.control.set_step(format!("uploading the images to {target}"));
-        Ok(self.sender.send(target, files)?)
+        self.sender.send(target, files)
     }
 
     fn send_manifest(&mut self, plan: &TransformPlan) -> Result<(), JobError> {

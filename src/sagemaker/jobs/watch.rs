@@ -6,9 +6,10 @@
 use std::time::{Duration, Instant};
 
 use super::inputs::{InputListed, Inputs, Outputs};
-use super::{JobError, JobRecords, OutputKeys};
+use super::{JobRecords, OutputKeys};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::{S3Access, S3Address};
+use crate::sagemaker::JobError;
 use crate::sagemaker::Poll;
 use crate::sagemaker::log::{LogKind, LogTail};
 use crate::sagemaker::spec::transform::{

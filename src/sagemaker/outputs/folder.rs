@@ -9,7 +9,8 @@ use super::json::{MAX_RESPONSE_BYTES, too_long};
 use crate::aws::{Aws, AwsError, AwsErrorKind};
 use crate::domain::{InferenceLocation, Location, Problem, S3Access, S3Address, S3Place};
 use crate::image::source::{FileEntry, Files, FilesError, Links, folder_of};
-use crate::sagemaker::jobs::{Account, FoundRetries, FoundRetry, JobError, JobRecords, NamedFrom, find_record};
+use crate::sagemaker::JobError;
+use crate::sagemaker::jobs::{Account, FoundRetries, FoundRetry, JobRecords, NamedFrom, find_record};
 use crate::sagemaker::spec::transform::{JobRecord, SageMakerAccess, TransformJob, TransformSpec};
 use crate::tasks::{Cancelled, TaskControl};
 

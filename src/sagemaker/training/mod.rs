@@ -5,9 +5,8 @@ mod preflight;
 use crate::aws::{Aws, AwsErrorKind};
 use crate::dirs::Scratch;
 use crate::project::export::{Existing, ExportTarget};
-use crate::sagemaker::jobs::{
-    Followed, JobError, JobRecords, PolledJob, Start, StartFolders, billed_s, delete_leftovers,
-};
+use crate::sagemaker::JobError;
+use crate::sagemaker::jobs::{Followed, JobRecords, PolledJob, Start, StartFolders, billed_s, delete_leftovers};
 use crate::sagemaker::package::{PackageError, package_source};
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::training::{TrainingPlan, TrainingProgress, TrainingSpec};

@@ -3,9 +3,8 @@
 use crate::aws::{Aws, S3};
 use crate::domain::{S3Address, counted};
 use crate::sagemaker::checks::{Checks, Service};
-use crate::sagemaker::jobs::{
-    JobError, Place, check_image, check_job_name, check_prefix, check_regions, check_role, unless_cancelled,
-};
+use crate::sagemaker::error::unless_cancelled;
+use crate::sagemaker::jobs::{Place, check_image, check_job_name, check_prefix, check_regions, check_role};
 use crate::sagemaker::package::source_files;
 use crate::sagemaker::spec::training::{Channel, TrainingPlan, TrainingSource, TrainingSpec};
 use crate::sagemaker::spec::transform::{
@@ -38,7 +37,7 @@ pub fn preflight(
     for (address, purpose) in &used {
         check_objects(&mut checks, &s3, (address, purpose), control)?;
     }
-    let region = match unless_cancelled(sagemaker.region(control).map_err(JobError::from))? {
+    let region = match unless_cancelled(sagemaker.region(control))? {
         Ok(region) => region,
         Err(why) => {
             checks.failed(CheckPoint::Region, Service::SageMaker, &why, "");
@@ -97,7 +96,7 @@ fn check_objects(
     control: &TaskControl,
 ) -> Result<(), Cancelled> {
     let point = if purpose == INPUT { CheckPoint::Input } else { CheckPoint::Output };
-    match unless_cancelled(s3.first_object(address, Some(control)).map_err(JobError::from))? {
+    match unless_cancelled(s3.first_object(address, Some(control)))? {
         Ok(None) if point == CheckPoint::Input => {
             checks.problem(point, format!("There is no object in {address}"), "Check the spelling");
         }

@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::domain::{S3Access, S3Address};
 use crate::project::export::{Existing, ExportError, ExportTarget};
-use crate::sagemaker::jobs::{JobError, JobRecords, NewArchive, NewModel};
+use crate::sagemaker::JobError;
+use crate::sagemaker::jobs::{JobRecords, NewArchive, NewModel};
 use crate::sagemaker::package::{
     PackageError, PackageOptions, Packaged, Processor, SavedModelOptions, package_model, package_saved_model,
     stamp_of_saved_model,

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use super::requests::Content;
-use super::{Checks, Service, unless_cancelled};
+use super::{Checks, Service};
 use crate::aws::upload::files_below;
 use crate::aws::{Aws, ListRequest, ObjectInfo, S3};
 use crate::domain::{S3Address, Sample, counted, human_bytes};
 use crate::image::source::{NamedKind, SourceError, is_folder_marker, is_hidden_name, kind_of_name};
-use crate::sagemaker::jobs::JobError;
+use crate::sagemaker::JobError;
+use crate::sagemaker::error::unless_cancelled;
 use crate::sagemaker::jobs::inputs::{Inputs, each_object};
 use crate::sagemaker::spec::transform::{
     CheckGrade, CheckPoint, InputObjects, InputSurvey, KeySample, SplitType, TransformPlan,
@@ -37,7 +38,7 @@ pub fn has_input(aws: &Aws, plan: &TransformPlan, control: &TaskControl) -> Resu
     control.set_step("checking the input");
     let request = ListRequest::new(prefix);
     let listed = aws.s3(&plan.s3).list_page(&request, Some(control));
-    let listed = unless_cancelled(listed.map_err(JobError::from))?;
+    let listed = unless_cancelled(listed)?;
     let is_input = |object: &ObjectInfo| !is_folder_marker(&object.key, object.size_bytes);
     Ok(listed.is_ok_and(|page| page.objects.iter().any(is_input)))
 }
@@ -119,7 +120,7 @@ pub(crate) fn check_prefix(
     }
     let request = ListRequest { by_folder: true, max_keys: Some(EXAMPLES + 1), ..ListRequest::new(prefix) };
     let listed = s3.list_page(&request, Some(control));
-    let Ok(listed) = unless_cancelled(listed.map_err(JobError::from))? else {
+    let Ok(listed) = unless_cancelled(listed)? else {
         // Listing the input fails in the same way, and reports it.
         return Ok(());
     };

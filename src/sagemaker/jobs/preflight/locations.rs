@@ -1,10 +1,10 @@
 //! Checks of a job's locations: its output folder, and that all buckets are in the job's region, because SageMaker
 //! accepts no others.
 
-use super::{Checks, Service, unless_cancelled};
+use super::{Checks, Service};
 use crate::aws::{AwsErrorKind, S3};
 use crate::domain::S3Address;
-use crate::sagemaker::jobs::JobError;
+use crate::sagemaker::error::unless_cancelled;
 use crate::sagemaker::spec::transform::{CheckPoint, InputObjects, ModelSource, TransformPlan};
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -43,7 +43,7 @@ pub(super) fn check_output(
         );
     }
     let first = s3.first_object(&folder, Some(control));
-    match unless_cancelled(first.map_err(JobError::from))? {
+    match unless_cancelled(first)? {
         Ok(None) => {}
         Ok(Some(object)) => checks.problem(
             CheckPoint::Output,
@@ -93,7 +93,7 @@ pub(crate) fn check_regions(
         let is_told = asked
             .as_ref()
             .is_err_and(|error| matches!(error.kind, AwsErrorKind::NotFound | AwsErrorKind::AccessDenied));
-        match unless_cancelled(asked.map_err(JobError::from))? {
+        match unless_cancelled(asked)? {
             Ok(Some(found)) if found == region => known.push(used.bucket),
             Ok(Some(found)) => checks.problem(
                 CheckPoint::Region,

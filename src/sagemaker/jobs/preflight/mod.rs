@@ -14,23 +14,16 @@ pub(crate) use model::{Place, check_image, check_job_name, check_role};
 use model::KnownModel;
 use requests::IsSuggested;
 
-use super::{JobError, JobRecords};
+use super::JobRecords;
 use crate::aws::Aws;
 use crate::domain::{S3Access, counted};
 use crate::sagemaker::checks::{Checks, KnownPrice, Service};
-use crate::sagemaker::jobs::unless_cancelled;
+use crate::sagemaker::error::unless_cancelled;
 use crate::sagemaker::spec::transform::{
     ArchiveContent, CheckPoint, CostEstimate, EcrImage, HEADLINE, InputSurvey, InstanceType, JobKind, ModelSource,
     PayloadSuggestion, Preflight, PriceTable, SageMakerAccess, SplitType, TransformPlan, TransformSpec, human_usd,
 };
 use crate::tasks::{Cancelled, TaskControl};
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Checked {
-    /// The checked plan, with unset values filled in.
-    pub plan: TransformPlan,
-    pub preflight: Preflight,
-}
 
 /// Checks a plan. Its speed is that of the plan, or of an earlier job in `records`. Unset payload and concurrency are
 /// filled in with the suggestion ([`PayloadSuggestion::fill_in`]); only this function does so. What cannot be checked
@@ -40,14 +33,14 @@ pub struct Checked {
 /// The task was canceled.
 pub fn preflight(
     aws: &Aws,
-    mut plan: TransformPlan,
+    plan: &mut TransformPlan,
     (prices, records): (&PriceTable, &JobRecords),
     control: &TaskControl,
-) -> Result<Checked, Cancelled> {
-    let speed = KnownSpeed::find(&plan, records);
-    let (preflight, filled_in) = run_checks(aws, &plan, (prices, speed.as_ref()), control)?;
+) -> Result<Preflight, Cancelled> {
+    let speed = KnownSpeed::find(plan, records);
+    let (preflight, filled_in) = run_checks(aws, plan, (prices, speed.as_ref()), control)?;
     plan.spec = filled_in;
-    Ok(Checked { plan, preflight })
+    Ok(preflight)
 }
 
 /// The checks, and the job with filled-in values.
@@ -59,7 +52,7 @@ fn run_checks(
 ) -> Result<(Preflight, TransformSpec), Cancelled> {
     let sagemaker = aws.sagemaker(&plan.sagemaker);
     let s3 = aws.s3(&plan.s3);
-    let region = unless_cancelled(sagemaker.region(control).map_err(JobError::from))?;
+    let region = unless_cancelled(sagemaker.region(control))?;
     let mut checks = Checks::default();
     control.set_step("checking the model");
     let model = match &region {
@@ -124,7 +117,7 @@ pub fn check_only_model(
 ) -> Result<Checks, Cancelled> {
     let sagemaker = aws.sagemaker(sagemaker);
     let mut checks = Checks::default();
-    match unless_cancelled(sagemaker.region(control).map_err(JobError::from))? {
+    match unless_cancelled(sagemaker.region(control))? {
         Ok(region) => {
             model::check_model(&mut checks, &sagemaker, &aws.s3(s3), plan, &region, control)?;
         }

@@ -3,11 +3,12 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::{Checks, ModelPlan, Service, unless_cancelled};
+use super::{Checks, ModelPlan, Service};
 use crate::aws::{AwsErrorKind, S3, SageMaker};
 use crate::domain::{S3Address, human_bytes};
 use crate::local_file;
-use crate::sagemaker::jobs::JobError;
+use crate::sagemaker::JobError;
+use crate::sagemaker::error::unless_cancelled;
 use crate::sagemaker::jobs::new_model::content_in_s3;
 use crate::sagemaker::package::peek_file;
 use crate::sagemaker::spec::transform::{
@@ -77,7 +78,7 @@ pub(super) fn check_model(
         );
         return Ok(KnownModel::default());
     }
-    let known = unless_cancelled(known.map_err(JobError::from))?;
+    let known = unless_cancelled(known)?;
     let image = match (plan.source, &known) {
         (ModelSource::New { spec, .. }, _) => Some(spec.image.clone()),
         (ModelSource::Existing, Ok(Some(model))) => Some(model.image.clone()),
@@ -262,7 +263,7 @@ fn check_archive(
         return Ok(());
     }
     let object = s3.object(&archive.bucket, &archive.prefix, Some(control));
-    match unless_cancelled(object.map_err(JobError::from))? {
+    match unless_cancelled(object)? {
         Ok(object) => {
             found_archive(checks, &format!("{archive} ({})", human_bytes(object.size_bytes)), image, content);
         }

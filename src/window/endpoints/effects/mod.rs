@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use crate::aws::{AwsError, SageMaker};
 use crate::domain::S3Access;
-use crate::sagemaker::endpoints::{
-    CheckedEndpoint, DeployError, EndpointError, EndpointRecords, Leftovers, deploy, preflight,
-};
-use crate::sagemaker::jobs::{JobError, read_prices};
+use crate::sagemaker::endpoints::{DeployError, EndpointRecords, Leftovers, deploy, preflight};
+use crate::sagemaker::jobs::read_prices;
 use crate::sagemaker::log::endpoint_log_tail;
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{Endpoint, EndpointConfig, EndpointPlan, EndpointQuery, EndpointRecord};
 use crate::sagemaker::spec::transform::SageMakerAccess;
-use crate::sagemaker::{self, Poll};
+use crate::sagemaker::{self, JobError, Poll};
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::{Effects, Shared};
 use crate::window::remote;
@@ -75,7 +73,7 @@ fn run_once<T: Send + 'static>(
     shared: &Arc<Shared>,
     name: &str,
     (id, ticket): (EndpointId, Ticket),
-    work: impl FnOnce(&Shared, &EndpointId, &Ticket) -> Result<T, EndpointError> + Send + 'static,
+    work: impl FnOnce(&Shared, &EndpointId, &Ticket) -> Result<T, JobError> + Send + 'static,
     event: impl FnOnce(EndpointId, TaskId, Result<T, Failure>) -> EndpointsEvent + Clone + Send + 'static,
 ) {
     remote::effects::run_once(shared, name, (id, ticket), failure_of, work, event);
@@ -168,7 +166,7 @@ fn delete_now(
     id: &EndpointId,
     cause: DeletionCause,
     control: &TaskControl,
-) -> Result<Deleted, EndpointError> {
+) -> Result<Deleted, JobError> {
     let records = records(shared);
     let requested = match cause {
         DeletionCause::UserRequest => records.find(&id.name, id.region()).ok().flatten(),
@@ -180,12 +178,12 @@ fn delete_now(
     let done = sagemaker::endpoints::delete(&shared.aws, &records, &id.sagemaker, &id.name, false, control);
     match done {
         // Another program deleted it first.
-        Err(EndpointError::NotThere { name, .. }) => {
+        Err(JobError::NoEndpoint { name, .. }) => {
             Ok(Deleted { deleted: vec![format!("endpoint {name}")], kept: Vec::new() })
         }
         Err(error) => {
             // A canceled deletion keeps the earlier deletion time.
-            let is_cancelled = matches!(error, EndpointError::Cancelled);
+            let is_cancelled = matches!(error, JobError::Cancelled);
             if let (true, Some(record)) = (is_cancelled, &requested) {
                 records.write(record)?;
             }
@@ -195,10 +193,10 @@ fn delete_now(
     }
 }
 
-fn failure_of(shared: &Shared, id: &EndpointId, error: EndpointError) -> Failure {
+fn failure_of(shared: &Shared, id: &EndpointId, error: JobError) -> Failure {
     match error {
-        EndpointError::Cancelled => Failure::Cancelled,
-        EndpointError::Aws(error) => failure(shared, &S3Access::from(&id.sagemaker), error),
+        JobError::Cancelled => Failure::Cancelled,
+        JobError::Aws(error) => failure(shared, &S3Access::from(&id.sagemaker), error),
         error => Failure::new(error.to_string()),
     }
 }
@@ -229,11 +227,9 @@ fn check_request(
     request: EndpointRequest,
     control: &TaskControl,
 ) -> Result<FormCheck<EndpointPlan>, JobError> {
-    let plan = plan_of(shared, request, control)?;
+    let mut plan = plan_of(shared, request, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
-    let records = records(shared);
-    let CheckedEndpoint { plan, preflight } =
-        preflight(&shared.aws, &records, plan, Leftovers::Block, &prices, control)?;
+    let preflight = preflight(&shared.aws, &records(shared), &mut plan, Leftovers::Block, &prices, control)?;
     Ok(FormCheck { preflight, commands: Vec::new(), plan: Arc::new(plan) })
 }
 
@@ -281,7 +277,7 @@ pub(crate) fn start(shared: &Arc<Shared>, plan: Arc<EndpointPlan>, ticket: Ticke
 
 /// A canceled deployment that left nothing behind is not a failure.
 fn failure_of_deployment(error: &DeployError) -> Failure {
-    let is_cancelled = matches!(error.error, EndpointError::Cancelled);
+    let is_cancelled = matches!(error.error, JobError::Cancelled);
     match error.done.kept.is_empty() {
         true if is_cancelled => Failure::Cancelled,
         true => Failure::new(error.to_string()),

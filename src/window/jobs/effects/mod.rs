@@ -12,9 +12,8 @@ use strum::VariantArray;
 use crate::aws::{AwsError, AwsErrorKind, SageMaker, upload};
 use crate::domain::{S3Access, S3Address, Sample, SampleUri, counted};
 use crate::sagemaker::jobs::{
-    Checked, CleanUp, Followed, JobError, JobRecords, PlannedRetry, PolledJob, Retry, RetryChanges, StartFolders,
-    Watch, add_price, aws_commands, change_price, clean_up, find_record, manifest_of, outcome, preflight, read_prices,
-    shell_script,
+    CleanUp, Followed, JobRecords, PlannedRetry, PolledJob, Retry, RetryChanges, StartFolders, Watch, add_price,
+    aws_commands, change_price, clean_up, find_record, manifest_of, outcome, preflight, read_prices, shell_script,
 };
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::training::{TrainingProgress, TrainingSpec};
@@ -22,7 +21,7 @@ use crate::sagemaker::spec::transform::{
     ImagesInside, JobKind, JobOutcome, JobPage, JobQuery, JobRecord, JobSpec, Leftover, ManifestPlan, Price,
     PriceChange, PriceTable, RetryChoice, SageMakerAccess, TransformJob, TransformPlan, TransformSpec,
 };
-use crate::sagemaker::{self, Poll, training};
+use crate::sagemaker::{self, JobError, Poll, training};
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::{Effects, Shared};
 use crate::window::remote;
@@ -265,10 +264,10 @@ fn plan_retry(
         changes: RetryChanges::default(),
         model_environment: BTreeMap::new(),
     };
-    let PlannedRetry { plan, notes, doubt } = sagemaker::jobs::plan_retry(&shared.aws, &again, now_ms(), control)?;
+    let PlannedRetry { mut plan, notes, doubt } = sagemaker::jobs::plan_retry(&shared.aws, &again, now_ms(), control)?;
     let notes = doubt.into_iter().chain(notes).collect();
     let prices = read_prices(&shared.dirs.prices())?;
-    let Checked { plan, preflight } = preflight(&shared.aws, plan, (&prices, &records(shared)), control)?;
+    let preflight = preflight(&shared.aws, &mut plan, (&prices, &records(shared)), control)?;
     Ok(Box::new(RetryPlan { plan: Arc::new(plan), preflight, notes }))
 }
 
@@ -345,9 +344,9 @@ fn check_request(
     request: JobRequest,
     control: &TaskControl,
 ) -> Result<FormCheck<TransformPlan>, JobError> {
-    let plan = plan_of(shared, request, control)?;
+    let mut plan = plan_of(shared, request, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
-    let Checked { plan, preflight } = preflight(&shared.aws, plan, (&prices, &records(shared)), control)?;
+    let preflight = preflight(&shared.aws, &mut plan, (&prices, &records(shared)), control)?;
     let script = shell_script(&aws_commands(&plan));
     Ok(FormCheck { preflight, commands: script.split('\n').map(str::to_owned).collect(), plan: Arc::new(plan) })
 }

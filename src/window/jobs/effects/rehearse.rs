@@ -7,7 +7,8 @@ use crate::domain::{Device, DeviceChoice, KeepRule, Sample};
 use crate::model::catalog::Model;
 use crate::model::onnx::{LoadOptions, OnnxPredictor};
 use crate::model::{Predictor, runtime};
-use crate::sagemaker::jobs::{JobError, NewArchive};
+use crate::sagemaker::JobError;
+use crate::sagemaker::jobs::NewArchive;
 use crate::sagemaker::package::{ArchiveKind, PackageError, unpack};
 use crate::sagemaker::rehearse::{
     Rehearsal, RehearseError, RehearseOptions, RehearseSamples, Rehearsed, RequestForm, rehearse,

@@ -10,8 +10,8 @@ use crate::image::source::Source;
 use crate::local_file;
 use crate::model::catalog::{built_in_labels, check_mapping, labels_from_file, parse_mapping};
 use crate::predict::{ResultSink, SampleResult};
+use crate::sagemaker::JobError;
 use crate::sagemaker::client::known_to;
-use crate::sagemaker::jobs::JobError;
 use crate::sagemaker::outputs::{
     ExampleReadings, FoundOutputs, OutputFolder, OutputShape, OutputSink, OutputsError, OutputsOrigin, ReadOutcome,
     ReadingChoice,
