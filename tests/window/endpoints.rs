@@ -215,8 +215,8 @@ fn deletion_lists_successes_and_failures() {
             let endpoint = format!("•  the endpoint {name}");
             for what in [
                 &endpoint,
-                &format!("•  its configuration {name}"),
-                &format!("•  its model {name}"),
+                &format!("•  the configuration {name}"),
+                &format!("•  the model {name}"),
                 "•  the archive s3://",
             ] {
                 assert!(sees(&window, what), "{what}");

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
     let aws = Aws::new();
     let name = &args.name;
     let deletion = Deletion::plan(&aws, records, &access, name, args.with_model, control)?;
-    let was_there = deletion.status().is_some();
+    let was_there = deletion.status.is_some();
     let stays = deletion.to_keep().len();
     if !args.yes && !confirmed(&deletion)? {
         eprintln!("nothing was deleted");
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
 
 /// Asks for confirmation after listing what will be deleted and what stays.
 fn confirmed(deletion: &Deletion) -> anyhow::Result<bool> {
-    for what in deletion.to_delete() {
+    for what in &deletion.left {
         eprintln!("will delete {what}");
     }
     for (what, why) in deletion.to_keep() {

@@ -68,7 +68,7 @@ fn delete_leftovers(aws: &Aws, planned: &Planned, context: &EndpointContext) -> 
         Err(JobError::NoEndpoint { .. }) => return Ok(()),
         left => left?,
     };
-    match left.status() {
+    match left.status {
         None => {}
         Some(EndpointStatus::Deleting) => {
             bail!("endpoint {name} in {region} is being deleted; wait a few minutes, or choose another name")

@@ -3,9 +3,10 @@
 use super::EndpointRecords;
 use crate::aws::{Aws, AwsError, AwsErrorKind, SageMaker};
 use crate::sagemaker::JobError;
+use crate::sagemaker::jobs::delete_leftover;
 use crate::sagemaker::spec::Deleted;
-use crate::sagemaker::spec::endpoint::{EndpointRecord, EndpointStatus, UploadedArchive};
-use crate::sagemaker::spec::transform::SageMakerAccess;
+use crate::sagemaker::spec::endpoint::{EndpointRecord, EndpointStatus};
+use crate::sagemaker::spec::transform::{Leftover, SageMakerAccess};
 use crate::tasks::TaskControl;
 
 const NOT_MADE_FOR_IT: &str = "not created for this endpoint; not billed";
@@ -14,15 +15,13 @@ const NOT_MADE_FOR_IT: &str = "not created for this endpoint; not billed";
 #[derive(Clone)]
 pub struct Deletion {
     sagemaker: SageMaker,
-    name: String,
     record: Option<EndpointRecord>,
-    /// `None` if SageMaker does not know it, or no longer.
-    status: Option<EndpointStatus>,
-    /// Its current configuration, and the one that it was created with if that differs.
-    configs: Vec<String>,
-    model: Option<String>,
-    takes_model: bool,
-    archive: Option<UploadedArchive>,
+    /// The current status; `None` if SageMaker does not know the endpoint, or no longer.
+    pub status: Option<EndpointStatus>,
+    /// What will be deleted, in this order.
+    pub left: Vec<Leftover>,
+    /// A model that was not created for the endpoint.
+    kept: Option<Leftover>,
 }
 
 impl Deletion {
@@ -46,64 +45,38 @@ impl Deletion {
             let name = name.to_owned();
             return Err(JobError::NoEndpoint { name, region });
         }
-        let mut configs: Vec<String> = there.iter().filter_map(|endpoint| endpoint.config_name.clone()).collect();
-        if let Some(record) = &record
-            && record.owns_config
-            && !configs.contains(&record.config.name)
-        {
-            configs.push(record.config.name.clone());
-        }
-        let model = match (&record, configs.first()) {
+        let status = there.as_ref().map(|endpoint| endpoint.status);
+        let config = there.and_then(|endpoint| endpoint.config_name);
+        let model = match (&record, &config) {
             (Some(record), _) => Some(record.config.model_name.clone()),
             (None, Some(config)) => model_of(&sagemaker, config, control)?,
             (None, None) => None,
         };
-        Ok(Self {
-            name: name.to_owned(),
-            status: there.map(|endpoint| endpoint.status),
-            configs,
-            model,
-            takes_model: with_model || record.as_ref().is_some_and(|record| record.owns_model),
-            archive: record.as_ref().and_then(|record| record.archive.clone()),
-            record,
-            sagemaker,
-        })
+        let endpoint = status.map(|_| Leftover::Endpoint(name.to_owned()));
+        // Its current configuration can differ from the one that it was created with.
+        let mut left: Vec<Leftover> = endpoint.into_iter().chain(config.map(Leftover::Configuration)).collect();
+        for created in record.iter().flat_map(EndpointRecord::left) {
+            if !matches!(created, Leftover::Endpoint(_)) && !left.contains(&created) {
+                left.push(created);
+            }
+        }
+        let other = model.map(Leftover::Model).filter(|model| !left.contains(model));
+        let (taken, kept) = if with_model { (other, None) } else { (None, other) };
+        left.extend(taken);
+        Ok(Self { sagemaker, record, status, left, kept })
     }
 
     /// Deletes only what the record lists: other resources with these names are not ours. `status` is that of the
     /// endpoint, if it exists.
     pub fn plan_from_record(aws: &Aws, record: &EndpointRecord, status: Option<EndpointStatus>) -> Self {
-        let config = &record.config;
-        Self {
-            sagemaker: aws.sagemaker(&record.sagemaker),
-            name: record.name.clone(),
-            status,
-            configs: Vec::from_iter(record.owns_config.then(|| config.name.clone())),
-            model: record.owns_model.then(|| config.model_name.clone()),
-            takes_model: record.owns_model,
-            archive: record.archive.clone(),
-            record: Some(record.clone()),
-        }
-    }
-
-    /// The current status; `None` if SageMaker does not know the endpoint any more.
-    pub fn status(&self) -> Option<EndpointStatus> {
-        self.status
-    }
-
-    /// What would be deleted: “endpoint cats”, “configuration cats”, …
-    pub fn to_delete(&self) -> Vec<String> {
-        let endpoint = self.status.map(|_| endpoint_text(&self.name));
-        let configs = self.configs.iter().map(|config| config_text(config));
-        let model = self.model.iter().filter(|_| self.takes_model);
-        let archive = self.archive.iter().map(archive_text);
-        endpoint.into_iter().chain(configs).chain(model.map(|model| model_text(model))).chain(archive).collect()
+        let mut left = record.left();
+        left.retain(|created| status.is_some() || !matches!(created, Leftover::Endpoint(_)));
+        Self { sagemaker: aws.sagemaker(&record.sagemaker), record: Some(record.clone()), status, left, kept: None }
     }
 
     /// The resources that would stay, and why.
-    pub fn to_keep(&self) -> Vec<(String, String)> {
-        let model = self.model.iter().filter(|_| !self.takes_model);
-        model.map(|model| (model_text(model), NOT_MADE_FOR_IT.to_owned())).collect()
+    pub fn to_keep(&self) -> Vec<(Leftover, String)> {
+        self.kept.iter().map(|model| (model.clone(), NOT_MADE_FOR_IT.to_owned())).collect()
     }
 
     /// Deletes the resources, starting with the endpoint, because that is what costs money. SageMaker takes some minutes
@@ -113,38 +86,24 @@ impl Deletion {
     /// The endpoint could not be deleted, so it still costs money. Other resources that could not be deleted are
     /// reported instead.
     pub fn carry_out(self, aws: &Aws, records: &EndpointRecords, control: &TaskControl) -> Result<Deleted, JobError> {
-        let mut done = Deleted::default();
-        match self.status {
-            None => {}
+        let archive = self.record.as_ref().and_then(|record| record.archive.as_ref());
+        let s3 = archive.map(|archive| aws.s3(&archive.s3));
+        let mut done = Deleted { deleted: Vec::new(), kept: self.to_keep() };
+        for left in self.left {
             // Another program deleted it first.
-            Some(EndpointStatus::Deleting) => done.deleted.push(endpoint_text(&self.name)),
-            Some(_) => {
-                control.set_step(format!("deleting endpoint {}", self.name));
-                match self.sagemaker.delete_endpoint(&self.name, control) {
-                    Err(error) if error.kind != AwsErrorKind::NotFound => return Err(error.into()),
-                    _ => done.deleted.push(endpoint_text(&self.name)),
-                }
+            let is_gone = self.status == Some(EndpointStatus::Deleting) && matches!(left, Leftover::Endpoint(_));
+            let deleted = if is_gone { Ok(()) } else { delete_leftover(&self.sagemaker, s3.as_ref(), &left, control) };
+            match deleted {
+                Err(error) if matches!(left, Leftover::Endpoint(_)) => return Err(error.into()),
+                Err(error) => done.kept.push((left, error.message)),
+                Ok(()) => done.deleted.push(left),
             }
         }
-        for config in &self.configs {
-            let deleted = self.sagemaker.delete_endpoint_config(config, control);
-            note(&mut done, config_text(config), deleted);
-        }
-        if let Some(model) = self.model.as_ref().filter(|_| self.takes_model) {
-            let deleted = self.sagemaker.delete_model(model, control);
-            note(&mut done, model_text(model), deleted);
-        }
-        if let Some(archive) = &self.archive {
-            let (bucket, key) = (&archive.address.bucket, &archive.address.prefix);
-            let deleted = aws.s3(&archive.s3).delete(bucket, key, Some(control));
-            note(&mut done, archive_text(archive), deleted);
-        }
         if let Some(record) = &self.record
-            && done.kept.is_empty()
+            && done.kept.len() == usize::from(self.kept.is_some())
         {
             records.forget(record)?;
         }
-        done.kept.extend(self.to_keep());
         Ok(done)
     }
 }
@@ -157,22 +116,6 @@ fn model_of(sagemaker: &SageMaker, config: &str, control: &TaskControl) -> Resul
         // Permission to delete an endpoint does not include permission to describe its parts.
         Err(_) => Ok(None),
     }
-}
-
-fn endpoint_text(name: &str) -> String {
-    format!("endpoint {name}")
-}
-
-fn config_text(name: &str) -> String {
-    format!("configuration {name}")
-}
-
-fn model_text(name: &str) -> String {
-    format!("model {name}")
-}
-
-fn archive_text(archive: &UploadedArchive) -> String {
-    format!("archive {}", archive.address)
 }
 
 /// Deletes an endpoint, its configuration, an archive that was uploaded for it, and its model if it was created for it
@@ -190,13 +133,6 @@ pub fn delete(
     control: &TaskControl,
 ) -> Result<Deleted, JobError> {
     Deletion::plan(aws, records, access, name, with_model, control)?.carry_out(aws, records, control)
-}
-
-fn note(done: &mut Deleted, what: String, deleted: Result<(), AwsError>) {
-    match deleted {
-        Err(error) if error.kind != AwsErrorKind::NotFound => done.kept.push((what, error.message)),
-        _ => done.deleted.push(what),
-    }
 }
 
 /// Deletes endpoints whose deletion is due. Failed ones stay due.

@@ -29,7 +29,7 @@ impl DeployError {
                 "Nothing was created for it, so nothing remains".to_owned()
             }
             Deleted { deleted, kept } if kept.is_empty() => {
-                format!("Deleted what was created for it: {}", deleted.join(", "))
+                format!("Deleted what was created for it: {}", self.done.deleted_text())
             }
             done => format!("Could not delete all that was created for it: {}", done.kept_text()),
         }
@@ -119,10 +119,10 @@ impl Deployment<'_> {
         };
         if !error.kind.is_in_doubt() {
             *note(record) = false;
-            if record.has_anything() {
-                records.write(record)?;
-            } else {
+            if record.left().is_empty() {
                 records.forget(record)?;
+            } else {
+                records.write(record)?;
             }
         }
         Err(error.into())
@@ -134,7 +134,7 @@ impl Deployment<'_> {
         let (aws, record) = (self.aws, &*self.record);
         let is_wanted = !matches!(error, JobError::Cancelled);
         let mut failed = DeployError { error, done: Deleted::default() };
-        if !record.has_anything() {
+        if record.left().is_empty() {
             return Err(failed);
         }
         let control = TaskControl::new(ProgressUnit::Steps);
@@ -148,7 +148,7 @@ impl Deployment<'_> {
             Some(Ok(None)) | None => None,
         };
         let deletion = Deletion::plan_from_record(aws, record, status);
-        let goes = deletion.to_delete();
+        let goes = deletion.left.clone();
         match deletion.carry_out(aws, self.records, &control) {
             Ok(done) => failed.done = done,
             // Nothing was deleted, because the endpoint still exists.

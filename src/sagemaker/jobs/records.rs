@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use crate::aws::{Aws, AwsErrorKind, SageMaker};
+use crate::aws::{Aws, AwsError, AwsErrorKind, S3, SageMaker};
 use crate::dirs::AppDirs;
 use crate::domain::S3Address;
 use crate::sagemaker::JobError;
@@ -84,7 +84,7 @@ impl JobRecords {
 }
 
 /// How to clean up after a job, according to its record.
-pub type CleanUp<S> = fn(&Aws, &JobRecords<S>, JobRecord<S>, &TaskControl) -> Result<Deleted<Leftover>, JobError>;
+pub type CleanUp<S> = fn(&Aws, &JobRecords<S>, JobRecord<S>, &TaskControl) -> Result<Deleted, JobError>;
 
 /// Deletes what was created only for the job, in order, according to the record, and records what is left.
 ///
@@ -95,7 +95,7 @@ pub fn clean_up(
     records: &JobRecords,
     record: JobRecord,
     control: &TaskControl,
-) -> Result<Deleted<Leftover>, JobError> {
+) -> Result<Deleted, JobError> {
     let others = running_jobs(&aws.sagemaker(&record.sagemaker), records, &record, control)?;
     let used_by = |left: &Leftover| {
         let other = others.iter().find(|other| other.uses(left))?;
@@ -111,7 +111,7 @@ pub(crate) fn delete_leftovers<S: JobSpec>(
     mut record: JobRecord<S>,
     used_by: impl Fn(&Leftover) -> Option<String>,
     control: &TaskControl,
-) -> Result<Deleted<Leftover>, JobError> {
+) -> Result<Deleted, JobError> {
     let sagemaker = aws.sagemaker(&record.sagemaker);
     let job_name = record.name();
     if let Some(status) = status_of(&sagemaker, S::KIND, job_name, control)?
@@ -129,19 +129,10 @@ pub(crate) fn delete_leftovers<S: JobSpec>(
             done.kept.push((left, format!("in use by job {other}")));
             continue;
         }
-        control.set_step(format!("deleting the {left}"));
-        let deleted = match &left {
-            Leftover::Model(name) => sagemaker.delete_model(name, control),
-            Leftover::Archive(S3Address { bucket, prefix }) | Leftover::Manifest(S3Address { bucket, prefix }) => {
-                s3.delete(bucket, prefix, Some(control))
-            }
-        };
-        match deleted {
+        match delete_leftover(&sagemaker, Some(&s3), &left, control) {
             Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(JobError::Cancelled),
-            Err(error) if error.kind != AwsErrorKind::NotFound => {
-                done.kept.push((left, error.to_string()));
-            }
-            _ => {
+            Err(error) => done.kept.push((left, error.to_string())),
+            Ok(()) => {
                 record.left.retain(|other| *other != left);
                 records.write(&record)?;
                 done.deleted.push(left);
@@ -149,6 +140,28 @@ pub(crate) fn delete_leftovers<S: JobSpec>(
         }
     }
     Ok(done)
+}
+
+/// Deletes what was created for a job or an endpoint, unless it is gone already. `s3` has the archive and the manifest.
+pub(crate) fn delete_leftover(
+    sagemaker: &SageMaker,
+    s3: Option<&S3>,
+    left: &Leftover,
+    control: &TaskControl,
+) -> Result<(), AwsError> {
+    control.set_step(format!("deleting the {left}"));
+    let deleted = match left {
+        Leftover::Endpoint(name) => sagemaker.delete_endpoint(name, control),
+        Leftover::Configuration(name) => sagemaker.delete_endpoint_config(name, control),
+        Leftover::Model(name) => sagemaker.delete_model(name, control),
+        Leftover::Archive(S3Address { bucket, prefix }) | Leftover::Manifest(S3Address { bucket, prefix }) => {
+            s3.map_or(Ok(()), |s3| s3.delete(bucket, prefix, Some(control)))
+        }
+    };
+    match deleted {
+        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(()),
+        deleted => deleted,
+    }
 }
 
 /// `None` for a job that SageMaker never accepted.
@@ -177,6 +190,7 @@ impl RunningJob {
             Leftover::Model(name) => *name == self.record.spec.model_name,
             Leftover::Archive(address) => self.archive.as_ref() == Some(address),
             Leftover::Manifest(address) => self.record.spec.input.data_source.objects.address() == address,
+            Leftover::Endpoint(_) | Leftover::Configuration(_) => false,
         }
     }
 }

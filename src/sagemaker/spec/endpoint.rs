@@ -10,7 +10,7 @@ use super::time_ms;
 use super::transform::{MAX_INSTANCES, Problems};
 use crate::domain::{ListPage, ListQuery, S3Access, S3Address};
 use crate::sagemaker::spec::transform::{
-    DEFAULT_INSTANCE, InstanceType, ModelSource, SageMakerAccess, cost_usd, name_problem,
+    DEFAULT_INSTANCE, InstanceType, Leftover, ModelSource, SageMakerAccess, cost_usd, name_problem,
 };
 
 /// AMIs for GPU instances, with driver and CUDA version (botocore 1.44.5, `ProductionVariant`).
@@ -217,9 +217,14 @@ impl EndpointRecord {
         }
     }
 
-    /// Whether anything was created, so that something may be left.
-    pub fn has_anything(&self) -> bool {
-        self.is_started || self.owns_config || self.owns_model || self.archive.is_some()
+    /// What was created for it, last first.
+    pub fn left(&self) -> Vec<Leftover> {
+        let config = &self.config;
+        let endpoint = self.is_started.then(|| Leftover::Endpoint(self.name.clone()));
+        let configuration = self.owns_config.then(|| Leftover::Configuration(config.name.clone()));
+        let model = self.owns_model.then(|| Leftover::Model(config.model_name.clone()));
+        let archive = self.archive.as_ref().map(|archive| Leftover::Archive(archive.address.clone()));
+        [endpoint, configuration, model, archive].into_iter().flatten().collect()
     }
 
     /// The cost so far, slightly more than AWS will bill, because instances are billed only from their start. `None` if
@@ -353,6 +358,6 @@ mod tests {
         assert_eq!(known.cost_usd(7_201_000), Some(1.0));
         // The clock was set back.
         assert_eq!(known.cost_usd(0), Some(0.0));
-        assert!(!known.has_anything());
+        assert_eq!(known.left(), []);
     }
 }

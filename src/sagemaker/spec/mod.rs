@@ -12,22 +12,24 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// The result of deleting several resources, such as “endpoint cats”.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deleted<T = String> {
+use self::transform::Leftover;
+
+/// The result of deleting several resources.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Deleted {
     /// Includes resources that were already gone.
-    pub deleted: Vec<T>,
+    pub deleted: Vec<Leftover>,
     /// The remaining resources, with the reasons.
-    pub kept: Vec<(T, String)>,
+    pub kept: Vec<(Leftover, String)>,
 }
 
-impl<T> Default for Deleted<T> {
-    fn default() -> Self {
-        Self { deleted: Vec::new(), kept: Vec::new() }
+impl Deleted {
+    /// “endpoint cats, configuration cats”
+    pub fn deleted_text(&self) -> String {
+        let deleted: Vec<String> = self.deleted.iter().map(ToString::to_string).collect();
+        deleted.join(", ")
     }
-}
 
-impl<T: fmt::Display> Deleted<T> {
     /// “model cats (it is in use), archive s3://… (…)”
     pub fn kept_text(&self) -> String {
         let kept: Vec<String> = self.kept.iter().map(|(what, why)| format!("{what} ({why})")).collect();
@@ -36,12 +38,11 @@ impl<T: fmt::Display> Deleted<T> {
 }
 
 /// “Deleted: endpoint cats, configuration cats. Left: model cats (…)”
-impl<T: fmt::Display> fmt::Display for Deleted<T> {
+impl fmt::Display for Deleted {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let deleted: Vec<String> = self.deleted.iter().map(ToString::to_string).collect();
-        match deleted.as_slice() {
+        match self.deleted.as_slice() {
             [] => formatter.write_str("Nothing was deleted")?,
-            deleted => write!(formatter, "Deleted: {}", deleted.join(", "))?,
+            _ => write!(formatter, "Deleted: {}", self.deleted_text())?,
         }
         if self.kept.is_empty() { Ok(()) } else { write!(formatter, ". Left: {}", self.kept_text()) }
     }

@@ -98,6 +98,6 @@ pub fn clean_up(
     records: &TrainingRecords,
     record: TrainingRecord,
     control: &TaskControl,
-) -> Result<Deleted<Leftover>, JobError> {
+) -> Result<Deleted, JobError> {
     delete_leftovers(aws, records, record, |_| None, control)
 }

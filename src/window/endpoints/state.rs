@@ -5,7 +5,7 @@ use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{
     Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord, EndpointStatus,
 };
-use crate::sagemaker::spec::transform::{LogLine, SageMakerAccess, cost_usd};
+use crate::sagemaker::spec::transform::{Leftover, LogLine, SageMakerAccess, cost_usd};
 use crate::tasks::ProgressUnit;
 use crate::window::remote::state::{Resource, Resources, Watch};
 use crate::window::state::{
@@ -143,6 +143,12 @@ impl Eq for EndpointId {}
 impl From<&EndpointRecord> for EndpointId {
     fn from(record: &EndpointRecord) -> Self {
         Self { sagemaker: record.sagemaker.clone(), name: record.name.clone() }
+    }
+}
+
+impl From<&EndpointId> for S3Access {
+    fn from(id: &EndpointId) -> Self {
+        Self::from(&id.sagemaker)
     }
 }
 
@@ -295,32 +301,19 @@ impl KnownEndpoint {
         Some((cost_usd(price, instances, seconds), cost_usd(price, instances, 3600.0)))
     }
 
-    /// The resources deleted with it, in this order, for display.
-    pub fn goes_with_it(&self) -> Vec<String> {
+    /// The resources deleted with it, in this order.
+    pub fn goes_with_it(&self) -> Vec<Leftover> {
         if let (EndpointPresence::Absent, Some(deletion)) = (&self.presence, &self.deletion) {
-            let stays = self.model_that_stays().map(|name| format!("model {name}"));
+            let stays = self.model_that_stays().map(|name| Leftover::Model(name.to_owned()));
             let kept = deletion.kept.iter().map(|(what, _)| what);
-            let kept = kept.filter(|what| Some(*what) != stays.as_ref());
-            return kept.map(|what| format!("the {what}")).collect();
+            return kept.filter(|what| Some(*what) != stays.as_ref()).cloned().collect();
         }
-        let mut parts = Vec::new();
-        if self.presence != EndpointPresence::Absent {
-            parts.push(format!("the endpoint {}", self.id.name));
-        }
-        let Some(config) = self.config() else {
-            return parts;
-        };
-        parts.push(format!("its configuration {}", config.name));
-        let Some(record) = &self.record else {
-            return parts;
-        };
-        if record.owns_model {
-            parts.push(format!("its model {}", config.model_name));
-        }
-        if let Some(archive) = &record.archive {
-            parts.push(format!("the archive {}", archive.address));
-        }
-        parts
+        let is_there = self.presence != EndpointPresence::Absent;
+        let endpoint = is_there.then(|| Leftover::Endpoint(self.id.name.clone()));
+        let configuration = self.config().map(|config| Leftover::Configuration(config.name.clone()));
+        let created = self.record.iter().flat_map(EndpointRecord::left);
+        let others = created.filter(|left| !matches!(left, Leftover::Endpoint(_) | Leftover::Configuration(_)));
+        endpoint.into_iter().chain(configuration).chain(others).collect()
     }
 
     /// A model that existed before it and is kept.

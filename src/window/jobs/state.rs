@@ -148,7 +148,7 @@ pub enum JobsEvent {
     /// The name of the job started for the failed images.
     RetryStarted(JobId, TaskId, Result<String, Failure>),
     LeftoversFound(JobId, TaskId, Result<Leftovers, Failure>),
-    LeftoversDeleted(JobId, TaskId, Result<Deleted<Leftover>, Failure>),
+    LeftoversDeleted(JobId, TaskId, Result<Deleted, Failure>),
 }
 
 /// The state of a job at a poll.
@@ -169,6 +169,12 @@ pub struct JobId {
     pub name: String,
     #[serde(default)]
     pub kind: JobKind,
+}
+
+impl From<&JobId> for S3Access {
+    fn from(id: &JobId) -> Self {
+        id.s3.clone()
+    }
 }
 
 impl JobId {

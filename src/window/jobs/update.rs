@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::transform::{
-    JobKind, JobOutcome, JobPage, JobRetry, Leftover, PriceTable, RetryChoice, SageMakerAccess, TransformPlan,
-    TransformStatus,
+    JobKind, JobOutcome, JobPage, JobRetry, PriceTable, RetryChoice, SageMakerAccess, TransformPlan, TransformStatus,
 };
 use crate::tasks::ProgressUnit;
 use crate::window::endpoints;
@@ -340,7 +339,7 @@ fn delete_leftovers(state: &mut State, id: &JobId) {
     );
 }
 
-fn leftovers_deleted(state: &mut State, id: &JobId, task: TaskId, result: Result<Deleted<Leftover>, Failure>) {
+fn leftovers_deleted(state: &mut State, id: &JobId, task: TaskId, result: Result<Deleted, Failure>) {
     if let Ok(done) = &result {
         drop(state.tasks.end(task, TaskOutcome::Done(done.to_string())));
     }

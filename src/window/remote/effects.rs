@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use crate::domain::{S3Access, S3Address};
 use crate::project::export::{Existing, ExportError, ExportTarget};
 use crate::sagemaker::JobError;
-use crate::sagemaker::jobs::{JobRecords, NewArchive, NewModel};
+use crate::sagemaker::jobs::{NewArchive, NewModel};
 use crate::sagemaker::package::{
     PackageError, PackageOptions, Packaged, Processor, SavedModelOptions, package_model, package_saved_model,
     stamp_of_saved_model,
@@ -19,33 +19,35 @@ use crate::sagemaker::spec::transform::{ArchiveContent, InstanceType, ModelSourc
 use crate::tasks::TaskControl;
 use crate::window::effects::Shared;
 use crate::window::s3::effects::failure;
-use crate::window::state::{ChosenModel, Event, Failure, FormCheck, JobId, ModelRequest, TaskId, Ticket};
+use crate::window::state::{ChosenModel, Event, Failure, FormCheck, ModelRequest, TaskId, Ticket};
 
-pub(crate) fn records(shared: &Shared) -> JobRecords {
-    JobRecords::in_folder(shared.dirs.jobs())
-}
-
-pub(crate) fn failure_of(shared: &Shared, id: &JobId, error: JobError) -> Failure {
+/// The failure of work with this access.
+pub(crate) fn failure_of(shared: &Shared, access: &S3Access, error: JobError) -> Failure {
     match error {
-        JobError::Aws(error) => failure(shared, &id.s3, error),
-        error => failure_of_job(&error),
+        JobError::Cancelled => Failure::Cancelled,
+        JobError::Aws(error) => failure(shared, access, error),
+        error => Failure::new(error.to_string()),
     }
 }
 
-/// Runs one request about a resource as a task.
-pub(crate) fn run_once<I: Clone + Send + 'static, T: Send + 'static, E: 'static, V: Into<Event> + 'static>(
+/// Runs one request as a task: about a job, an endpoint, or all that an access lists.
+pub(crate) fn run_once<I: Clone + Send + 'static, T: Send + 'static, V: Into<Event> + 'static>(
     shared: &Arc<Shared>,
     name: &str,
     (id, ticket): (I, Ticket),
-    failure: fn(&Shared, &I, E) -> Failure,
-    work: impl FnOnce(&Shared, &I, &Ticket) -> Result<T, E> + Send + 'static,
+    work: impl FnOnce(&Shared, &I, &TaskControl) -> Result<T, JobError> + Send + 'static,
     event: impl FnOnce(I, TaskId, Result<T, Failure>) -> V + Clone + Send + 'static,
-) {
+) where
+    for<'i> S3Access: From<&'i I>,
+{
     let of_event = id.clone();
     shared.run_task(
         name,
         ticket,
-        move |shared, ticket| work(shared, &id, ticket).map_err(|error| failure(shared, &id, error)),
+        move |shared, ticket| {
+            let done = work(shared, &id, &ticket.control);
+            done.map_err(|error| failure_of(shared, &S3Access::from(&id), error))
+        },
         move |task, result| event(of_event, task, result),
     );
 }
@@ -54,7 +56,7 @@ pub(crate) fn run_once<I: Clone + Send + 'static, T: Send + 'static, E: 'static,
 pub(crate) fn check<R: Send + 'static, P: Send + 'static, V: Into<Event> + 'static>(
     shared: &Arc<Shared>,
     name: &str,
-    (request, ticket): (R, Ticket),
+    (access, request, ticket): (S3Access, R, Ticket),
     check: fn(&Shared, R, &TaskControl) -> Result<FormCheck<P>, JobError>,
     event: impl FnOnce(TaskId, Result<Box<FormCheck<P>>, Failure>) -> V + Clone + Send + 'static,
 ) {
@@ -62,7 +64,8 @@ pub(crate) fn check<R: Send + 'static, P: Send + 'static, V: Into<Event> + 'stat
         name,
         ticket,
         move |shared, ticket| {
-            check(shared, request, &ticket.control).map(Box::new).map_err(|error| failure_of_job(&error))
+            let checked = check(shared, request, &ticket.control);
+            checked.map(Box::new).map_err(|error| failure_of(shared, &access, error))
         },
         event,
     );
@@ -71,13 +74,6 @@ pub(crate) fn check<R: Send + 'static, P: Send + 'static, V: Into<Event> + 'stat
 /// “The server cannot be reached. Retry in 4 s”
 pub(crate) fn trouble_text(why: &str, again_in: Duration) -> String {
     format!("{why}. Retry in {} s", again_in.as_secs())
-}
-
-pub(crate) fn failure_of_job(error: &JobError) -> Failure {
-    match error {
-        JobError::Cancelled => Failure::Cancelled,
-        error => Failure::new(error.to_string()),
-    }
 }
 
 /// Below the cache folder.

@@ -305,11 +305,7 @@ fn renewal_in(shared: &Shared, model: &RemoteModel, message: &str) -> Option<Str
     let RemoteAddress::Endpoint { access, .. } = &model.at else {
         return None;
     };
-    renewal(shared, &s3_access(access)).filter(|command| message.contains(command.as_str()))
-}
-
-fn s3_access(access: &SageMakerAccess) -> S3Access {
-    S3Access { credentials: access.credentials.clone(), region: access.region.clone(), ..S3Access::default() }
+    renewal(shared, &S3Access::from(access)).filter(|command| message.contains(command.as_str()))
 }
 
 fn report(shared: &Shared, request: Queued, outcome: RemoteOutcome) {
@@ -421,7 +417,7 @@ fn check_endpoint(
         return Err(Failure::new(format!("The name {problem}")));
     }
     let sagemaker = shared.aws.sagemaker(access);
-    let of_aws = |error| failure(shared, &s3_access(access), error);
+    let of_aws = |error| failure(shared, &S3Access::from(access), error);
     let region = sagemaker.region(control).map_err(of_aws)?;
     let endpoint = sagemaker.describe_endpoint(name, control).map_err(of_aws)?;
     let Some(endpoint) = endpoint else {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::{LatencyMs, Problem, RunInfo, RunKey, S3Access, Sample, SampleId};
+use crate::domain::{LatencyMs, Problem, RunInfo, RunKey, Sample, SampleId};
 use crate::sagemaker::spec::output_mapping::ResponseExamples;
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel};
 use crate::tasks::ProgressUnit;
@@ -205,9 +205,7 @@ fn last_of(state: &State, is_it: impl Fn(&&RemoteModel) -> bool) -> Option<Remot
 pub(crate) fn edit(state: &mut State, model: RemoteModel) {
     stop_checking(state);
     if let RemoteAddress::Endpoint { access, .. } = &model.at {
-        let access =
-            S3Access { credentials: access.credentials.clone(), region: access.region.clone(), ..S3Access::default() };
-        s3::update::set_access(state, access);
+        s3::update::set_access(state, access.into());
         state.effects.push(S3Effect::ReadSetup);
     }
     show_first_prediction(state, &model);

@@ -216,10 +216,14 @@ pub struct JobRecord<S = TransformSpec> {
     pub retry_of: Option<String>,
 }
 
-/// Something that a job needs and that stays when it is over. Neither inputs nor outputs.
+/// Something in AWS that was created for a job or an endpoint. Neither inputs nor outputs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Leftover {
+    /// The name of an endpoint.
+    Endpoint(String),
+    /// The name of an endpoint configuration.
+    Configuration(String),
     /// The name of a SageMaker model. It costs nothing, but an account has a limit on models.
     Model(String),
     /// `model.tar.gz`, or the `sourcedir.tar.gz` of a training job.
@@ -231,6 +235,8 @@ pub enum Leftover {
 impl std::fmt::Display for Leftover {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Endpoint(name) => write!(formatter, "endpoint {name}"),
+            Self::Configuration(name) => write!(formatter, "configuration {name}"),
             Self::Model(name) => write!(formatter, "model {name}"),
             Self::Archive(address) => write!(formatter, "archive {address}"),
             Self::Manifest(address) => write!(formatter, "manifest {address}"),

@@ -4,20 +4,19 @@ pub(crate) mod auto_delete;
 
 use std::sync::Arc;
 
-use crate::aws::{AwsError, SageMaker};
+use crate::aws::SageMaker;
 use crate::domain::S3Access;
 use crate::sagemaker::endpoints::{DeployError, EndpointRecords, Leftovers, deploy, preflight};
 use crate::sagemaker::jobs::read_prices;
 use crate::sagemaker::log::endpoint_log_tail;
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{Endpoint, EndpointConfig, EndpointPlan, EndpointQuery, EndpointRecord};
-use crate::sagemaker::spec::transform::SageMakerAccess;
+use crate::sagemaker::spec::transform::{Leftover, LogLine, SageMakerAccess};
 use crate::sagemaker::{self, JobError, Poll};
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::{Effects, Shared};
 use crate::window::remote;
-use crate::window::remote::effects::{model_source, trouble_text};
-use crate::window::s3::effects::failure;
+use crate::window::remote::effects::{model_source, run_once, trouble_text};
 use crate::window::state::{
     DeletionCause, EndpointId, EndpointRequest, EndpointsEffect, EndpointsEvent, Failure, FormCheck, TaskId, Ticket,
 };
@@ -26,16 +25,20 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: EndpointsEffect) {
     let shared = &effects.shared;
     match effect {
         EndpointsEffect::Check { request, ticket } => {
-            check_form(shared, *request, ticket);
+            let checked = (request.access.clone(), *request, ticket);
+            remote::effects::check(shared, "check an endpoint", checked, check_request, EndpointsEvent::Checked);
         }
         EndpointsEffect::Deploy { plan, ticket } => start(shared, plan, ticket),
         EndpointsEffect::FollowRecords => effects.endpoints.start(shared),
-        EndpointsEffect::List { access, query, ticket } => list(shared, access, query, ticket),
+        EndpointsEffect::List { access, query, ticket } => list(shared, &access, query, ticket),
         EndpointsEffect::Watch { id, ticket } => {
-            watch(shared, id, ticket);
+            let task = ticket.id;
+            let follow =
+                move |shared: &Shared, id: &EndpointId, control: &TaskControl| follow(shared, id, task, control);
+            run_once(shared, "watch an endpoint", (id, ticket), follow, EndpointsEvent::WatchEnded);
         }
         EndpointsEffect::ReadLog { id, ticket } => {
-            read_log(shared, id, ticket);
+            run_once(shared, "read the log of an endpoint", (id, ticket), read_log, EndpointsEvent::LogRead);
         }
         EndpointsEffect::Delete { id, cause, ticket } => delete(shared, id, cause, ticket),
         EndpointsEffect::SetDeletionTime { id, delete_at_ms } => {
@@ -51,47 +54,24 @@ pub(crate) fn records(shared: &Shared) -> EndpointRecords {
     EndpointRecords::in_folder(shared.dirs.endpoints())
 }
 
-fn list(shared: &Arc<Shared>, access: S3Access, query: EndpointQuery, ticket: Ticket) {
+fn list(shared: &Arc<Shared>, access: &S3Access, query: EndpointQuery, ticket: Ticket) {
     let is_first = query.page_token.is_none();
-    remote::effects::run_once(
+    run_once(
         shared,
         "list endpoints",
-        (access, ticket),
-        failure,
-        move |shared, access, ticket| {
-            let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(access));
-            let region = sagemaker.region(&ticket.control)?;
-            let page = sagemaker.list_endpoints(&query, &ticket.control)?;
-            Ok((SageMakerAccess { region: Some(region), credentials: access.credentials.clone() }, page))
+        (SageMakerAccess::from(access), ticket),
+        move |shared, access, control| {
+            let sagemaker = shared.aws.sagemaker(access);
+            let region = sagemaker.region(control)?;
+            let page = sagemaker.list_endpoints(&query, control)?;
+            Ok((SageMakerAccess { region: Some(region), ..access.clone() }, page))
         },
         move |_, task, result| EndpointsEvent::Listed { task, is_first, result },
     );
 }
 
-/// Runs one request about an endpoint as a task.
-fn run_once<T: Send + 'static>(
-    shared: &Arc<Shared>,
-    name: &str,
-    (id, ticket): (EndpointId, Ticket),
-    work: impl FnOnce(&Shared, &EndpointId, &Ticket) -> Result<T, JobError> + Send + 'static,
-    event: impl FnOnce(EndpointId, TaskId, Result<T, Failure>) -> EndpointsEvent + Clone + Send + 'static,
-) {
-    remote::effects::run_once(shared, name, (id, ticket), failure_of, work, event);
-}
-
 /// Polls the endpoint until it no longer changes by itself.
-fn watch(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
-    run_once(
-        shared,
-        "watch an endpoint",
-        (id, ticket),
-        |shared, id, ticket| Ok(follow(shared, id, ticket)?),
-        EndpointsEvent::WatchEnded,
-    );
-}
-
-fn follow(shared: &Shared, id: &EndpointId, ticket: &Ticket) -> Result<(), AwsError> {
-    let (task, control) = (ticket.id, &ticket.control);
+fn follow(shared: &Shared, id: &EndpointId, task: TaskId, control: &TaskControl) -> Result<(), JobError> {
     let sagemaker = shared.aws.sagemaker(&id.sagemaker);
     let mut known = None;
     let watched = sagemaker::endpoints::watch(&sagemaker, &id.name, None, control, |poll| match poll {
@@ -118,7 +98,7 @@ fn follow(shared: &Shared, id: &EndpointId, ticket: &Ticket) -> Result<(), AwsEr
             shared.report(EndpointsEvent::Trouble { id: id.clone(), task, text: trouble_text(why, again_in) });
         }
     });
-    watched.map(drop)
+    Ok(watched.map(drop)?)
 }
 
 /// The configuration of an endpoint; `None` if it cannot be read, because the permission to list endpoints may not
@@ -136,18 +116,8 @@ fn price_of(shared: &Shared, id: &EndpointId, config: &EndpointConfig) -> Option
     Some(price.usd_per_hour)
 }
 
-fn read_log(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
-    run_once(
-        shared,
-        "read the log of an endpoint",
-        (id, ticket),
-        |shared, id, ticket| {
-            let sagemaker = shared.aws.sagemaker(&id.sagemaker);
-            let lines = endpoint_log_tail(&sagemaker, &id.name, LOG_LINES, &ticket.control);
-            Ok(lines?)
-        },
-        EndpointsEvent::LogRead,
-    );
+fn read_log(shared: &Shared, id: &EndpointId, control: &TaskControl) -> Result<Vec<LogLine>, JobError> {
+    Ok(endpoint_log_tail(&shared.aws.sagemaker(&id.sagemaker), &id.name, LOG_LINES, control)?)
 }
 
 /// Deletes an endpoint. If that fails, it is due from now on and retried.
@@ -156,7 +126,7 @@ fn delete(shared: &Arc<Shared>, id: EndpointId, cause: DeletionCause, ticket: Ti
         shared,
         "delete an endpoint",
         (id, ticket),
-        move |shared, id, ticket| delete_now(shared, id, cause, &ticket.control),
+        move |shared, id, control| delete_now(shared, id, cause, control),
         move |id, task, result| EndpointsEvent::Deleted { id, task, cause, result },
     );
 }
@@ -179,7 +149,7 @@ fn delete_now(
     match done {
         // Another program deleted it first.
         Err(JobError::NoEndpoint { name, .. }) => {
-            Ok(Deleted { deleted: vec![format!("endpoint {name}")], kept: Vec::new() })
+            Ok(Deleted { deleted: vec![Leftover::Endpoint(name)], kept: Vec::new() })
         }
         Err(error) => {
             // A canceled deletion keeps the earlier deletion time.
@@ -190,14 +160,6 @@ fn delete_now(
             Err(error)
         }
         done => done,
-    }
-}
-
-fn failure_of(shared: &Shared, id: &EndpointId, error: JobError) -> Failure {
-    match error {
-        JobError::Cancelled => Failure::Cancelled,
-        JobError::Aws(error) => failure(shared, &S3Access::from(&id.sagemaker), error),
-        error => Failure::new(error.to_string()),
     }
 }
 
@@ -216,10 +178,6 @@ fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_ms: Option<i64>) {
             shared.report_problem(format!("Could not save the deletion time of endpoint {}: {error}", id.name));
         }
     });
-}
-
-pub(crate) fn check_form(shared: &Arc<Shared>, request: EndpointRequest, ticket: Ticket) {
-    remote::effects::check(shared, "check an endpoint", (request, ticket), check_request, EndpointsEvent::Checked);
 }
 
 fn check_request(

@@ -131,7 +131,7 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
     }
     banner_ui(ui, Tone::Warning, "This will be deleted:", |ui| {
         for what in &goes {
-            ui.add(Label::new(format!("•  {what}")).wrap());
+            ui.add(Label::new(format!("•  the {what}")).wrap());
         }
         ui.add_space(2.0);
         if let Some(model) = endpoint.model_that_stays() {

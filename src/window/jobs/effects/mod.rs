@@ -25,23 +25,25 @@ use crate::sagemaker::{self, JobError, Poll, training};
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::{Effects, Shared};
 use crate::window::remote;
-use crate::window::remote::effects::{failure_of, failure_of_job, model_source, records, trouble_text};
-use crate::window::s3::effects::failure;
+use crate::window::remote::effects::{failure_of, model_source, run_once, trouble_text};
 use crate::window::state::{
-    Failure, FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEffect, JobsEvent, Leftovers, RetryPlan, SeenJob,
-    TaskId, Ticket, WatchEnd,
+    FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEffect, JobsEvent, Leftovers, RetryPlan, SeenJob, Ticket,
+    WatchEnd,
 };
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
     let shared = &effects.shared;
     match effect {
-        JobsEffect::Check { request, ticket } => check_form(shared, *request, ticket),
+        JobsEffect::Check { request, ticket } => {
+            let checked = (request.access.clone(), *request, ticket);
+            remote::effects::check(shared, "check a job", checked, check_request, JobsEvent::Checked);
+        }
         JobsEffect::Rehearse { request, ticket } => rehearse::start(shared, *request, ticket),
         JobsEffect::ReadPrices => read_price_table(shared),
         JobsEffect::KeepPrice(price) => save_price(shared, *price),
         JobsEffect::ChangePrice(change) => replace_price(shared, *change),
         JobsEffect::Start { plan, ticket } => start(shared, plan, ticket),
-        JobsEffect::List { access, query, ticket } => list(shared, access, query, ticket),
+        JobsEffect::List { access, query, ticket } => list(shared, &access, query, ticket),
         JobsEffect::Watch(id, ticket) => watch(shared, id, ticket),
         JobsEffect::Stop(id, ticket) => run_once(shared, "stop a job", (id, ticket), stop, JobsEvent::StopRequested),
         JobsEffect::FindOutcome(id, ticket) => {
@@ -69,17 +71,13 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
     }
 }
 
-fn list(shared: &Arc<Shared>, access: S3Access, query: JobQuery, ticket: Ticket) {
+fn list(shared: &Arc<Shared>, access: &S3Access, query: JobQuery, ticket: Ticket) {
     let is_first = query.page_token.is_none();
-    remote::effects::run_once(
+    run_once(
         shared,
         "list jobs",
-        (access, ticket),
-        failure,
-        move |shared, access, ticket| {
-            let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(access));
-            list_page(&sagemaker, &query, &ticket.control)
-        },
+        (SageMakerAccess::from(access), ticket),
+        move |shared, access, control| Ok(list_page(&shared.aws.sagemaker(access), &query, control)?),
         move |_, task, result| JobsEvent::Listed { task, is_first, result },
     );
 }
@@ -128,9 +126,9 @@ fn watch(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
             Ok(match follow(shared, &id, ticket) {
                 Ok(()) => WatchEnd::JobOver,
                 Err(error) if error.aws_kind() == Some(AwsErrorKind::NotFound) => {
-                    WatchEnd::NoSuchJob(failure_of(shared, &id, error))
+                    WatchEnd::NoSuchJob(failure_of(shared, &id.s3, error))
                 }
-                Err(error) => WatchEnd::Failed(failure_of(shared, &id, error)),
+                Err(error) => WatchEnd::Failed(failure_of(shared, &id.s3, error)),
             })
         },
         move |task, end| JobsEvent::WatchEnded { id: of_event, task, end: end.unwrap_or_else(WatchEnd::Failed) },
@@ -213,21 +211,13 @@ fn users_of(shared: &Shared, archive: &S3Address) -> Vec<JobId> {
     users.collect()
 }
 
+fn records(shared: &Shared) -> JobRecords {
+    JobRecords::of_dirs(&shared.dirs)
+}
+
 /// The record of the job, if it was started here.
 fn record_of<S: JobSpec>(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<Option<JobRecord<S>>, JobError> {
     find_record(&shared.aws, &JobRecords::of_dirs(&shared.dirs), &id.sagemaker, &id.name, control)
-}
-
-/// Runs one request about a job as a task.
-fn run_once<T: Send + 'static>(
-    shared: &Arc<Shared>,
-    name: &str,
-    (id, ticket): (JobId, Ticket),
-    work: impl FnOnce(&Shared, &JobId, &TaskControl) -> Result<T, JobError> + Send + 'static,
-    event: impl FnOnce(JobId, TaskId, Result<T, Failure>) -> JobsEvent + Clone + Send + 'static,
-) {
-    let work = |shared: &Shared, id: &JobId, ticket: &Ticket| work(shared, id, &ticket.control);
-    remote::effects::run_once(shared, name, (id, ticket), failure_of, work, event);
 }
 
 fn stop(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(), JobError> {
@@ -289,7 +279,7 @@ fn delete_leftovers(
     id: &JobId,
     found: &[Leftover],
     control: &TaskControl,
-) -> Result<Deleted<Leftover>, JobError> {
+) -> Result<Deleted, JobError> {
     match id.kind {
         JobKind::Transform => delete_found(shared, id, found, control, clean_up),
         JobKind::Training => delete_found(shared, id, found, control, training::clean_up),
@@ -302,7 +292,7 @@ fn delete_found<S: JobSpec>(
     found: &[Leftover],
     control: &TaskControl,
     clean_up: CleanUp<S>,
-) -> Result<Deleted<Leftover>, JobError> {
+) -> Result<Deleted, JobError> {
     let record = record_of(shared, id, control)?;
     let record = record.filter(|record| record.left == found);
     let record =
@@ -335,10 +325,6 @@ fn work_on_prices(
     );
 }
 
-pub(crate) fn check_form(shared: &Arc<Shared>, request: JobRequest, ticket: Ticket) {
-    remote::effects::check(shared, "check a job", (request, ticket), check_request, JobsEvent::Checked);
-}
-
 fn check_request(
     shared: &Shared,
     request: JobRequest,
@@ -351,20 +337,19 @@ fn check_request(
     Ok(FormCheck { preflight, commands: script.split('\n').map(str::to_owned).collect(), plan: Arc::new(plan) })
 }
 
-pub(crate) fn start(shared: &Arc<Shared>, plan: Arc<TransformPlan>, ticket: Ticket) {
-    shared.run_task(
+fn start(shared: &Arc<Shared>, plan: Arc<TransformPlan>, ticket: Ticket) {
+    let id = JobId {
+        sagemaker: plan.sagemaker.clone(),
+        s3: plan.s3.clone(),
+        name: plan.spec.job_name.clone(),
+        kind: JobKind::Transform,
+    };
+    run_once(
+        shared,
         "start a job",
-        ticket,
-        move |shared, ticket| {
-            start_plan(shared, &plan, &ticket.control).map_err(|error| failure_of_job(&error))?;
-            Ok(JobId {
-                sagemaker: plan.sagemaker.clone(),
-                s3: plan.s3.clone(),
-                name: plan.spec.job_name.clone(),
-                kind: JobKind::Transform,
-            })
-        },
-        JobsEvent::Started,
+        (id, ticket),
+        move |shared, _, control| start_plan(shared, &plan, control),
+        |id, task, result| JobsEvent::Started(task, result.map(|_| id)),
     );
 }
 

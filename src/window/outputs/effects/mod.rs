@@ -12,6 +12,7 @@ use crate::model::catalog::{built_in_labels, check_mapping, labels_from_file, pa
 use crate::predict::{ResultSink, SampleResult};
 use crate::sagemaker::JobError;
 use crate::sagemaker::client::known_to;
+use crate::sagemaker::jobs::JobRecords;
 use crate::sagemaker::outputs::{
     ExampleReadings, FoundOutputs, OutputFolder, OutputShape, OutputSink, OutputsError, OutputsOrigin, ReadOutcome,
     ReadingChoice,
@@ -20,7 +21,6 @@ use crate::sagemaker::spec::output_mapping::{OutputMapping, ReadingRequest, Resp
 use crate::tasks::TaskControl;
 use crate::window::effects::{Effects, Shared};
 use crate::window::predict::effects::Bundle;
-use crate::window::remote::effects::records;
 use crate::window::state::{
     FoundRun, NewPrediction, OpenOutputsRequest, OutputsAt, OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure,
     OutputsPlace, ReadingTrial, SavedMapping, SourceId, TaskOutcome, Ticket,
@@ -185,10 +185,12 @@ fn origin_of(shared: &Shared, place: &OutputsPlace, control: &TaskControl) -> Re
         OutputsAt::Folder(location) => Ok(OutputsOrigin::from_folder(OutputFolder::new(&shared.aws, location))),
         OutputsAt::Job(id) => {
             let asked = (&id.sagemaker, &id.s3);
-            OutputsOrigin::find(&shared.aws, asked, &id.name, &records(shared), control).map_err(|error| match error {
-                JobError::Cancelled => OutputsFailure::Cancelled,
-                error => error.to_string().into(),
-            })
+            OutputsOrigin::find(&shared.aws, asked, &id.name, &JobRecords::of_dirs(&shared.dirs), control).map_err(
+                |error| match error {
+                    JobError::Cancelled => OutputsFailure::Cancelled,
+                    error => error.to_string().into(),
+                },
+            )
         }
     }
 }

@@ -8,6 +8,7 @@ use eframe::egui::{Button, Context, TextEdit, Ui, vec2};
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel, RequestForm};
 use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::window::outputs::ui::reading::{ReadingMemory, examples_ui, reading_ui};
+use crate::window::remote::state::text_of;
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
 use crate::window::state::{Command, Commands, Failure, InferenceCommand, Loadable, Overlay, State, TaskSignal};
 use crate::window::ui::dialog::{dialog, heading_ui, is_closed};
@@ -90,11 +91,6 @@ impl RemoteModelMemory {
             reading: self.reading.request().unwrap_or_default(),
         })
     }
-}
-
-fn text_of(text: &str) -> Option<String> {
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
 }
 
 pub(crate) fn remote_model_ui(

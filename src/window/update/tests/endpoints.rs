@@ -6,7 +6,7 @@ use super::{command, event};
 use crate::domain::S3Access;
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{EndpointConfig, EndpointPlan, EndpointRecord, EndpointStatus, default_ami};
-use crate::sagemaker::spec::transform::{ModelSource, Preflight, SageMakerAccess};
+use crate::sagemaker::spec::transform::{Leftover, ModelSource, Preflight, SageMakerAccess};
 use crate::window::state::{
     Action, DeletionCause, Effect, EndpointDraft, EndpointId, EndpointPresence, EndpointsCommand, EndpointsEffect,
     EndpointsEvent, Event, Failure, FormCheck, KnownEndpoint, Overlay, State, TaskId, TaskOutcome, TaskSignal,
@@ -86,7 +86,10 @@ fn deployed_endpoints_are_watched_and_changes_reported() {
     let text = notice(&mut state).expect("that is unexpected");
     assert!(text.contains("cats"), "{text}");
     assert_eq!(state.endpoints_at_our_cost().count(), 0);
-    assert_eq!(known(&state).goes_with_it(), ["its configuration cats", "its model cats"]);
+    assert_eq!(
+        known(&state).goes_with_it(),
+        [Leftover::Configuration("cats".to_owned()), Leftover::Model("cats".to_owned())]
+    );
 }
 
 #[test]
@@ -125,7 +128,7 @@ fn due_endpoint_is_deleted_once_and_failure_reported() {
     assert_eq!(state.problems.len(), 1);
 
     read(&mut state, vec![record()], vec![id()]);
-    let done = Deleted { deleted: vec!["endpoint cats".to_owned()], kept: Vec::new() };
+    let done = Deleted { deleted: vec![Leftover::Endpoint("cats".to_owned())], kept: Vec::new() };
     end_deletion(&mut state, Ok(done));
     let text = notice(&mut state).expect("it is done");
     assert!(text.contains("Deleted: endpoint cats"), "{text}");
@@ -138,13 +141,13 @@ fn due_endpoint_is_deleted_once_and_failure_reported() {
 fn endpoint_being_deleted_by_sagemaker_stays_deleted() {
     let mut state = State::default();
     read(&mut state, vec![record()], vec![id()]);
-    let kept = vec![("model cats".to_owned(), "it is in use".to_owned())];
-    end_deletion(&mut state, Ok(Deleted { deleted: vec!["endpoint cats".to_owned()], kept }));
+    let kept = vec![(Leftover::Model("cats".to_owned()), "it is in use".to_owned())];
+    end_deletion(&mut state, Ok(Deleted { deleted: vec![Leftover::Endpoint("cats".to_owned())], kept }));
     notice(&mut state);
     command(&mut state, EndpointsCommand::ConfirmDeletion(id()));
     for presence in [EndpointPresence::example(EndpointStatus::Deleting), EndpointPresence::Absent] {
         see(&mut state, presence);
-        assert_eq!(known(&state).goes_with_it(), ["the model cats"]);
+        assert_eq!(known(&state).goes_with_it(), [Leftover::Model("cats".to_owned())]);
         assert_eq!(state.endpoints_at_our_cost().count(), 0);
         assert_eq!(notice(&mut state), None);
     }
