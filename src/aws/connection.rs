@@ -71,6 +71,24 @@ impl S3 {
         })
     }
 
+    /// Sends a request about a bucket with [`Connection::ask`], and waits for the response.
+    pub(super) fn ask<T, E, F>(
+        &self,
+        bucket: &str,
+        operation: &Operation<'_>,
+        control: Option<&TaskControl>,
+        request: impl Fn(Client) -> F,
+    ) -> Result<T, AwsError>
+    where
+        F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
+        E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+    {
+        self.0.network.wait(control, async {
+            let _permit = self.0.network.request().await?;
+            self.0.ask(bucket, operation, request).await
+        })
+    }
+
     /// The signed-in identity and its expiry. Asks AWS; for another server, the access key is the identity.
     pub fn identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
         self.0.network.wait(control, async {

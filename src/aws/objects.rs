@@ -110,17 +110,22 @@ impl S3 {
 
     /// The region of a bucket; `None` if the server does not report it. Requires permission to list it.
     pub fn bucket_region(&self, bucket: &str, control: Option<&TaskControl>) -> Result<Option<String>, AwsError> {
-        self.0.network.wait(control, async {
-            let _permit = self.0.network.request().await?;
-            let operation = Operation::List { bucket, prefix: "" };
-            let response = self.0.ask(bucket, &operation, |client| client.head_bucket().bucket(bucket).send()).await?;
-            Ok(response.bucket_region)
-        })
+        let operation = Operation::List { bucket, prefix: "" };
+        let response = self.ask(bucket, &operation, control, |client| client.head_bucket().bucket(bucket).send())?;
+        Ok(response.bucket_region)
     }
 
     /// The metadata of an object. Requires permission to read it, but not to list the bucket.
     pub fn object(&self, bucket: &str, key: &str, control: Option<&TaskControl>) -> Result<ObjectInfo, AwsError> {
-        self.0.network.wait(control, self.0.head(bucket, key))
+        let response = self.ask(bucket, &Operation::Read { bucket, key }, control, |client| {
+            client.head_object().bucket(bucket).key(key).set_request_payer(self.0.payer()).send()
+        })?;
+        Ok(ObjectInfo {
+            key: key.to_owned(),
+            size_bytes: size_of(response.content_length),
+            etag: response.e_tag.as_deref().map(unquoted),
+            modified_ns: response.last_modified.as_ref().and_then(nanoseconds),
+        })
     }
 
     /// The whole object; resumes if the connection is interrupted. With an `etag`, only this version of the object:
@@ -216,22 +221,6 @@ impl Connection {
                 .collect(),
             folders: folders.into_iter().filter_map(|folder| folder.prefix).map(plain).collect(),
             continuation,
-        })
-    }
-
-    async fn head(&self, bucket: &str, key: &str) -> Result<ObjectInfo, AwsError> {
-        let _permit = self.network.request().await?;
-        let operation = Operation::Read { bucket, key };
-        let response = self
-            .ask(bucket, &operation, |client| {
-                client.head_object().bucket(bucket).key(key).set_request_payer(self.payer()).send()
-            })
-            .await?;
-        Ok(ObjectInfo {
-            key: key.to_owned(),
-            size_bytes: size_of(response.content_length),
-            etag: response.e_tag.as_deref().map(unquoted),
-            modified_ns: response.last_modified.as_ref().and_then(nanoseconds),
         })
     }
 

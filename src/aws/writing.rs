@@ -104,7 +104,20 @@ impl WriteCondition {
 impl S3 {
     /// The metadata of an object, with its checksum. Requires permission to read it.
     pub fn stored(&self, bucket: &str, key: &str, control: Option<&TaskControl>) -> Result<StoredObject, AwsError> {
-        self.0.network.wait(control, self.0.stored(bucket, key))
+        let response = self.ask(bucket, &Operation::Read { bucket, key }, control, |client| {
+            client
+                .head_object()
+                .bucket(bucket)
+                .key(key)
+                .checksum_mode(ChecksumMode::Enabled)
+                .set_request_payer(self.0.payer())
+                .send()
+        })?;
+        Ok(StoredObject {
+            size_bytes: size_of(response.content_length),
+            etag: response.e_tag.as_deref().map(unquoted),
+            sha256: sha256_of(&response),
+        })
     }
 
     /// Writes a whole object.
@@ -115,14 +128,31 @@ impl S3 {
         condition: &WriteCondition,
         control: Option<&TaskControl>,
     ) -> Result<(), AwsError> {
-        let put = self.0.put(object, content, condition);
-        self.0.network.wait(control, put)
+        let &NewObject { bucket, key, .. } = object;
+        self.ask(bucket, &Operation::Write { bucket, key }, control, |client| {
+            client
+                .put_object()
+                .bucket(bucket)
+                .key(key)
+                .content_type(object.content_type)
+                .metadata(SHA256_METADATA, hexadecimal(object.sha256))
+                .checksum_sha256(BASE64_STANDARD.encode(object.sha256))
+                .set_if_none_match(condition.if_none_match())
+                .set_if_match(condition.if_match())
+                .set_request_payer(self.0.payer())
+                .body(content.stream())
+                .customize()
+                .config_override(self.0.while_sending())
+                .send()
+        })?;
+        Ok(())
     }
 
     /// Deletes an object that this program wrote. A missing object is not an error.
     pub fn delete(&self, bucket: &str, key: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
-        let delete = self.0.delete(bucket, key);
-        ignore_missing(self.0.network.wait(control, delete))
+        ignore_missing(self.ask(bucket, &Operation::Delete { bucket, key }, control, |client| {
+            client.delete_object().bucket(bucket).key(key).set_request_payer(self.0.payer()).send()
+        }))
     }
 
     /// Begins an object that is sent in parts. It is invisible until finished.
@@ -131,7 +161,26 @@ impl S3 {
         object: &NewObject<'_>,
         control: Option<&TaskControl>,
     ) -> Result<UnfinishedUpload, AwsError> {
-        self.0.network.wait(control, self.0.begin_parts(object))
+        let &NewObject { bucket, key, .. } = object;
+        let operation = Operation::Write { bucket, key };
+        let response = self.ask(bucket, &operation, control, |client| {
+            client
+                .create_multipart_upload()
+                .bucket(bucket)
+                .key(key)
+                .content_type(object.content_type)
+                .metadata(SHA256_METADATA, hexadecimal(object.sha256))
+                .checksum_algorithm(ChecksumAlgorithm::Crc32)
+                .set_request_payer(self.0.payer())
+                .send()
+        })?;
+        let id = response.upload_id.ok_or_else(|| {
+            AwsError::new(
+                AwsErrorKind::NotS3,
+                format!("Could not {operation}: the server returned no upload id; check the endpoint URL"),
+            )
+        })?;
+        Ok(UnfinishedUpload { bucket: bucket.to_owned(), key: key.to_owned(), id })
     }
 
     /// Sends a part; `number` counts from 1. All except the last have at least 5 MiB.
@@ -143,8 +192,21 @@ impl S3 {
         crc32: u32,
         control: Option<&TaskControl>,
     ) -> Result<SentPart, AwsError> {
-        let put = self.0.put_part(upload, number, content, crc32);
-        self.0.network.wait(control, put)
+        let response = self.ask(&upload.bucket, &upload.operation(), control, |client| {
+            client
+                .upload_part()
+                .bucket(&upload.bucket)
+                .key(&upload.key)
+                .upload_id(&upload.id)
+                .part_number(number as i32)
+                .checksum_crc32(crc32_text(crc32))
+                .set_request_payer(self.0.payer())
+                .body(content.stream())
+                .customize()
+                .config_override(self.0.while_sending())
+                .send()
+        })?;
+        Ok(SentPart { etag: response.e_tag.unwrap_or_default(), crc32 })
     }
 
     /// The `ETag`s, with quotes, of the parts that have arrived; [`AwsErrorKind::NotFound`] once the upload is over.
@@ -153,169 +215,20 @@ impl S3 {
         upload: &UnfinishedUpload,
         control: Option<&TaskControl>,
     ) -> Result<BTreeMap<u32, String>, AwsError> {
-        self.0.network.wait(control, self.0.parts(upload))
-    }
-
-    /// Assembles an object from its parts.
-    pub fn finish_parts(
-        &self,
-        upload: &UnfinishedUpload,
-        parts: &BTreeMap<u32, SentPart>,
-        condition: &WriteCondition,
-        control: Option<&TaskControl>,
-    ) -> Result<(), AwsError> {
-        let finish = self.0.finish_parts(upload, parts, condition);
-        self.0.network.wait(control, finish)
-    }
-
-    /// Deletes the parts of an upload. Missing parts are not an error.
-    pub fn abort_parts(&self, upload: &UnfinishedUpload) -> Result<(), AwsError> {
-        self.0.network.wait(None, async {
-            for _ in 0..MAX_ABORTS {
-                ignore_missing(self.0.abort_parts(upload).await)?;
-                match self.0.parts(upload).await {
-                    Ok(parts) if !parts.is_empty() => {}
-                    // Without permission to list parts, nothing more can be done.
-                    _ => break,
-                }
-            }
-            Ok(())
-        })
-    }
-}
-
-fn ignore_missing(result: Result<(), AwsError>) -> Result<(), AwsError> {
-    match result {
-        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(()),
-        result => result,
-    }
-}
-
-impl Connection {
-    async fn stored(&self, bucket: &str, key: &str) -> Result<StoredObject, AwsError> {
-        let _permit = self.network.request().await?;
-        let operation = Operation::Read { bucket, key };
-        let response = self
-            .ask(bucket, &operation, |client| {
-                client
-                    .head_object()
-                    .bucket(bucket)
-                    .key(key)
-                    .checksum_mode(ChecksumMode::Enabled)
-                    .set_request_payer(self.payer())
-                    .send()
-            })
-            .await?;
-        Ok(StoredObject {
-            size_bytes: size_of(response.content_length),
-            etag: response.e_tag.as_deref().map(unquoted),
-            sha256: sha256_of(&response),
-        })
-    }
-
-    async fn put(&self, object: &NewObject<'_>, content: &Content, condition: &WriteCondition) -> Result<(), AwsError> {
-        let &NewObject { bucket, key, .. } = object;
-        let _permit = self.network.request().await?;
-        self.ask(bucket, &Operation::Write { bucket, key }, |client| {
-            client
-                .put_object()
-                .bucket(bucket)
-                .key(key)
-                .content_type(object.content_type)
-                .metadata(SHA256_METADATA, hexadecimal(object.sha256))
-                .checksum_sha256(BASE64_STANDARD.encode(object.sha256))
-                .set_if_none_match(condition.if_none_match())
-                .set_if_match(condition.if_match())
-                .set_request_payer(self.payer())
-                .body(content.stream())
-                .customize()
-                .config_override(self.while_sending())
-                .send()
-        })
-        .await?;
-        Ok(())
-    }
-
-    async fn delete(&self, bucket: &str, key: &str) -> Result<(), AwsError> {
-        let _permit = self.network.request().await?;
-        self.ask(bucket, &Operation::Delete { bucket, key }, |client| {
-            client.delete_object().bucket(bucket).key(key).set_request_payer(self.payer()).send()
-        })
-        .await?;
-        Ok(())
-    }
-
-    async fn begin_parts(&self, object: &NewObject<'_>) -> Result<UnfinishedUpload, AwsError> {
-        let &NewObject { bucket, key, .. } = object;
-        let _permit = self.network.request().await?;
-        let operation = Operation::Write { bucket, key };
-        let response = self
-            .ask(bucket, &operation, |client| {
-                client
-                    .create_multipart_upload()
-                    .bucket(bucket)
-                    .key(key)
-                    .content_type(object.content_type)
-                    .metadata(SHA256_METADATA, hexadecimal(object.sha256))
-                    .checksum_algorithm(ChecksumAlgorithm::Crc32)
-                    .set_request_payer(self.payer())
-                    .send()
-            })
-            .await?;
-        let id = response.upload_id.ok_or_else(|| {
-            AwsError::new(
-                AwsErrorKind::NotS3,
-                format!("Could not {operation}: the server returned no upload id; check the endpoint URL"),
-            )
-        })?;
-        Ok(UnfinishedUpload { bucket: bucket.to_owned(), key: key.to_owned(), id })
-    }
-
-    async fn put_part(
-        &self,
-        upload: &UnfinishedUpload,
-        number: u32,
-        content: &Content,
-        crc32: u32,
-    ) -> Result<SentPart, AwsError> {
-        let _permit = self.network.request().await?;
-        let response = self
-            .ask(&upload.bucket, &upload.operation(), |client| {
-                client
-                    .upload_part()
-                    .bucket(&upload.bucket)
-                    .key(&upload.key)
-                    .upload_id(&upload.id)
-                    .part_number(number as i32)
-                    .checksum_crc32(crc32_text(crc32))
-                    .set_request_payer(self.payer())
-                    .body(content.stream())
-                    .customize()
-                    .config_override(self.while_sending())
-                    .send()
-            })
-            .await?;
-        Ok(SentPart { etag: response.e_tag.unwrap_or_default(), crc32 })
-    }
-
-    async fn parts(&self, upload: &UnfinishedUpload) -> Result<BTreeMap<u32, String>, AwsError> {
-        let _permit = self.network.request().await?;
         let operation = Operation::Parts { bucket: &upload.bucket, key: &upload.key };
         let mut parts = BTreeMap::new();
         let mut marker = None;
         loop {
-            let response = self
-                .ask(&upload.bucket, &operation, |client| {
-                    client
-                        .list_parts()
-                        .bucket(&upload.bucket)
-                        .key(&upload.key)
-                        .upload_id(&upload.id)
-                        .set_part_number_marker(marker.clone())
-                        .set_request_payer(self.payer())
-                        .send()
-                })
-                .await?;
+            let response = self.ask(&upload.bucket, &operation, control, |client| {
+                client
+                    .list_parts()
+                    .bucket(&upload.bucket)
+                    .key(&upload.key)
+                    .upload_id(&upload.id)
+                    .set_part_number_marker(marker.clone())
+                    .set_request_payer(self.0.payer())
+                    .send()
+            })?;
             parts.extend(response.parts().iter().filter_map(|part| {
                 let number = u32::try_from(part.part_number()?).ok()?;
                 Some((number, part.e_tag()?.to_owned()))
@@ -327,13 +240,14 @@ impl Connection {
         }
     }
 
-    async fn finish_parts(
+    /// Assembles an object from its parts.
+    pub fn finish_parts(
         &self,
         upload: &UnfinishedUpload,
         parts: &BTreeMap<u32, SentPart>,
         condition: &WriteCondition,
+        control: Option<&TaskControl>,
     ) -> Result<(), AwsError> {
-        let _permit = self.network.request().await?;
         let parts = parts.iter().map(|(number, part)| {
             CompletedPart::builder()
                 .part_number(*number as i32)
@@ -342,7 +256,7 @@ impl Connection {
                 .build()
         });
         let parts = CompletedMultipartUpload::builder().set_parts(Some(parts.collect())).build();
-        self.ask(&upload.bucket, &upload.operation(), |client| {
+        self.ask(&upload.bucket, &upload.operation(), control, |client| {
             client
                 .complete_multipart_upload()
                 .bucket(&upload.bucket)
@@ -351,29 +265,41 @@ impl Connection {
                 .multipart_upload(parts.clone())
                 .set_if_none_match(condition.if_none_match())
                 .set_if_match(condition.if_match())
-                .set_request_payer(self.payer())
+                .set_request_payer(self.0.payer())
                 .customize()
-                .config_override(self.while_sending())
+                .config_override(self.0.while_sending())
                 .send()
-        })
-        .await?;
+        })?;
         Ok(())
     }
 
-    async fn abort_parts(&self, upload: &UnfinishedUpload) -> Result<(), AwsError> {
-        let _permit = self.network.request().await?;
+    /// Deletes the parts of an upload. Missing parts are not an error.
+    pub fn abort_parts(&self, upload: &UnfinishedUpload) -> Result<(), AwsError> {
         let operation = Operation::Abort { bucket: &upload.bucket, key: &upload.key };
-        self.ask(&upload.bucket, &operation, |client| {
-            client
-                .abort_multipart_upload()
-                .bucket(&upload.bucket)
-                .key(&upload.key)
-                .upload_id(&upload.id)
-                .set_request_payer(self.payer())
-                .send()
-        })
-        .await?;
+        for _ in 0..MAX_ABORTS {
+            ignore_missing(self.ask(&upload.bucket, &operation, None, |client| {
+                client
+                    .abort_multipart_upload()
+                    .bucket(&upload.bucket)
+                    .key(&upload.key)
+                    .upload_id(&upload.id)
+                    .set_request_payer(self.0.payer())
+                    .send()
+            }))?;
+            match self.parts(upload, None) {
+                Ok(parts) if !parts.is_empty() => {}
+                // Without permission to list parts, nothing more can be done.
+                _ => break,
+            }
+        }
         Ok(())
+    }
+}
+
+fn ignore_missing<T>(result: Result<T, AwsError>) -> Result<(), AwsError> {
+    match result {
+        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(()),
+        result => result.map(drop),
     }
 }
 
