@@ -91,15 +91,7 @@ impl S3 {
 
     /// The signed-in identity and its expiry. Asks AWS; for another server, the access key is the identity.
     pub fn identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
-        self.0.network.wait(control, async {
-            let loaded = self.0.loaded().await?;
-            let endpoint = loaded.endpoint.clone();
-            let identity = credentials::identity(&self.0.access, loaded.config_and_renewal(), endpoint).await;
-            if let Err(error) = &identity {
-                self.0.forget_after(error).await;
-            }
-            identity
-        })
+        self.0.network.wait(control, self.0.identity(|loaded| loaded.endpoint.clone()))
     }
 }
 
@@ -130,6 +122,17 @@ impl Connection {
         let new = Arc::new(Loaded::new(&self.access, &self.network).await?);
         *loaded = Some(Arc::clone(&new));
         Ok(new)
+    }
+
+    /// The signed-in identity, at the server that `endpoint` selects.
+    pub async fn identity(&self, endpoint: impl Fn(&Loaded) -> Option<String>) -> Result<Identity, AwsError> {
+        let loaded = self.loaded().await?;
+        let endpoint = endpoint(&loaded);
+        let identity = credentials::identity(&self.access, loaded.config_and_renewal(), endpoint).await;
+        if let Err(error) = &identity {
+            self.forget_after(error).await;
+        }
+        identity
     }
 
     /// Discards failed credentials so that they are loaded again: the user may have renewed them.

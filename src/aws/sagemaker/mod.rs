@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 
 use super::connection::Connection;
 use super::control_plane::{Call, Service};
-use super::credentials;
 use super::error::{AwsError, AwsErrorKind};
 use crate::domain::{Identity, ListPage, ListQuery, S3Address};
 use crate::sagemaker::spec::tags;
@@ -54,15 +53,7 @@ impl SageMaker {
 
     /// The signed-in identity and its expiry. Asks AWS; for another server, the access key is the identity.
     pub fn identity(&self, control: &TaskControl) -> Result<Identity, AwsError> {
-        self.0.network.wait(Some(control), async {
-            let loaded = self.0.loaded().await?;
-            let endpoint = loaded.endpoint_of("SageMaker");
-            let identity = credentials::identity(&self.0.access, loaded.config_and_renewal(), endpoint).await;
-            if let Err(error) = &identity {
-                self.0.forget_after(error).await;
-            }
-            identity
-        })
+        self.0.network.wait(Some(control), self.0.identity(|loaded| loaded.endpoint_of("SageMaker")))
     }
 
     fn ask<A: DeserializeOwned>(

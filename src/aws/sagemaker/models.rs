@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{SageMaker, address, if_there, named, sagemaker, unsupported};
 use crate::aws::AwsError;
 use crate::sagemaker::spec::tags;
-use crate::sagemaker::spec::transform::{ModelSpec, Network};
+use crate::sagemaker::spec::transform::{DataSource, ModelSpec, Network};
 use crate::tasks::TaskControl;
 
 /// `CreateModel`, also for use by other programs.
@@ -65,15 +65,9 @@ struct DescribedModel {
 struct Container {
     image: Option<String>,
     model_data_url: Option<String>,
-    model_data_source: Option<ModelDataSource>,
+    model_data_source: Option<DataSource<Option<ModelObject>>>,
     #[serde(default)]
     environment: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct ModelDataSource {
-    s3_data_source: Option<ModelObject>,
 }
 
 #[derive(Deserialize)]
@@ -104,7 +98,7 @@ impl SageMaker {
         let (Some(container), None) = (containers.next(), containers.next()) else {
             return Err(unsupported(&call, "it consists of several containers"));
         };
-        let source = container.model_data_source.and_then(|source| source.s3_data_source);
+        let source = container.model_data_source.and_then(|source| source.objects);
         let archive = container.model_data_url.or_else(|| source.map(|object| object.s3_uri));
         let (Some(image), Some(archive)) = (container.image, archive) else {
             return Err(unsupported(&call, "it is based on a model package or has no archive"));

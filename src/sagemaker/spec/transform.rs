@@ -217,7 +217,7 @@ impl TransformStatus {
 /// An entry in a list of jobs of any kind. Times are milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct JobSummary {
-    /// Set by [`SageMaker::list_jobs`](crate::aws::SageMaker::list_jobs).
+    /// Set by the request that lists jobs of one kind.
     #[serde(skip)]
     pub kind: JobKind,
     #[serde(alias = "TransformJobName", alias = "TrainingJobName")]

@@ -22,9 +22,7 @@ pub(crate) fn on_command(state: &mut State, command: EndpointsCommand) {
         EndpointsCommand::Open(id) => open(state, &id),
         EndpointsCommand::Close => state.remote.endpoints.all.open = None,
         EndpointsCommand::Watch(id) => watch(state, &id),
-        EndpointsCommand::StopWatching(id) => {
-            stop_watching(state, &id);
-        }
+        EndpointsCommand::StopWatching(id) => remote::update::stop_watching::<KnownEndpoint>(state, &id),
         EndpointsCommand::ReadLog(id) => read_log(state, &id),
         EndpointsCommand::ConfirmDeletion(id) => ask_to_delete(state, &id),
         EndpointsCommand::Keep => state.remote.endpoints.confirming = None,
@@ -147,10 +145,6 @@ pub(crate) fn watch(state: &mut State, id: &EndpointId) {
     remote::update::watch::<KnownEndpoint>(state, id);
 }
 
-fn stop_watching(state: &mut State, id: &EndpointId) {
-    remote::update::stop_watching::<KnownEndpoint>(state, id);
-}
-
 /// `None` if no endpoint has this name, or no longer.
 fn polled(
     state: &mut State,
@@ -241,7 +235,7 @@ fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause) {
     if state.remote.endpoints.all.get_or_insert(id).deleting.is_some() {
         return;
     }
-    stop_watching(state, id);
+    remote::update::stop_watching::<KnownEndpoint>(state, id);
     let title = match cause {
         DeletionCause::UserRequest => format!("Delete the endpoint {}", id.name),
         DeletionCause::TimeIsOver => {

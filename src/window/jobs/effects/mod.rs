@@ -4,7 +4,7 @@ pub(crate) mod rehearse;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use strum::VariantArray;
@@ -18,8 +18,8 @@ use crate::sagemaker::jobs::{
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::training::{TrainingProgress, TrainingSpec};
 use crate::sagemaker::spec::transform::{
-    ImagesInside, JobKind, JobOutcome, JobPage, JobQuery, JobRecord, JobSpec, Leftover, ManifestPlan, Price,
-    PriceChange, PriceTable, RetryChoice, SageMakerAccess, TransformJob, TransformPlan, TransformSpec,
+    ImagesInside, JobKind, JobOutcome, JobPage, JobQuery, JobRecord, JobSpec, Leftover, ManifestPlan, PriceTable,
+    RetryChoice, SageMakerAccess, TransformJob, TransformPlan, TransformSpec,
 };
 use crate::sagemaker::{self, JobError, Poll, training};
 use crate::tasks::{TaskControl, now_ms};
@@ -39,9 +39,11 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
             remote::effects::check(shared, "check a job", checked, check_request, JobsEvent::Checked);
         }
         JobsEffect::Rehearse { request, ticket } => rehearse::start(shared, *request, ticket),
-        JobsEffect::ReadPrices => read_price_table(shared),
-        JobsEffect::KeepPrice(price) => save_price(shared, *price),
-        JobsEffect::ChangePrice(change) => replace_price(shared, *change),
+        JobsEffect::ReadPrices => work_on_prices(shared, "read prices", read_prices),
+        JobsEffect::KeepPrice(price) => work_on_prices(shared, "save a price", move |path| add_price(path, &price)),
+        JobsEffect::ChangePrice(change) => {
+            work_on_prices(shared, "change a price", move |path| change_price(path, &change));
+        }
         JobsEffect::Start { plan, ticket } => start(shared, plan, ticket),
         JobsEffect::List { access, query, ticket } => list(shared, &access, query, ticket),
         JobsEffect::Watch(id, ticket) => watch(shared, id, ticket),
@@ -225,8 +227,7 @@ fn stop(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(), JobErr
 }
 
 fn find_outcome(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<JobOutcome, JobError> {
-    let (_, outcome) = outcome_of(shared, id, control)?;
-    Ok(outcome)
+    Ok(outcome_of(shared, id, control)?.1)
 }
 
 fn outcome_of(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(TransformJob, JobOutcome), JobError> {
@@ -300,27 +301,15 @@ fn delete_found<S: JobSpec>(
     clean_up(&shared.aws, &JobRecords::of_dirs(&shared.dirs), record, control)
 }
 
-fn read_price_table(shared: &Arc<Shared>) {
-    work_on_prices(shared, "read prices", |shared| read_prices(&shared.dirs.prices()));
-}
-
-fn save_price(shared: &Arc<Shared>, price: Price) {
-    work_on_prices(shared, "save a price", move |shared| add_price(&shared.dirs.prices(), &price));
-}
-
-fn replace_price(shared: &Arc<Shared>, change: PriceChange) {
-    work_on_prices(shared, "change a price", move |shared| change_price(&shared.dirs.prices(), &change));
-}
-
 fn work_on_prices(
     shared: &Arc<Shared>,
     name: &str,
-    work: impl FnOnce(&Shared) -> Result<PriceTable, JobError> + Send + 'static,
+    work: impl FnOnce(&Path) -> Result<PriceTable, JobError> + Send + 'static,
 ) {
     let path = shared.dirs.prices().display().to_string();
     shared.run(
         name,
-        move |shared| work(shared).map_err(|error| error.to_string()),
+        move |shared| work(&shared.dirs.prices()).map_err(|error| error.to_string()),
         move |result| JobsEvent::PricesRead { path, result },
     );
 }

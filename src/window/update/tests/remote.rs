@@ -155,7 +155,7 @@ fn settings_store_no_variable_values() {
     let secret = || [("TOKEN".to_owned(), "hunter2".to_owned())].into();
     (draft.model.environment, draft.spec.environment) = (secret(), secret());
     let saved = serde_json::to_string(&draft).unwrap();
-    assert!(saved.contains("instance_type") && !saved.contains("hunter2"), "{saved}");
+    assert!(saved.contains("InstanceType") && !saved.contains("hunter2"), "{saved}");
     let read: JobDraft = serde_json::from_str(&saved).unwrap();
     assert!(read.model.environment.is_empty() && read.spec.environment.is_empty());
 }
