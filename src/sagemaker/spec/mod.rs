@@ -6,10 +6,9 @@ pub mod remote_model;
 pub mod training;
 pub mod transform;
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use self::transform::Leftover;
@@ -83,8 +82,9 @@ fn some_time_ms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64
 
 /// Tags in AWS's form: `[{"Key": "team", "Value": "vision"}]`.
 pub mod tags {
-    use super::{BTreeMap, Deserialize, Deserializer, Serialize};
-    use serde::Serializer;
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "PascalCase")]
