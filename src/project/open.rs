@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use super::damage::{put_back, rescue, set_aside};
 use super::error::{StoreError, explain, is_damage, is_interrupted};
@@ -60,6 +60,8 @@ enum Finding {
         version: u32,
     },
     Damaged(String),
+    /// Another kind of file, or its first bytes are damaged.
+    NoDatabase(String),
 }
 
 impl Project {
@@ -145,7 +147,7 @@ fn write_locked(path: &Path, lock: FileLock, request: &OpenRequest<'_>, on_save:
             {}",
             path.display()
         )),
-        Finding::Damaged(reason) => {
+        Finding::Damaged(reason) | Finding::NoDatabase(reason) => {
             aside = Some((set_aside(path)?, reason));
         }
     }
@@ -245,6 +247,7 @@ fn open_to_read(path: &Path, reason: ReadOnlyReason) -> Result<Opened, StoreErro
     match inspect(&read_path, Check::Thorough)? {
         Finding::Nothing => return Err(damaged("it is empty".to_owned())),
         Finding::Damaged(reason) => return Err(damaged(reason)),
+        Finding::NoDatabase(_) => return Err(StoreError::NotAProject(path.to_owned())),
         Finding::Project { version: VERSION } => {}
         Finding::Project { .. } => {
             let migrated = migrated_copy(&read_path)?;
@@ -331,7 +334,7 @@ fn inspect(path: &Path, look: Check) -> Result<Finding, StoreError> {
         return Ok(Finding::Nothing);
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let read = || {
+    let read = || -> rusqlite::Result<_> {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(super::BUSY_TIMEOUT)?;
         let application_id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -340,6 +343,9 @@ fn inspect(path: &Path, look: Check) -> Result<Finding, StoreError> {
     };
     let (version, application_id, tables, mut connection) = match read() {
         Ok(read) => read,
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+            return Ok(Finding::NoDatabase(error.to_string()));
+        }
         Err(error) if is_damage(&error) => return Ok(Finding::Damaged(error.to_string())),
         Err(error) => return Err(StoreError::database("read the project file")(error)),
     };

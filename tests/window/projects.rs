@@ -301,7 +301,7 @@ fn two_projects_are_merged_conflict_by_conflict() {
     };
     let no_project = projects.path().join("text.spotcheck");
     std::fs::write(&no_project, "no project").unwrap();
-    for (other, reason) in [(&no_project, "damaged"), (&second, "open project")] {
+    for (other, reason) in [(&no_project, "not a Spotcheck project"), (&second, "open project")] {
         window.state_mut().command(merge(MergeCommand::Compare(other.clone())));
         wait_until(&mut window, "the reason", |window| {
             failure(window).is_some_and(|message| message.contains(reason) && sees(window, &message))
