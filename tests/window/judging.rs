@@ -6,6 +6,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::domain::Verdict;
 use spotcheck::project::export::options::{ExportFormat, ExportOptions};
+use spotcheck::project::{OpenMode, OpenRequest, Project};
 use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
@@ -14,7 +15,7 @@ use spotcheck::window::state::{
 use strum::VariantArray;
 
 use crate::window::{
-    click, folder_of, open, open_in, samples, sees, wait_for, wait_for_notice, wait_for_overlay, wait_until,
+    click, folder_of, open, open_in, open_new, samples, sees, wait_for, wait_for_notice, wait_for_overlay, wait_until,
     wait_until_idle,
 };
 
@@ -65,6 +66,43 @@ fn press(window: &mut Harness<'static, App>, key: Key) {
 fn press_with(window: &mut Harness<'static, App>, modifiers: Modifiers, key: Key) {
     window.key_press_modifiers(modifiers, key);
     window.run_steps(3);
+}
+
+/// The reviewer of the verdict on each judged image, as saved.
+fn saved_reviewers(window: &Harness<'static, App>) -> Vec<String> {
+    let path = window.state().state().project.path.clone().unwrap();
+    let request = OpenRequest { path: &path, root: None, mode: OpenMode::Read, program: "a test" };
+    let project = Project::open(&request, |_| ()).unwrap().project;
+    // The window is still writing.
+    let runs = project.runs().unwrap();
+    runs.first().map_or_else(Vec::new, |run| project.reviewers(run.id).unwrap().into_values().collect())
+}
+
+#[test]
+fn reviewer_is_asked_for_once_and_named_on_all_verdicts() {
+    let folder = folder_of(4, "chelsea.png");
+    let mut window = open_new(folder.path(), CLASSIFIER);
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
+    wait_for(&mut window, "1 of 4 images");
+    assert!(!sees(&window, "Your name"));
+    press(&mut window, Key::A);
+    wait_for(&mut window, "2 of 4 images");
+    wait_for(&mut window, "Your name");
+    // The question does not wait: verdicts go on.
+    press(&mut window, Key::R);
+    wait_for_verdicts(&mut window, [1, 0, 0, 1]);
+    window.get_by_label("Your name").focus();
+    window.run_steps(2);
+    window.get_by_label("Your name").type_text("Ada");
+    click(&mut window, "Use this name");
+    wait_until(&mut window, "the end of the question", |window| !sees(window, "Your name"));
+    press(&mut window, Key::U);
+    wait_for_verdicts(&mut window, [1, 1, 0, 1]);
+    wait_until(&mut window, "the saved names", |window| saved_reviewers(window) == ["Ada"; 3]);
+    window.state_mut().command(ReviewCommand::SetReviewer(String::new()));
+    press(&mut window, Key::A);
+    wait_for_verdicts(&mut window, [2, 1, 0, 1]);
+    assert!(!sees(&window, "Your name"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::DirEntry;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
@@ -75,12 +76,29 @@ pub(crate) fn open_at(
     start(dirs, None, None, configure)
 }
 
+/// A window that has no settings yet: it asks for the reviewer.
+pub(crate) fn open_new(source: &Path, model: &str) -> Harness<'static, App> {
+    let projects = fresh_projects();
+    let config = projects.join("config");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("settings.json"), "{}").unwrap();
+    start(AppDirs { projects, config, ..AppDirs::below(runtime_home()) }, Some(source), Some(model), |builder| builder)
+}
+
 fn start(
     dirs: AppDirs,
     source: Option<&Path>,
     model: Option<&str>,
     configure: impl FnOnce(egui_kittest::HarnessBuilder<App>) -> egui_kittest::HarnessBuilder<App>,
 ) -> Harness<'static, App> {
+    let settings = dirs.config.join("settings.json");
+    if !settings.exists() {
+        std::fs::create_dir_all(&dirs.config).unwrap();
+        let mut file = tempfile::NamedTempFile::new_in(&dirs.config).unwrap();
+        file.write_all(br#"{"asked_for_reviewer":true}"#).unwrap();
+        // Another window may have been faster.
+        drop(file.persist_noclobber(&settings));
+    }
     let options = WindowOptions {
         source: source.map(Path::to_owned),
         place: None,

@@ -120,6 +120,8 @@ pub struct Project {
     pub path: Option<PathBuf>,
     /// Whether the verdicts of a first reviewer were removed.
     pub is_second_pass: bool,
+    /// While the window asks for the reviewer: the verdicts since then, to be saved again with the name.
+    pub unnamed: Option<Vec<Change>>,
     /// Why the last changes could not be saved, and whether saving is retried.
     pub trouble: Option<String>,
     /// Prediction tasks that are paused until their predictions can be saved again.

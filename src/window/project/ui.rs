@@ -3,8 +3,9 @@
 use eframe::egui::{RichText, Ui};
 
 use crate::domain::counted;
-use crate::window::state::{Action, Commands, Listing, ProjectStatus, State};
-use crate::window::ui::widgets::{Tone, action_button_ui, banner_ui};
+use crate::window::state::{Action, Commands, Listing, ProjectStatus, ReviewCommand, State};
+use crate::window::ui::field::Field;
+use crate::window::ui::widgets::{Tone, action_button_ui, banner_ui, enter_pressed};
 
 /// Above the thumbnails: what prevents changes from being saved, and what to do about it; and whether earlier verdicts
 /// are hidden.
@@ -30,6 +31,9 @@ pub(crate) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Comm
                        done, merge both";
         banner_ui(ui, Tone::Hint, message, |ui| drop(action_button_ui(ui, state, Action::MergeProject, commands)));
     }
+    if state.project.unnamed.is_some() {
+        reviewer_question_ui(ui, state, commands);
+    }
     if let Some(reason) = &state.project.trouble {
         let unsaved = state.project.unsaved();
         let message = format!("Not saved yet ({}): {reason}", counted(unsaved as usize, "change", "changes"));
@@ -37,6 +41,20 @@ pub(crate) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Comm
             action_button_ui(ui, state, Action::SaveProjectAs, commands);
         });
     }
+}
+
+fn reviewer_question_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    banner_ui(ui, Tone::Hint, "Who judges? The name is saved with each verdict", |ui| {
+        let mut name = state.settings.reviewer.clone();
+        let field = Field::new("Your name").hint("your name").text_ui(ui, &mut name);
+        if field.changed() {
+            commands.push(ReviewCommand::SetReviewer(name));
+        }
+        let label = if state.settings.reviewer_name().is_some() { "Use this name" } else { "Skip" };
+        if ui.button(label).clicked() || enter_pressed(&field) {
+            commands.push(ReviewCommand::NameReviewer);
+        }
+    });
 }
 
 /// For an open project whose folder cannot be listed, because it may have been moved.

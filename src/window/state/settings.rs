@@ -39,6 +39,8 @@ pub struct Settings {
     pub show_judging: bool,
     /// Who judges: written with each verdict. Empty for nobody.
     pub reviewer: String,
+    /// Whether the window has asked for the reviewer, which it does once.
+    pub asked_for_reviewer: bool,
     /// The version that ran last, to offer the list of changes after an update.
     pub seen_version: String,
     pub show_thumbnail_boxes: bool,
@@ -159,6 +161,7 @@ impl Default for Settings {
             show_caption: false,
             show_judging: true,
             reviewer: String::new(),
+            asked_for_reviewer: false,
             seen_version: env!("CARGO_PKG_VERSION").to_owned(),
             show_thumbnail_boxes: false,
             show_stored_boxes: true,
@@ -195,6 +198,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The name to save with verdicts.
+    pub fn reviewer_name(&self) -> Option<String> {
+        Some(self.reviewer.trim().to_owned()).filter(|name| !name.is_empty())
+    }
+
     /// Corrects values in the settings file that would make the window unusable, such as a zoom of zero.
     pub fn checked(mut self) -> Self {
         for &number in ViewNumber::VARIANTS {

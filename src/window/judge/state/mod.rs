@@ -77,6 +77,8 @@ pub enum ReviewCommand {
     ResetClassDigits,
     /// The name that is saved with verdicts; empty for none.
     SetReviewer(String),
+    /// Answers the question for the reviewer: verdicts since then get the name, if there is one.
+    NameReviewer,
     /// Draws a sample of the run on screen, and begins to judge it.
     DrawSample(SampleDesign),
     /// Judges the sample of the run on screen.

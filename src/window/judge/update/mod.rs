@@ -98,6 +98,7 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
             }
         }
         ReviewCommand::SetReviewer(name) => state.settings.reviewer = name,
+        ReviewCommand::NameReviewer => verdicts::name_reviewer(state),
         ReviewCommand::DrawSample(design) => spot_check::draw(state, design),
         ReviewCommand::JudgeSample => spot_check::judge_it(state),
         ReviewCommand::SetTargetPrecision(precision) => state.target_precision = precision,

@@ -453,7 +453,7 @@ fn notify_and_show(state: &mut State, what: &str, outcome: &EditOutcome) {
 }
 
 fn save(state: &mut State, outcome: &EditOutcome) {
-    let reviewer = Some(state.settings.reviewer.trim().to_owned()).filter(|name| !name.is_empty());
+    let reviewer = state.settings.reviewer_name();
     let change = |(sample, mark): &(SampleId, Mark)| {
         let sample = state.samples.get(*sample)?.uri.clone();
         Some(match mark.clone() {
@@ -465,9 +465,39 @@ fn save(state: &mut State, outcome: &EditOutcome) {
         })
     };
     let changes: Vec<Change> = outcome.marks.iter().filter_map(change).collect();
+    ask_for_reviewer(state, &changes);
     let ticket = project::update::save(state, changes);
     state.judgments.begin_saving(ticket, &outcome.samples());
     browse::update::shown::follow(state);
+}
+
+/// Asks once, with the first verdict, without waiting for the answer.
+fn ask_for_reviewer(state: &mut State, changes: &[Change]) {
+    let is_verdict = |change: &&Change| matches!(change, Change::SetVerdict { .. });
+    let verdicts: Vec<Change> = changes.iter().filter(is_verdict).cloned().collect();
+    if let Some(unnamed) = &mut state.project.unnamed {
+        unnamed.extend(verdicts);
+    } else if !verdicts.is_empty() && !state.settings.asked_for_reviewer && state.settings.reviewer_name().is_none() {
+        state.settings.asked_for_reviewer = true;
+        state.project.unnamed = Some(verdicts);
+    }
+}
+
+/// Saves the verdicts since the question again, in their order.
+pub(crate) fn name_reviewer(state: &mut State) {
+    let unnamed = state.project.unnamed.take().unwrap_or_default();
+    let name = state.settings.reviewer_name();
+    if name.is_none() {
+        return;
+    }
+    let named = unnamed.into_iter().map(|change| match change {
+        Change::SetVerdict { sample, target, verdict, .. } => {
+            Change::SetVerdict { sample, target, verdict, reviewer: name.clone() }
+        }
+        other => other,
+    });
+    let named = named.collect();
+    project::update::save(state, named);
 }
 
 /// Shows the next unjudged image in the order on screen, from the shown one and around the end.
