@@ -11,6 +11,19 @@ const LONGEST_LINE: u64 = 64 << 20;
 /// # Errors
 /// Those of the reader.
 pub fn each_line(reader: impl Read, mut each: impl FnMut(u64, Result<&str, &str>)) -> io::Result<()> {
+    each_ended_line(reader, |number, text, _| {
+        if !text.is_ok_and(is_blank) {
+            each(number, text);
+        }
+    })
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+/// Passes on each line with its number from 1, and its line break.
+fn each_ended_line(reader: impl Read, mut each: impl FnMut(u64, Result<&str, &str>, &'static str)) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(256 << 10, reader);
     let mut read = Vec::new();
     let mut number = 0;
@@ -23,18 +36,15 @@ pub fn each_line(reader: impl Read, mut each: impl FnMut(u64, Result<&str, &str>
         if is_cut {
             reader.skip_until(b'\n')?;
             number += 1;
-            each(number, Err("is longer than 64 MiB"));
+            each(number, Err("is longer than 64 MiB"), "\n");
             continue;
         }
         let text = read.strip_suffix(b"\n").unwrap_or(&read);
-        let text = text.strip_suffix(b"\r").unwrap_or(text);
-        for line in text.split(|byte| *byte == b'\r') {
+        let (text, last) = text.strip_suffix(b"\r").map_or((text, "\n"), |text| (text, "\r\n"));
+        let mut lines = text.split(|byte| *byte == b'\r').peekable();
+        while let Some(line) = lines.next() {
             number += 1;
-            let text = super::text_of(line);
-            if text.is_ok_and(|text| text.trim().is_empty()) {
-                continue;
-            }
-            each(number, text);
+            each(number, super::text_of(line), if lines.peek().is_some() { "\r" } else { last });
         }
     }
 }
@@ -54,8 +64,8 @@ pub fn each_row(
     each: impl FnMut(u64, Result<&[Cow<'_, str>], &str>),
 ) -> io::Result<()> {
     let mut rows = Rows { delimiter, columns: None, open: Vec::new(), each };
-    each_line(reader, |number, text| match text {
-        Ok(text) => rows.line(number, text),
+    each_ended_line(reader, |number, text, end| match text {
+        Ok(text) => rows.line(number, text, end),
         Err(reason) => {
             rows.close();
             (rows.each)(number, Err(reason));
@@ -78,31 +88,32 @@ struct Rows<F> {
     delimiter: char,
     /// The number of fields in the first row.
     columns: Option<usize>,
-    /// The lines of a row whose end has not been found yet.
-    open: Vec<(u64, String)>,
+    /// The lines of a row whose end has not been found yet, each with its line break.
+    open: Vec<(u64, String, &'static str)>,
     each: F,
 }
 
 impl<F: FnMut(u64, Result<&[Cow<'_, str>], &str>)> Rows<F> {
-    fn line(&mut self, number: u64, text: &str) {
+    fn line(&mut self, number: u64, text: &str, end: &'static str) {
         if self.open.is_empty() {
             return match fields(text, self.delimiter) {
+                _ if is_blank(text) => {}
                 Ok(fields) => {
                     self.columns.get_or_insert(fields.len());
                     (self.each)(number, Ok(&fields));
                 }
-                Err(Quotes::Open) => self.open.push((number, text.to_owned())),
+                Err(Quotes::Open) => self.open.push((number, text.to_owned(), end)),
                 Err(Quotes::Misplaced) => (self.each)(number, Err("has a quote inside a quoted field")),
             };
         }
-        let size = self.open.iter().map(|(_, text)| text.len()).sum::<usize>() + text.len();
+        let size = self.open.iter().map(|(_, text, _)| text.len()).sum::<usize>() + text.len();
         if self.is_row(text) || self.open.len() == MOST_LINES || size > LARGEST_ROW {
             self.refuse_first();
-            return self.line(number, text);
+            return self.line(number, text, end);
         }
-        self.open.push((number, text.to_owned()));
-        let texts: Vec<&str> = self.open.iter().map(|(_, text)| text.as_str()).collect();
-        match fields(&texts.join("\n"), self.delimiter) {
+        let before: String = self.open.iter().flat_map(|(_, text, end)| [text.as_str(), end]).collect();
+        self.open.push((number, text.to_owned(), end));
+        match fields(&(before + text), self.delimiter) {
             Ok(fields) => {
                 (self.each)(self.open[0].0, Ok(&fields));
                 self.open.clear();
@@ -120,10 +131,10 @@ impl<F: FnMut(u64, Result<&[Cow<'_, str>], &str>)> Rows<F> {
 
     /// Rejects the line with the open quote, and reads the following ones as separate rows.
     fn refuse_first(&mut self) {
-        for (index, (number, text)) in std::mem::take(&mut self.open).into_iter().enumerate() {
+        for (index, (number, text, end)) in std::mem::take(&mut self.open).into_iter().enumerate() {
             match index {
                 0 => (self.each)(number, Err("has a quote that is not closed")),
-                _ => self.line(number, &text),
+                _ => self.line(number, &text, end),
             }
         }
     }
@@ -170,9 +181,47 @@ pub fn split_field(text: &str, delimiter: char) -> Result<(Cow<'_, str>, Option<
     Ok((if has_doubled { field.replace("\"\"", "\"").into() } else { field.into() }, rest))
 }
 
+/// The text, with a leading apostrophe if a spreadsheet would evaluate it without its own apostrophes, or if it begins or
+/// ends with spaces, which readers drop: different texts stay different. Not for numbers.
+pub fn escaped(text: &str) -> String {
+    let plain = text.trim_start_matches('\'');
+    if plain.trim() != plain || plain.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) {
+        format!("'{text}")
+    } else {
+        text.to_owned()
+    }
+}
+
+/// The text before [`escaped`]; without spaces around it if it was not escaped.
+pub fn unescaped(text: &str) -> &str {
+    let is_escaped = |rest: &&str| escaped(rest).len() > rest.len();
+    text.trim_start().strip_prefix('\'').filter(is_escaped).unwrap_or_else(|| text.trim())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escaped_names_stay_different() {
+        for (name, in_file) in [
+            ("-x", "'-x"),
+            ("'-x", "''-x"),
+            ("''=x", "'''=x"),
+            ("'x", "'x"),
+            ("x-", "x-"),
+            ("'", "'"),
+            (" x", "' x"),
+            ("x ", "'x "),
+            ("' x", "'' x"),
+            ("\tx", "'\tx"),
+            ("x\ny", "x\ny"),
+            ("x\n", "'x\n"),
+        ] {
+            assert_eq!((&*escaped(name), unescaped(in_file)), (in_file, name));
+        }
+        assert_eq!([" x ", " '-x"].map(unescaped), ["x", "-x"]);
+    }
 
     #[test]
     fn quotes_enclose_whole_fields() {
@@ -207,6 +256,7 @@ mod tests {
     fn rows_have_their_first_line() {
         check("a,b\r\n\r\n\nc,d\r\n\"e\nf\",g\nh,i", &[(1, "a|b"), (4, "c|d"), (5, "e\nf|g"), (7, "h|i")]);
         check("\u{feff}a,b\rc,d\r\re,f", &[(1, "a|b"), (2, "c|d"), (4, "e|f")]);
+        check("a,b\r\n\"e\r\n\r\nf\ng\rh\",i", &[(1, "a|b"), (2, "e\r\n\r\nf\ng\rh|i")]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::num::IntErrorKind;
 use super::collect::{Collector, Refusal, Tally, checked_box, checked_score, unreadable};
 use super::flag::flag;
 use super::json::{Scalar, shortened};
-use super::rows::{each_row, fields};
+use super::rows::{each_row, fields, unescaped};
 use super::{AnnotationFormat, Found};
 use crate::domain::{
     AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, ExactBox, column_delimiter,
@@ -228,8 +228,9 @@ struct Rows {
 
 impl Rows {
     fn take(&mut self, columns: &Columns, row: &[Cow<'_, str>], place: impl Fn() -> String) -> Result<(), Refusal> {
-        let text = |column: Option<usize>| column.and_then(|column| row.get(column)).map_or("", |text| text.trim());
-        let image = unescaped(text(Some(columns.image)));
+        let cell = |column: Option<usize>| column.and_then(|column| row.get(column)).map_or("", |text| &**text);
+        let text = |column| cell(column).trim();
+        let image = unescaped(cell(Some(columns.image)));
         if image.is_empty() {
             return Err(unreadable("names no image"));
         }
@@ -250,7 +251,7 @@ impl Rows {
             None => None,
         };
         let number = columns.number.map(|column| text(Some(column)));
-        let (number, name) = class_of(number, unescaped(text(columns.name)))?;
+        let (number, name) = class_of(number, unescaped(cell(columns.name)))?;
         let has_class = number.is_some() || name.is_some();
         let numbers = match columns.bounds {
             Some(bounds) => bounds.numbers(|column| text(Some(column)))?,
@@ -342,9 +343,4 @@ fn class_of<'t>(number: Option<&str>, name: &'t str) -> Result<(Option<i64>, Opt
 fn is_part(bounds: ExactBox) -> bool {
     let edges = [bounds.left, bounds.top, bounds.right(), bounds.bottom()];
     edges.iter().all(|edge| (-ROUNDING..=1.0 + ROUNDING).contains(edge))
-}
-
-/// Removes the apostrophe that keeps spreadsheets from evaluating a text.
-fn unescaped(text: &str) -> &str {
-    text.strip_prefix('\'').filter(|rest| rest.starts_with(['=', '+', '-', '@'])).unwrap_or(text)
 }

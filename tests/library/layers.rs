@@ -50,6 +50,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "domain",
             "tasks",
             "annotations::matching",
+            "annotations",
             "review",
             "evaluation",
             "image::source",

@@ -62,6 +62,11 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Outcome> {
     for row in imported.rejected.iter().chain(&imported.conflicts) {
         eprintln!("{row}");
     }
+    if !imported.new_classes.is_empty() {
+        let names: Vec<&str> = imported.new_classes.iter().map(String::as_str).collect();
+        let count = counted(names.len(), "class", "classes");
+        eprintln!("note: {count} that the run does not have: “{}”", names.join("”, “"));
+    }
     eprintln!(
         "imported {}, removed {}, {} unchanged, {} without a verdict, {} rejected, {} in conflict{}",
         counted(count, "verdict", "verdicts"),

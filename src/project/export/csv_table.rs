@@ -8,6 +8,7 @@ use super::row::{ChosenContent, ChosenImage, inside, right_box};
 use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
+pub(super) use crate::annotations::rows::{escaped as escape_formula, unescaped};
 use crate::domain::{BoundingBox, ClassScore, Verdict};
 
 /// A CSV file that appears under its name when complete, or CSV in memory.
@@ -190,36 +191,11 @@ pub(super) fn io_error(error: csv::Error) -> io::Error {
     }
 }
 
-/// The text, with a leading apostrophe if a spreadsheet would evaluate it without its own apostrophes: different texts
-/// stay different. Not for numbers.
-pub(super) fn escape_formula(text: &str) -> String {
-    if text.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) {
-        format!("'{text}")
-    } else {
-        text.to_owned()
-    }
-}
-
-/// The text before [`escape_formula`].
-pub(super) fn unescaped(text: &str) -> &str {
-    text.strip_prefix('\'').filter(|rest| escape_formula(rest) == text).unwrap_or(text)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{escape_formula, unescaped};
     use crate::project::export::options::ExportFormat;
     use crate::project::export::sampler;
     use crate::project::export::sampler::Sampled;
-
-    #[test]
-    fn escaped_names_stay_different() {
-        for (name, escaped) in
-            [("-x", "'-x"), ("'-x", "''-x"), ("''=x", "'''=x"), ("'x", "'x"), ("x-", "x-"), ("'", "'")]
-        {
-            assert_eq!((&*escape_formula(name), unescaped(escaped)), (escaped, name));
-        }
-    }
 
     #[test]
     fn each_box_or_empty_image_is_a_row() {

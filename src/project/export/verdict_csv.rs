@@ -1,10 +1,13 @@
 //! Verdicts as CSV: one row per verdict, for other tools and people, and back.
 
+use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{self, BufRead, BufReader, Read, Write};
 
 use super::csv_table::{Table, escape_formula, unescaped};
 use super::{ExportError, ExportTarget};
+use crate::annotations::rows::each_row;
 use crate::domain::{
     BoundingBox, Change, DrawnBox, Pair, Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget,
     column_delimiter, counted,
@@ -90,6 +93,8 @@ pub struct ImportedVerdicts {
     pub unchanged: usize,
     /// Rows of a sample that nobody has judged yet.
     pub without_verdict: usize,
+    /// Classes of imported rows that the run and its earlier verdicts do not have.
+    pub new_classes: BTreeSet<String>,
     /// Rows that cannot be used.
     pub rejected: Vec<RejectedRow>,
     /// Rows whose box or image has another verdict, which is kept.
@@ -108,10 +113,10 @@ pub struct RejectedRow {
 pub enum VerdictCsvError {
     #[error("the first line must name the columns, and it has no column “{0}”")]
     NoColumn(&'static str),
+    #[error("line 1 must name the columns, but it {0}")]
+    Header(String),
     #[error("could not read the file: {0}")]
-    Read(#[from] csv::Error),
-    #[error("could not read the file: {0}")]
-    Start(#[from] io::Error),
+    Read(#[from] io::Error),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -172,10 +177,15 @@ pub fn import_verdicts(
     let rows = read_rows(file, &mut imported)?;
     let mut images = KnownImages::read(project, run, &rows)?;
     let mut reviewers = project.reviewers(run.id)?;
+    let given = project.given_classes(run.id)?;
     let mut seen = HashMap::<(SampleUri, VerdictTarget), (MarkRank, u64)>::new();
     let mut removed = BTreeMap::<SampleUri, BTreeSet<u32>>::new();
-    for row in rows {
+    for mut row in rows {
         let line = row.line;
+        // Ground truth has classes of its own.
+        if row.verdict.trim() != "spurious" {
+            row.right_class = known_class(&row.right_class, run, &given);
+        }
         let mut reject = |reason: String| imported.rejected.push(RejectedRow { line, reason });
         let (sample, target, verdict) = match images.verdict(&row, run) {
             Ok(found) => found,
@@ -197,28 +207,27 @@ pub fn import_verdicts(
             }
             _ => drop(seen.insert(key.clone(), (rank, line))),
         }
-        match images.existing.get(&key) {
-            Some(existing) if Some(existing) == verdict.as_ref() => {
+        match images.keeps(&key, verdict.as_ref(), others) {
+            Some(Kept::Same) => {
                 imported.unchanged += 1;
                 continue;
             }
-            Some(existing) if MarkRank::new(Some(existing)) < rank => {}
-            Some(existing) if others == OtherVerdicts::Keep && MarkRank::new(Some(existing)) > rank => {
-                imported.unchanged += 1;
-                continue;
-            }
-            Some(existing) if others == OtherVerdicts::Keep => {
-                let word: &'static str = existing.into();
+            Some(Kept::Other(word)) => {
                 let reason = format!("{} already has another verdict ({word}), which was kept", row.name());
                 imported.conflicts.push(RejectedRow { line, reason });
                 continue;
             }
-            _ => {}
+            None => {}
         }
         let Some(verdict) = verdict else {
             removed.entry(sample).or_default().extend(target.box_index);
             continue;
         };
+        let is_new = |class: &&str| run.labels.find(class).is_none() && !given.iter().any(|known| known == class);
+        let class = Some(&verdict).filter(|verdict| !matches!(verdict, Verdict::Spurious(_)));
+        if let Some(class) = class.and_then(Verdict::right_class).filter(is_new) {
+            imported.new_classes.insert(class.to_owned());
+        }
         images.existing.insert(key, verdict.clone());
         let named = Some(unescaped(&row.reviewer).trim()).filter(|name| !name.is_empty());
         let reviewer = named.or(reviewer).map(str::to_owned);
@@ -236,58 +245,78 @@ pub fn import_verdicts(
     Ok(imported)
 }
 
+/// The name of a class as the run, or an earlier verdict, has it.
+fn known_class(name: &str, run: &RunInfo, given: &[String]) -> String {
+    let similar = || given.iter().find(|known| known.to_lowercase() == name.to_lowercase());
+    let known = run.labels.find(name).map(|(_, known)| known).or_else(|| similar().map(String::as_str));
+    known.unwrap_or(name).to_owned()
+}
+
 fn read_rows(file: impl Read, imported: &mut ImportedVerdicts) -> Result<Vec<Row>, VerdictCsvError> {
     let mut file = BufReader::new(file);
     let start = file.fill_buf()?.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let delimiter = column_delimiter(&String::from_utf8_lossy(start)) as u8;
-    let mut reader = csv::ReaderBuilder::new().flexible(true).delimiter(delimiter).from_reader(file);
-    let header = reader.headers()?.clone();
-    let position = |name: &str| {
-        let is_named = |cell: &str| cell.trim_start_matches('\u{feff}').trim().eq_ignore_ascii_case(name);
-        header.iter().position(is_named)
-    };
-    let required = |name: &'static str| position(name).ok_or(VerdictCsvError::NoColumn(name));
-    // Without the boxes, their verdicts would be verdicts on images.
-    let (image, _, verdict) = (required("image")?, required("box")?, required("verdict")?);
-    let others = COLUMNS.map(position);
-    let sampled = SAMPLED.map(position);
+    let delimiter = column_delimiter(&String::from_utf8_lossy(start));
+    let mut header: Option<Result<Header, VerdictCsvError>> = None;
     let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = match record {
-            Ok(record) => record,
-            Err(error) if matches!(error.kind(), csv::ErrorKind::Utf8 { .. }) => {
-                let line = error.position().map_or(0, csv::Position::line);
-                imported.rejected.push(RejectedRow { line, reason: "is not UTF-8".to_owned() });
-                continue;
+    each_row(file, delimiter, |line, cells| {
+        let Some(header) = &header else {
+            header = Some(Header::read(cells));
+            return;
+        };
+        let Ok(header) = header else { return };
+        match cells {
+            Err(reason) => imported.rejected.push(RejectedRow { line, reason: reason.to_owned() }),
+            Ok(cells) => {
+                let row = header.row(line, cells);
+                if row.verdict.trim().is_empty() {
+                    imported.without_verdict += 1;
+                } else {
+                    rows.push(row);
+                }
             }
-            Err(error) => return Err(error.into()),
-        };
-        let cell = |at: Option<usize>| at.and_then(|at| record.get(at)).unwrap_or_default().to_owned();
-        let [_, box_index, _, right_class, x1, y1, x2, y2, reviewer] = others.map(cell);
-        let [class, score] = sampled.map(cell);
-        let row = Row {
-            line: record.position().map_or(0, csv::Position::line),
-            image: cell(Some(image)),
-            box_index,
-            verdict: cell(Some(verdict)),
-            right_class,
-            edges: [x1, y1, x2, y2],
-            reviewer,
-            class,
-            score,
-        };
-        if row.verdict.trim().is_empty() {
-            imported.without_verdict += 1;
-        } else {
-            rows.push(row);
         }
-    }
+    })?;
+    header.unwrap_or(Err(VerdictCsvError::NoColumn("image")))?;
     Ok(rows)
+}
+
+/// The positions of the columns.
+struct Header {
+    columns: [Option<usize>; COLUMNS.len()],
+    sampled: [Option<usize>; SAMPLED.len()],
+}
+
+impl Header {
+    fn read(cells: Result<&[Cow<'_, str>], &str>) -> Result<Self, VerdictCsvError> {
+        let cells = cells.map_err(|reason| VerdictCsvError::Header(reason.to_owned()))?;
+        let position = |name: &str| cells.iter().position(|cell| cell.trim().eq_ignore_ascii_case(name));
+        // Without the boxes, their verdicts would be verdicts on images.
+        if let Some(missing) = COLUMNS[..3].iter().find(|name| position(name).is_none()) {
+            return Err(VerdictCsvError::NoColumn(missing));
+        }
+        Ok(Self { columns: COLUMNS.map(position), sampled: SAMPLED.map(position) })
+    }
+
+    fn row(&self, line: u64, cells: &[Cow<'_, str>]) -> Row {
+        let cell = |at: Option<usize>| at.and_then(|at| cells.get(at)).map(ToString::to_string).unwrap_or_default();
+        let [image, box_index, verdict, right_class, x1, y1, x2, y2, reviewer] = self.columns.map(cell);
+        let [class, score] = self.sampled.map(cell);
+        let right_class = unescaped(&right_class).trim().to_owned();
+        Row { line, image, box_index, verdict, right_class, edges: [x1, y1, x2, y2], reviewer, class, score }
+    }
 }
 
 /// With a decimal point or comma.
 fn number(text: &str) -> Option<f32> {
     text.trim().replace(',', ".").parse().ok().filter(|number: &f32| number.is_finite())
+}
+
+/// Why a verdict in the file changes nothing.
+enum Kept {
+    /// The project has it already, or a mark that contains it.
+    Same,
+    /// The project has this one.
+    Other(&'static str),
 }
 
 /// The images that a file mentions, with their predictions and verdicts.
@@ -328,6 +357,25 @@ impl KnownImages {
         Ok(Self { samples, predictions, existing })
     }
 
+    /// Whether the project keeps what it has instead of a verdict in the file; `None` if it does not.
+    fn keeps(
+        &self,
+        key: &(SampleUri, VerdictTarget),
+        verdict: Option<&Verdict>,
+        others: OtherVerdicts,
+    ) -> Option<Kept> {
+        let existing = self.existing.get(key)?;
+        if Some(existing) == verdict {
+            return Some(Kept::Same);
+        }
+        match MarkRank::new(Some(existing)).cmp(&MarkRank::new(verdict)) {
+            Ordering::Less => None,
+            _ if others == OtherVerdicts::Replace => None,
+            Ordering::Greater => Some(Kept::Same),
+            Ordering::Equal => Some(Kept::Other(existing.into())),
+        }
+    }
+
     /// The changes that remove added boxes of an image: those after them take their indices.
     fn removal(
         &self,
@@ -359,7 +407,7 @@ impl KnownImages {
     /// # Errors
     /// Why it cannot be used.
     fn verdict(&self, row: &Row, run: &RunInfo) -> Result<(SampleUri, VerdictTarget, Option<Verdict>), String> {
-        let sample = self.samples.get(&row.image).or_else(|| self.samples.get(unescaped(&row.image)));
+        let sample = self.samples.get(unescaped(&row.image)).or_else(|| self.samples.get(&row.image));
         let sample = sample.ok_or_else(|| format!("unknown image: {}", row.image))?;
         let prediction = self.predictions.get(sample);
         let boxes = prediction.map_or(&[][..], Prediction::detections);
@@ -416,11 +464,11 @@ impl KnownImages {
             ("accept", ..) => Verdict::Accept,
             ("reject", ..) => Verdict::Reject,
             ("unsure", ..) => Verdict::Unsure,
-            ("wrong", ..) if row.right_class().is_empty() => return Err("wrong needs a right_class".to_owned()),
-            ("wrong", Some(found), _) if found.label.eq_ignore_ascii_case(row.right_class()) => {
+            ("wrong", ..) if row.right_class.is_empty() => return Err("wrong needs a right_class".to_owned()),
+            ("wrong", Some(found), _) if found.label.eq_ignore_ascii_case(&row.right_class) => {
                 return Err(format!("its class is {} already; use accept", found.label));
             }
-            ("wrong", ..) => Verdict::WrongClass(row.right_class().to_owned()),
+            ("wrong", ..) => Verdict::WrongClass(row.right_class.clone()),
             ("moved", Some(found), Some(prediction)) => {
                 Verdict::Moved(row.drawn(Some(&found.label), [prediction.width, prediction.height])?)
             }
@@ -468,10 +516,6 @@ impl Row {
         ))
     }
 
-    fn right_class(&self) -> &str {
-        unescaped(&self.right_class).trim()
-    }
-
     /// The drawn box, of `class` if the row names none.
     fn drawn(&self, class: Option<&str>, size: [u32; 2]) -> Result<DrawnBox, String> {
         let [Some(x1), Some(y1), Some(x2), Some(y2)] = self.edges.each_ref().map(|edge| number(edge)) else {
@@ -479,7 +523,7 @@ impl Row {
         };
         let is_other =
             |given: &&str| !given.is_empty() && !class.is_some_and(|class| class.eq_ignore_ascii_case(given));
-        let class = Some(self.right_class()).filter(is_other).or(class);
+        let class = Some(&*self.right_class).filter(is_other).or(class);
         let class = class.ok_or("an added box or a wrong label needs a right_class")?;
         DrawnBox::new(class, BoundingBox::new(x1, y1, x2, y2), size).ok_or_else(|| "the box has no area".to_owned())
     }
