@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::Deserialize;
+
 use super::{AnnotationFormat, Found};
 use crate::domain::{
     AnnotatedBox, AnnotatedImage, AnnotatedLabel, AnnotationProblemKind, Annotations, BoxUnit, ExactBox,
@@ -69,7 +71,21 @@ pub(super) fn unreadable(reason: impl Into<String>) -> Refusal {
     (AnnotationProblemKind::Unreadable, reason.into())
 }
 
+/// A class in a list of all classes, as in COCO.
+#[derive(Deserialize)]
+pub(super) struct Category {
+    id: i64,
+    name: String,
+}
+
 impl Collector {
+    /// Adds classes, which need not have an object.
+    pub(super) fn categories(&mut self, categories: impl IntoIterator<Item = Category>) {
+        for Category { id, name } in categories {
+            self.class(Some(id), Some(&name));
+        }
+    }
+
     /// The image with this name, created if necessary.
     pub(super) fn image(&mut self, name: &str) -> &mut AnnotatedImage {
         let name = super::image_name(name);

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use serde::Deserialize;
 
-use super::collect::{Collector, Refusal, Tally, checked_box, checked_score, unreadable};
+use super::collect::{Category, Collector, Refusal, Tally, checked_box, checked_score, unreadable};
 use super::json::{Element, FourNumbers, Scalar};
 use super::rows::each_line;
 use super::{AnnotationFormat, Found};
@@ -25,6 +25,8 @@ struct Line {
     error: Scalar,
     width: Scalar,
     height: Scalar,
+    /// All classes, on the first line of corrected labels.
+    all_classes: Vec<Element<Category>>,
     classes: Vec<Element<Entry>>,
     detections: Vec<Element<Entry>>,
 }
@@ -77,6 +79,7 @@ impl Lines {
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
             unreadable(format!("cannot be read: {message} at column {}", error.column()))
         })?;
+        self.collector.categories(line.all_classes.into_iter().filter_map(|Element(category)| category));
         let names = [line.uri, line.image, line.file_name].map(Scalar::into_text);
         let name = names.into_iter().flatten().find(|name| !name.is_empty());
         let name = name.ok_or_else(|| unreadable("has no uri"))?;

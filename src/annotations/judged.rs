@@ -69,6 +69,10 @@ pub fn from_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: 
     );
     collector.notes.extend(note);
     if with_boxes {
+        // A box of a class without any object is a false positive.
+        for (id, name) in labels.iter() {
+            collector.class(Some(i64::from(id)), Some(name));
+        }
         let note = "verdicts apply to boxes: an object without a visible or added box is not in this ground truth. A \
             box on any other object is a false positive";
         collector.notes.push(note.to_owned());
@@ -164,7 +168,8 @@ mod tests {
         let roles: Vec<BoxRole> = boxes.iter().map(|one| one.role).collect();
         assert_eq!(roles, [BoxRole::Object; 2]);
         assert_eq!(boxes[0].bounds, [1.0, 2.0, 3.0, 4.0].into());
-        assert_eq!(annotations.classes, [TruthLabel { number: Some(2), name: Some("dog".to_owned()) }]);
+        let class = |number, name: &str| TruthLabel { number: Some(number), name: Some(name.to_owned()) };
+        assert_eq!(annotations.classes, [class(2, "dog"), class(0, "bird"), class(1, "cat")]);
         assert_eq!(annotations.images[0].size, Some([10, 20]));
         assert!(annotations.images[1].boxes.is_empty());
     }

@@ -26,6 +26,7 @@ pub use judged::{JudgedImage, from_verdicts};
 pub use names::{ClassNamesError, from_file_names, name_classes};
 pub use run::{RunClasses, name_by, read_class_map, task_of};
 pub use tf_record::from_records;
+pub(crate) use voc::CLASSES_FILE as VOC_CLASSES;
 
 use std::fmt;
 

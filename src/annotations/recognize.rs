@@ -5,6 +5,7 @@ mod splits;
 use std::collections::BTreeSet;
 
 use super::json::shortened;
+use super::voc::{CLASSES_FILE, VocFiles};
 use super::yolo::{DataYaml, YoloFiles};
 use super::{AnnotationFormat, AnnotationsError, json_lines, table};
 use crate::domain::counted;
@@ -26,7 +27,7 @@ pub(super) enum Recognized {
         first_line: String,
     },
     Yolo(Box<YoloFiles>),
-    PascalVoc(Vec<FileEntry>),
+    PascalVoc(VocFiles),
     /// Images in one folder per class.
     Folders(Vec<FileEntry>),
     /// Images with annotations in TFRecord files.
@@ -63,7 +64,9 @@ pub(super) fn recognize(
     let (content, first_line) = look.content(file)?;
     let file = file.clone();
     Ok(match content {
-        Content::Format(AnnotationFormat::PascalVoc) => Recognized::PascalVoc(listed),
+        Content::Format(AnnotationFormat::PascalVoc) => {
+            Recognized::PascalVoc(VocFiles { documents: listed, classes: None })
+        }
         Content::Format(AnnotationFormat::TfRecord) => Recognized::TfRecord,
         Content::Format(format) => Recognized::File { format, file, first_line },
         Content::Label => Recognized::Yolo(YoloFiles { labels: listed, ..YoloFiles::default() }.into()),
@@ -102,7 +105,9 @@ fn recognize_folder(look: &Look, listed: &[FileEntry], split: Option<&str>) -> R
     let xml = with_extension(&["xml"]);
     for file in xml.iter().take(LOOKED_AT) {
         if let Content::Format(AnnotationFormat::PascalVoc) = look.content(file)?.0 {
-            return Ok(Recognized::PascalVoc(xml));
+            let is_classes = |file: &&FileEntry| file.name.rsplit('/').next() == Some(CLASSES_FILE);
+            let classes = listed.iter().filter(is_classes).min_by_key(|file| depth(&file.name)).cloned();
+            return Ok(Recognized::PascalVoc(VocFiles { documents: xml, classes }));
         }
     }
     let whole = with_extension(&["json", "csv", "tsv", "jsonl", "jsonlines", "ndjson"]);

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 use std::num::IntErrorKind;
 
-use super::collect::{Collector, Refusal, Tally, checked_box, checked_score, unreadable};
+use super::collect::{Category, Collector, Refusal, Tally, checked_box, checked_score, unreadable};
 use super::flag::flag;
 use super::json::{Scalar, shortened};
 use super::rows::{each_row, fields, unescaped};
@@ -50,6 +50,8 @@ struct Columns {
     status: Option<usize>,
     error: Option<usize>,
     verdict: Option<usize>,
+    /// All classes, in the first row of corrected labels.
+    all_classes: Option<usize>,
     /// Set for Open Images, whose boxes are fractions.
     unit: Option<BoxUnit>,
 }
@@ -89,6 +91,7 @@ impl Columns {
             status: find("status"),
             error: find("error"),
             verdict: find("verdict"),
+            all_classes: find("allclasses"),
             unit: is_open_images.then_some(BoxUnit::Fractions),
         };
         if columns.name.is_none() && columns.number.is_none() {
@@ -234,8 +237,11 @@ impl Rows {
         if image.is_empty() {
             return Err(unreadable("names no image"));
         }
-        if image.contains('\n') || text(columns.name).contains('\n') {
-            return Err(unreadable("has a line break in a name; check its quotes"));
+        let all_classes = text(columns.all_classes);
+        if !all_classes.is_empty() {
+            let categories: Vec<Category> = serde_json::from_str(all_classes)
+                .map_err(|error| unreadable(format!("has no list of ids and names in all_classes: {error}")))?;
+            self.collector.categories(categories);
         }
         let status = text(columns.status);
         if !matches!(status, "" | "ok") {

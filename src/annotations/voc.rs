@@ -3,6 +3,8 @@
 //! As in the development kit (`VOCdevkit`, `VOCevaldet.m`), pixels are counted from 1 and edges are inclusive, so a box
 //! covers `xmax - xmin + 1` columns and begins `xmin - 1` pixels from the left edge of the image. The image has the
 //! name of the XML file; `filename` gives its extension. `difficult` objects do not count.
+//!
+//! The format has no list of classes. Spotcheck and Datumaro, CVAT's library, write one to `dataset_meta.json`.
 
 use quick_xml::Reader as Xml;
 use quick_xml::events::Event;
@@ -18,11 +20,27 @@ use crate::tasks::TaskControl;
 /// The format has no elements nested this deeply.
 const DEEPEST: usize = 64;
 
-pub(super) fn read(files: &Files, listed: &[FileEntry], control: &TaskControl) -> Result<Found, AnnotationsError> {
+/// The file with the names of all classes, also of those without an object.
+pub(crate) const CLASSES_FILE: &str = "dataset_meta.json";
+
+pub(super) struct VocFiles {
+    pub documents: Vec<FileEntry>,
+    pub classes: Option<FileEntry>,
+}
+
+#[derive(serde::Deserialize)]
+struct Classes {
+    labels: Vec<String>,
+}
+
+pub(super) fn read(files: &Files, listed: &VocFiles, control: &TaskControl) -> Result<Found, AnnotationsError> {
     let mut reader = Reader::default();
-    files.read_each(listed, control, |index, content| {
+    if let Some(file) = &listed.classes {
+        reader.classes(&file.name, &files.read(file, control)?);
+    }
+    files.read_each(&listed.documents, control, |index, content| {
         reader.collector.files += 1;
-        let file = &listed[index].name;
+        let file = &listed.documents[index].name;
         match content.and_then(|content| Document::read(&content)) {
             Ok(document) => reader.document(file, document),
             Err(reason) => reader.collector.problem(Kind::Unreadable, file, reason),
@@ -139,6 +157,23 @@ struct Reader {
 }
 
 impl Reader {
+    fn classes(&mut self, file: &str, content: &[u8]) {
+        match serde_json::from_slice::<Classes>(content) {
+            Ok(classes) => {
+                for name in classes.labels {
+                    self.collector.class(None, Some(name.trim()));
+                }
+            }
+            Err(error) => {
+                self.collector.problem(
+                    Kind::Unreadable,
+                    file,
+                    format!("is not a list of classes, named labels: {error}"),
+                );
+            }
+        }
+    }
+
     fn document(&mut self, file: &str, document: Document) {
         let name = self.image_name(file, document.filename.trim());
         if self.collector.known_image(&name).is_some() {

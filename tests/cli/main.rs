@@ -7,6 +7,7 @@ mod alike;
 mod duplicates;
 mod evaluate;
 mod export;
+mod handover;
 mod import;
 mod inspect;
 mod kill;

@@ -13,6 +13,7 @@ use super::tally::Tally;
 use super::target::{ExportTarget, JsonEntries, WholeFile};
 use super::{ExportError, Writer};
 use crate::domain::{BoundingBox, Verdict};
+use crate::project::export::options::{ExportOptions, VerdictChoice};
 
 #[derive(Serialize)]
 struct Image<'r> {
@@ -36,6 +37,8 @@ struct Annotation<'r> {
     /// Left, top, width, height in pixels, clipped to the image.
     bbox: [f32; 4],
     area: f32,
+    /// Empty: CVAT requires the key.
+    segmentation: [f32; 0],
     iscrowd: u8,
     score: f32,
     /// `person` if the box, or its category, is not the model's.
@@ -65,11 +68,17 @@ pub(super) struct CocoWriter {
     annotations: JsonEntries<BufWriter<File>>,
     /// The model's ids and names, new ones, and those that only a prediction has.
     categories: BTreeMap<u32, String>,
+    /// The difference between a category's id and the model's.
+    id_offset: u32,
     names: FileNames,
 }
 
 impl CocoWriter {
-    pub(super) fn create(target: &ExportTarget, context: &ExportContext) -> Result<Self, ExportError> {
+    pub(super) fn create(
+        target: &ExportTarget,
+        context: &ExportContext,
+        options: ExportOptions,
+    ) -> Result<Self, ExportError> {
         let mut file = WholeFile::create(target)?;
         let annotations = file.entries()?;
         let info = serde_json::json!({
@@ -83,10 +92,15 @@ impl CocoWriter {
         });
         let head = format!("{{\"info\":{info},\"licenses\":[],\"images\":[");
         file.write_all(head.as_bytes()).map_err(ExportError::write(file.path()))?;
+        let categories: BTreeMap<u32, String> = context.classes().into_iter().collect();
+        // CVAT and Datumaro drop the class of labels in category 0.
+        let starts_at_0 = categories.first_key_value().is_none_or(|(id, _)| *id == 0);
+        let id_offset = u32::from(options.verdicts == VerdictChoice::Corrected && starts_at_0);
         Ok(Self {
             images: JsonEntries { file, len: 0 },
             annotations,
-            categories: context.classes().into_iter().collect(),
+            categories,
+            id_offset,
             names: FileNames::default(),
         })
     }
@@ -101,15 +115,18 @@ impl CocoWriter {
         let annotation = Annotation {
             id: self.annotations.len + 1,
             image_id,
-            category_id: chosen.class_id,
+            category_id: chosen.class_id.saturating_add(self.id_offset),
             bbox: [bounds.x1, bounds.y1, bounds.width(), bounds.height()],
             area: bounds.area(),
+            segmentation: [],
             iscrowd: 0,
             score: chosen.score,
             author: chosen.author(),
             verdict: chosen.verdict.map(Verdict::into_str),
             right_class: chosen.verdict.and_then(Verdict::right_class),
-            model_category_id: chosen.is_relabeled().then_some(chosen.detection.class_id),
+            model_category_id: chosen
+                .is_relabeled()
+                .then_some(chosen.detection.class_id.saturating_add(self.id_offset)),
             model_bbox: (chosen.bounds != chosen.detection.bounds).then(|| {
                 let BoundingBox { x1, y1, .. } = chosen.detection.bounds;
                 [x1, y1, chosen.detection.bounds.width(), chosen.detection.bounds.height()]
@@ -148,11 +165,12 @@ impl Writer for CocoWriter {
         boxes.iter().try_for_each(|found| self.write_annotation(id, found))
     }
 
-    fn finish(self: Box<Self>, _: &mut Tally) -> Result<(), ExportError> {
+    fn finish(self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
         let failed = self.failed();
-        let Self { images, annotations, categories, .. } = *self;
-        let categories: Vec<Category> =
-            categories.iter().map(|(&id, name)| Category { id, name, supercategory: "" }).collect();
+        let Self { images, annotations, categories, id_offset, .. } = *self;
+        tally.moves_category_ids = id_offset > 0;
+        let categories = categories.iter().map(|(id, name)| (id.saturating_add(id_offset), name));
+        let categories: Vec<Category> = categories.map(|(id, name)| Category { id, name, supercategory: "" }).collect();
         let categories = serde_json::to_string(&categories).expect("numbers, strings and lists always serialize");
         let mut file = images.file;
         write!(file, "\n],\"categories\":{categories},\"annotations\":[")

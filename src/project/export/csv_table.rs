@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use super::row::{ChosenContent, ChosenImage, inside, right_box};
+use super::row::{ChosenContent, ChosenImage, ExportContext, inside, right_box};
 use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
 pub(super) use crate::annotations::rows::{escaped as escape_formula, unescaped};
 use crate::domain::{BoundingBox, ClassScore, Verdict};
+use crate::project::export::options::ExportOptions;
 
 /// A CSV file that appears under its name when complete, or CSV in memory.
 pub(super) struct Table<W: Write = WholeFile> {
@@ -82,6 +83,9 @@ const COLUMNS: [&str; 26] = [
     "uri",
 ];
 
+/// A column of corrected labels.
+const ALL_CLASSES: &str = "all_classes";
+
 /// The cells of a box or class: the columns from `index` to `right_y2`.
 type BoxCells = [String; 15];
 
@@ -90,11 +94,20 @@ type BoxCells = [String; 15];
 pub(super) struct CsvWriter {
     table: Table,
     model: String,
+    /// All classes of corrected labels as JSON, for the first row.
+    all_classes: Option<String>,
 }
 
 impl CsvWriter {
-    pub(super) fn create(target: &ExportTarget, model: &str) -> Result<Self, ExportError> {
-        Ok(Self { table: Table::create(target, &COLUMNS)?, model: escape_formula(model) })
+    pub(super) fn create(
+        target: &ExportTarget,
+        context: &ExportContext,
+        options: ExportOptions,
+    ) -> Result<Self, ExportError> {
+        let all_classes = context.all_classes(options).map(|classes| classes.to_string());
+        let added = all_classes.as_ref().map(|_| ALL_CLASSES);
+        let columns: Vec<&str> = COLUMNS.into_iter().chain(added).collect();
+        Ok(Self { table: Table::create(target, &columns)?, model: escape_formula(&context.run.card.id), all_classes })
     }
 }
 
@@ -172,8 +185,11 @@ impl Writer for CsvWriter {
         tally.boxes += boxes.len() as u64;
         let without_boxes = boxes.is_empty().then(BoxCells::default);
         for cells in boxes.iter().chain(&without_boxes) {
-            let cells: Vec<&String> = of_image.iter().chain(cells).chain(&rest).collect();
+            let cells: Vec<&String> = of_image.iter().chain(cells).chain(&rest).chain(&self.all_classes).collect();
             self.table.row(&cells)?;
+            if let Some(all_classes) = &mut self.all_classes {
+                all_classes.clear();
+            }
         }
         Ok(())
     }

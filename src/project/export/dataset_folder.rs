@@ -111,9 +111,14 @@ impl<'c> DatasetFolder<'c> {
         self.folder.write(name, content).map_err(ExportError::write(self.folder.partial()))
     }
 
-    /// Creates a file of the dataset as a whole.
+    /// Creates a file of the dataset as a whole, and the folders above it.
     pub(super) fn create_file(&self, name: &str) -> Result<std::fs::File, ExportError> {
-        std::fs::File::create(self.folder.partial().join(name)).map_err(ExportError::write(self.folder.partial()))
+        let path = self.folder.partial().join(name);
+        let create = || {
+            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            std::fs::File::create(&path)
+        };
+        create().map_err(ExportError::write(self.folder.partial()))
     }
 
     pub(super) fn commit(self, tally: &Tally) -> Result<(), ExportError> {

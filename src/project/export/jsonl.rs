@@ -5,19 +5,23 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::row::{ChosenBox, ChosenContent, ChosenImage, right_box};
+use super::row::{ChosenBox, ChosenContent, ChosenImage, ExportContext, right_box};
 use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
 use crate::domain::{
     BoundingBox, ClassScore, Detection, DrawnBox, ModelCard, Prediction, PredictionContent, Problem, SampleUri, Verdict,
 };
+use crate::project::export::options::ExportOptions;
 
 /// Unknown values have no key.
 #[derive(Serialize)]
 struct Line<'r> {
     uri: &'r SampleUri,
     status: &'static str,
+    /// All classes of corrected labels, on the first line: also those without an object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all_classes: Option<serde_json::Value>,
     #[serde(flatten)]
     predicted: Option<PredictedLine<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,6 +110,7 @@ impl<'r> Line<'r> {
         Self {
             uri,
             status,
+            all_classes: None,
             predicted: None,
             error: None,
             judgment: Judgment::new(None),
@@ -178,17 +183,24 @@ pub fn jsonl_line(uri: &SampleUri, model: &ModelCard, result: &Result<Prediction
 pub(super) struct JsonlWriter<'c> {
     file: WholeFile,
     model: &'c ModelCard,
+    /// For the first line.
+    all_classes: Option<serde_json::Value>,
 }
 
 impl<'c> JsonlWriter<'c> {
-    pub(super) fn create(target: &ExportTarget, model: &'c ModelCard) -> Result<Self, ExportError> {
-        Ok(Self { file: WholeFile::create(target)?, model })
+    pub(super) fn create(
+        target: &ExportTarget,
+        context: &'c ExportContext,
+        options: ExportOptions,
+    ) -> Result<Self, ExportError> {
+        let file = WholeFile::create(target)?;
+        Ok(Self { file, model: &context.run.card, all_classes: context.all_classes(options) })
     }
 }
 
 impl Writer for JsonlWriter<'_> {
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
-        let line = Line::from_image(image, self.model).into_text();
+        let line = Line { all_classes: self.all_classes.take(), ..Line::from_image(image, self.model) }.into_text();
         writeln!(self.file, "{line}").map_err(ExportError::write(self.file.path()))?;
         tally.images += 1;
         tally.boxes += image.prediction.as_ref().map_or(0, |prediction| prediction.len() as u64);

@@ -163,9 +163,9 @@ fn open<'c>(
     control: &'c TaskControl,
 ) -> Result<Box<dyn Writer + 'c>, ExportError> {
     Ok(match options.format {
-        ExportFormat::Jsonl => Box::new(JsonlWriter::create(target, &context.run.card)?),
-        ExportFormat::Csv => Box::new(CsvWriter::create(target, &context.run.card.id)?),
-        ExportFormat::Coco => Box::new(CocoWriter::create(target, context)?),
+        ExportFormat::Jsonl => Box::new(JsonlWriter::create(target, context, options)?),
+        ExportFormat::Csv => Box::new(CsvWriter::create(target, context, options)?),
+        ExportFormat::Coco => Box::new(CocoWriter::create(target, context, options)?),
         ExportFormat::Yolo => Box::new(YoloWriter::create(target, context, options)?),
         ExportFormat::Voc => Box::new(VocWriter::create(target, context, options)?),
         ExportFormat::AnnotatedImages => Box::new(AnnotatedWriter::create(target, context, options)?),

@@ -107,6 +107,14 @@ impl ExportContext {
         self.run.card.task
     }
 
+    /// All classes of corrected labels, for formats without a list of classes: as in COCO's categories.
+    pub(super) fn all_classes(&self, options: ExportOptions) -> Option<serde_json::Value> {
+        let is_needed = options.verdicts == VerdictChoice::Corrected && self.task() == ModelTask::Detection;
+        let category = |(id, name)| serde_json::json!({ "id": id, "name": name });
+        let classes = if is_needed { self.classes() } else { Vec::new() };
+        (!classes.is_empty()).then(|| classes.into_iter().map(category).collect())
+    }
+
     /// The model's classes, and the new ones with the ids after them.
     pub(super) fn classes(&self) -> Vec<(u32, String)> {
         let first = self.run.labels.max_id().map_or(FIRST_NEW_CLASS, |id| id.saturating_add(1));

@@ -39,6 +39,8 @@ const MAX_NAMES: usize = 5;
 
 #[derive(Debug, Default)]
 pub(super) struct Tally {
+    /// Whether COCO's category ids are not the model's.
+    pub moves_category_ids: bool,
     pub images: u64,
     pub boxes: u64,
     pub left_out_by_verdict: u64,
@@ -125,6 +127,9 @@ impl Tally {
         if let Some((image, file)) = &self.first_renamed {
             let text = format!("renamed, because the image name was taken or cannot be used ({image} became {file})");
             note(self.renamed, "file", "files", &text);
+        }
+        if self.moves_category_ids {
+            notes.push("category ids are the model's plus 1, because tools treat 0 as no category".to_owned());
         }
         if format.is_dataset() && self.images == 0 {
             notes.push("the dataset is empty: no images were left to write".to_owned());

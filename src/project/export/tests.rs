@@ -247,7 +247,7 @@ fn colliding_label_files_are_separate_and_reported() {
     assert!(yolo.report.notes[0].contains("a/x.png became a/x-2.txt"), "{:?}", yolo.report);
     let voc = Sampled::new(ExportFormat::Voc, rows);
     let renamed = voc.file("Annotations/a/x-2.xml");
-    assert!(renamed.contains("<filename>x.png</filename>"), "{renamed}");
+    assert!(renamed.contains("<filename>a/x.png</filename>"), "{renamed}");
 }
 
 #[test]

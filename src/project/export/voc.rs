@@ -6,9 +6,14 @@
 //!
 //! ```text
 //! Annotations/sub/photo.xml  JPEGImages/sub/photo.jpg (copies, if requested)
+//! ImageSets/Main/default.txt: the names of all images     dataset_meta.json: the names of all classes
 //! ```
+//!
+//! CVAT and Datumaro, its library, read the list of images, and only classes in `dataset_meta.json`.
 
-use std::io;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 
 use quick_xml::Writer as Xml;
 use quick_xml::events::BytesText;
@@ -18,11 +23,15 @@ use super::row::{ChosenImage, ExportContext, InsideBox};
 use super::tally::Tally;
 use super::target::ExportTarget;
 use super::{ExportError, Writer};
+use crate::annotations::VOC_CLASSES as CLASSES_FILE;
 use crate::domain::Verdict;
 use crate::project::export::options::ExportOptions;
 
 pub(super) struct VocWriter<'c> {
     folder: DatasetFolder<'c>,
+    images: BufWriter<File>,
+    /// The model's ids and names, new ones, and those that only a prediction has.
+    classes: BTreeMap<u32, String>,
     context: &'c ExportContext,
     target: ExportTarget,
 }
@@ -34,15 +43,19 @@ impl<'c> VocWriter<'c> {
         options: ExportOptions,
     ) -> Result<Self, ExportError> {
         let places = Places { labels: "Annotations", extension: "xml", images: "JPEGImages" };
-        Ok(Self { folder: DatasetFolder::create(target, context, options, places)?, context, target: target.clone() })
+        let folder = DatasetFolder::create(target, context, options, places)?;
+        let images = BufWriter::new(folder.create_file("ImageSets/Main/default.txt")?);
+        let classes = context.classes().into_iter().collect();
+        Ok(Self { folder, images, classes, context, target: target.clone() })
     }
 
     fn xml(&self, image: &ChosenImage, names: &ImageNames, size: [u32; 2], boxes: &[InsideBox]) -> io::Result<Vec<u8>> {
         let mut xml = Xml::new_with_indent(Vec::new(), b'\t', 1);
-        let (folder, file) = names.image.rsplit_once('/').unwrap_or(("", &names.image));
+        let folder = names.image.rsplit_once('/').map_or("", |(folder, _)| folder);
         xml.create_element("annotation").write_inner_content(|xml| {
             text(xml, "folder", folder)?;
-            text(xml, "filename", file)?;
+            // With its folders, as CVAT writes and reads it.
+            text(xml, "filename", &names.image)?;
             xml.create_element("source").write_inner_content(|xml| {
                 text(xml, "database", &self.context.source_name)?;
                 text(xml, "annotation", &self.context.run.name)
@@ -74,12 +87,22 @@ impl Writer for VocWriter<'_> {
             return Ok(());
         };
         let names = self.folder.name(image, tally);
-        let xml = self.xml(image, &names, size, &boxes).map_err(ExportError::write(&self.target.path))?;
-        self.folder.write_image(image, &names, &xml, boxes.len() as u64, tally)?;
+        let failed = ExportError::write(&self.target.path);
+        let xml = self.xml(image, &names, size, &boxes).map_err(&failed)?;
+        for InsideBox { chosen, .. } in &boxes {
+            self.classes.entry(chosen.class_id).or_insert_with(|| chosen.label.to_owned());
+        }
+        if self.folder.write_image(image, &names, &xml, boxes.len() as u64, tally)? {
+            writeln!(self.images, "{}", names.label).map_err(&failed)?;
+        }
         Ok(())
     }
 
-    fn finish(self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
+    fn finish(mut self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
+        self.images.flush().map_err(ExportError::write(&self.target.path))?;
+        let labels: Vec<&String> = self.classes.values().collect();
+        let classes = serde_json::json!({ "labels": labels });
+        self.folder.write(CLASSES_FILE, format!("{classes:#}\n").as_bytes())?;
         self.folder.commit(tally)
     }
 }

@@ -56,8 +56,9 @@ impl Classes {
     }
 
     fn data_yaml(&self) -> String {
-        let mut yaml = "path: .\ntrain: images\nval: images\n".to_owned();
-        let _ = writeln!(yaml, "nc: {}\nnames:", self.model_ids_and_names.len());
+        // Without `path`, Ultralytics looks next to this file; a relative one starts at its current folder. CVAT takes
+        // `nc` for a split.
+        let mut yaml = "train: images\nval: images\nnames:\n".to_owned();
         for (yolo_id, name) in self.names().enumerate() {
             let _ = writeln!(yaml, "  {yolo_id}: {}", yaml_text(name));
         }

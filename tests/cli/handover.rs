@@ -1,0 +1,169 @@
+//! Corrected labels and verdicts that go to other programs and people, and come back.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::support::{json_lines, spotcheck, stderr};
+
+const CLASSES: [&str; 4] = ["cat", "dog", "'-x", "two\nlines"];
+const IMAGES: [&str; 5] = ["-x.png", "'-x.png", " lead.png", "sub/tea, hot.png", "rejected.png"];
+/// Boxes with a class as index into `CLASSES`, and their verdicts.
+const BOXES: [(usize, [f64; 4], &str); 4] = [
+    (0, [2.0, 3.0, 17.5, 16.0], "accept"),
+    (2, [20.0, 3.0, 30.0, 16.0], "accept"),
+    (3, [2.0, 20.0, 12.5, 28.0], "accept"),
+    (0, [20.0, 20.0, 30.0, 28.0], "reject"),
+];
+
+/// Reviewed predictions: each image has `BOXES`, and the last one only a dog, which is nowhere accepted.
+struct Reviewed(tempfile::TempDir);
+
+impl Reviewed {
+    fn new() -> Self {
+        let reviewed = Self(tempfile::tempdir().unwrap());
+        let mut lines = String::new();
+        let mut verdicts = "image,box,verdict,right_class\n".to_owned();
+        for name in IMAGES {
+            let path = reviewed.path("images").join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            image::RgbImage::new(40, 30).save(&path).unwrap();
+            let only = [(1, BOXES[0].1, "reject")];
+            let boxes = if name == "rejected.png" { &only[..] } else { &BOXES };
+            let detection = |&(class, bounds, _): &(usize, [f64; 4], _)| json!({"box": bounds, "class_id": class, "label": CLASSES[class], "score": 0.75});
+            let detections: Vec<Value> = boxes.iter().map(detection).collect();
+            lines +=
+                &json!({"uri": name, "status": "ok", "width": 40, "height": 30, "detections": detections}).to_string();
+            lines.push('\n');
+            let cell = if name.starts_with(['-', '\'', ' ']) { format!("'{name}") } else { format!("\"{name}\"") };
+            for (index, (_, _, verdict)) in boxes.iter().enumerate() {
+                writeln!(verdicts, "{cell},{index},{verdict},").unwrap();
+            }
+        }
+        std::fs::write(reviewed.path("predictions.jsonl"), lines).unwrap();
+        std::fs::write(reviewed.path("verdicts.csv"), verdicts).unwrap();
+        let images = reviewed.path("images");
+        let predictions = reviewed.path("predictions.jsonl");
+        Reviewed::run(
+            &["import"],
+            &[&images, "--predictions".as_ref(), &predictions, "--project".as_ref(), &reviewed.project()],
+            0,
+        );
+        let output = Reviewed::run(&["review", "import"], &[&reviewed.project(), &reviewed.path("verdicts.csv")], 0);
+        assert!(stderr(&output).contains("imported 17 verdicts"), "{}", stderr(&output));
+        reviewed
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn project(&self) -> PathBuf {
+        self.path("p.spotcheck")
+    }
+
+    #[track_caller]
+    fn run(command: &[&str], arguments: &[&Path], code: i32) -> Output {
+        let output = spotcheck(command).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{command:?}: {}", stderr(&output));
+        output
+    }
+
+    #[track_caller]
+    fn exported(&self, format: &str) -> PathBuf {
+        let out = self.path(&format!("labels-{format}"));
+        let arguments = ["export", "--verdicts", "corrected", "--format", format, "--out"];
+        Self::run(&arguments, &[&out, &self.project()], 0);
+        out
+    }
+
+    #[track_caller]
+    fn import(&self, verdicts: impl AsRef<[u8]>, code: i32) -> String {
+        let file = self.path("more.csv");
+        std::fs::write(&file, verdicts).unwrap();
+        stderr(&Self::run(&["review", "import", "--replace"], &[&self.project(), &file], code))
+    }
+}
+
+fn json_of(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn corrected_labels_give_equal_numbers_in_every_format() {
+    let reviewed = Reviewed::new();
+    let formats = ["coco", "yolo", "voc", "csv", "jsonl"];
+    let truths = formats.map(|format| reviewed.exported(format)).into_iter().chain([reviewed.project()]);
+    for truth in truths {
+        let out = reviewed.path("metrics.json");
+        let arguments = ["evaluate", "--draws", "0", "--min-score", "0.5", "--force", "--out"];
+        let images = reviewed.path("images");
+        Reviewed::run(
+            &arguments,
+            &[&out, &images, "--project".as_ref(), &reviewed.project(), "--truth".as_ref(), &truth],
+            0,
+        );
+        let metrics = json_of(&out);
+        let counts = ["images", "true_positives", "false_positives", "missed"].map(|key| metrics[key].as_u64());
+        // In four images, three boxes are right and one is wrong, and the dog.
+        assert_eq!(counts, [5, 12, 5, 0].map(Some), "{}: {metrics}", truth.display());
+        let precision = metrics["precision"].as_f64().unwrap();
+        assert!((precision - 12.0 / 17.0).abs() < 1e-9, "{}: {precision}", truth.display());
+        assert_eq!(metrics["classes"].as_array().unwrap().len(), 4, "{}", truth.display());
+    }
+}
+
+/// What `scripts/try-importers` found that CVAT, Datumaro and Ultralytics need.
+#[test]
+fn corrected_labels_have_what_other_tools_require() {
+    let reviewed = Reviewed::new();
+    let coco = json_of(&reviewed.exported("coco"));
+    let ids = coco["categories"].as_array().unwrap().iter().map(|category| category["id"].as_u64().unwrap());
+    assert_eq!(ids.collect::<Vec<_>>(), [1, 2, 3, 4], "0 means no category");
+    for label in coco["annotations"].as_array().unwrap() {
+        assert_eq!(label["segmentation"], json!([]));
+        assert!(label["category_id"].as_u64().is_some_and(|id| id > 0));
+    }
+    let yaml = std::fs::read_to_string(reviewed.exported("yolo").join("data.yaml")).unwrap();
+    let keys: Vec<&str> =
+        yaml.lines().filter(|line| !line.starts_with(' ')).map(|line| line.split(':').next().unwrap()).collect();
+    assert_eq!(keys, ["train", "val", "names"], "other keys would be splits, or a folder");
+    let voc = reviewed.exported("voc");
+    assert_eq!(json_of(&voc.join("dataset_meta.json"))["labels"], json!(CLASSES));
+    let listed = std::fs::read_to_string(voc.join("ImageSets/Main/default.txt")).unwrap();
+    let mut listed: Vec<&str> = listed.lines().collect();
+    listed.sort_unstable();
+    assert_eq!(listed, [" lead", "'-x", "-x", "rejected", "sub/tea, hot"]);
+    let xml = std::fs::read_to_string(voc.join("Annotations/sub/tea, hot.xml")).unwrap();
+    assert!(xml.contains("<filename>sub/tea, hot.png</filename>"), "{xml}");
+}
+
+#[test]
+fn open_quote_in_verdicts_costs_only_its_line() {
+    let reviewed = Reviewed::new();
+    let rows = "image,box,verdict\n\"rejected.png,0,accept\n'-x.png,0,unsure\nrejected.png,0,unsure\n";
+    let messages = reviewed.import(rows, 3);
+    assert!(messages.contains("line 2: has a quote that is not closed"), "{messages}");
+    assert!(messages.contains("imported 2 verdicts"), "{messages}");
+    let utf16: Vec<u8> = "\u{feff}image,box,verdict\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let messages = reviewed.import(utf16, 1);
+    assert!(messages.contains("UTF-16"), "{messages}");
+    reviewed.import("", 1);
+}
+
+#[test]
+fn imported_classes_have_the_spelling_of_the_run() {
+    let reviewed = Reviewed::new();
+    let messages = reviewed.import("image,box,verdict,right_class\nrejected.png,0,wrong,CAT\n", 0);
+    assert!(!messages.contains("does not have"), "{messages}");
+    let messages = reviewed.import("image,box,verdict,right_class\n\"sub/tea, hot.png\",0,wrong,zebra\n", 0);
+    assert!(messages.contains("1 class that the run does not have: “zebra”"), "{messages}");
+    let lines = json_lines(std::fs::read(reviewed.exported("jsonl")).unwrap());
+    let mut labels: Vec<&Value> =
+        lines.iter().flat_map(|line| line["detections"].as_array().unwrap()).map(|found| &found["label"]).collect();
+    labels.sort_by_key(|label| label.as_str());
+    labels.dedup();
+    assert_eq!(labels, ["'-x", "cat", "two\nlines", "zebra"]);
+}
