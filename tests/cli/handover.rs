@@ -167,3 +167,98 @@ fn imported_classes_have_the_spelling_of_the_run() {
     labels.dedup();
     assert_eq!(labels, ["'-x", "cat", "two\nlines", "zebra"]);
 }
+
+/// Ground truth opened to correct it, with an id of its own for each label, and a mask.
+fn truth() -> Value {
+    let label = |id: u64, image: &str, category: u64, bbox: [f64; 4]| json!({"id": id, "image_id": image, "category_id": category, "bbox": bbox, "area": 7.5, "iscrowd": 0, "note": "kept"});
+    let mut mask = label(40, "b", 9, [1.0, 2.0, 10.25, 12.0]);
+    mask["segmentation"] = json!([[1, 2, 11, 2, 11, 14]]);
+    json!({
+        "info": {"year": 2017},
+        "images": [{"id": "a", "file_name": "a.png", "width": 40, "height": 30}, {"id": "b", "file_name": "sub/b.png", "width": 40, "height": 30}],
+        "categories": [{"id": 3, "name": "cat", "supercategory": "animal"}, {"id": 9, "name": "dog"}],
+        "annotations": [
+            label(10, "a", 3, [1.1, 2.2, 10.3, 12.4]),
+            label(20, "a", 9, [20.0, 2.0, 30.0, 12.0]),
+            label(30, "a", 3, [5.0, 15.0, 8.0, 9.0]),
+            mask,
+            label(50, "b", 3, [20.0, 2.0, 10.0, 12.0]),
+        ],
+    })
+}
+
+#[test]
+fn changes_of_ground_truth_are_listed_and_applied() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir_all(path("images/sub")).unwrap();
+    for name in ["a.png", "sub/b.png"] {
+        image::RgbImage::new(40, 30).save(path("images").join(name)).unwrap();
+    }
+    let (file, project, changes) = (path("truth.json"), path("p.spotcheck"), path("changes.jsonl"));
+    std::fs::write(&file, truth().to_string()).unwrap();
+    let flag = Path::new;
+    let images = path("images");
+    // A box extends beyond its image.
+    Reviewed::run(
+        &["import", "--to-correct"],
+        &[&images, flag("--predictions"), &file, flag("--project"), &project],
+        3,
+    );
+    let rows = "image,box,verdict,right_class,x1,y1,x2,y2,reviewer\n\
+        a.png,0,wrong,fox,,,,,Ada\na.png,1,reject,,,,,,Ada\na.png,2,accept,,,,,,Ada\n\
+        sub/b.png,0,moved,,2,3,11,14,Bob\nsub/b.png,,added,dog,30,20,35.5,25,\n";
+    std::fs::write(path("verdicts.csv"), rows).unwrap();
+    Reviewed::run(&["review", "import"], &[&project, &path("verdicts.csv")], 0);
+    Reviewed::run(&["review", "changes"], &[&project, flag("--truth"), &file, flag("--out"), &changes], 0);
+    let expected = [
+        json!({"image": "a.png", "id": 10, "change": "class", "before": {"class": "cat", "bbox": [1.1, 2.2, 10.3, 12.4]}, "after": {"class": "fox", "bbox": [1.1, 2.2, 10.3, 12.4]}, "author": "Ada"}),
+        json!({"image": "a.png", "id": 20, "change": "deleted", "before": {"class": "dog", "bbox": [20.0, 2.0, 30.0, 12.0]}, "author": "Ada"}),
+        json!({"image": "sub/b.png", "id": 40, "change": "moved", "before": {"class": "dog", "bbox": [1.0, 2.0, 10.25, 12.0]}, "after": {"class": "dog", "bbox": [2.0, 3.0, 9.0, 11.0]}, "author": "Bob"}),
+        json!({"image": "sub/b.png", "change": "added", "after": {"class": "dog", "bbox": [30.0, 20.0, 5.5, 5.0]}}),
+    ];
+    assert_eq!(json_lines(std::fs::read(&changes).unwrap()), expected);
+
+    let corrected = path("corrected.json");
+    let apply = |file: &Path, out: &Path, code| {
+        stderr(&Reviewed::run(
+            &["review", "apply", "--force"],
+            &[file, flag("--changes"), &changes, flag("--out"), out],
+            code,
+        ))
+    };
+    let messages = apply(&file, &corrected, 0);
+    assert!(messages.contains("removed 1 mask") && messages.contains("applied 4 changes"), "{messages}");
+    let mut expected = truth();
+    expected["categories"].as_array_mut().unwrap().push(json!({"id": 10, "name": "fox", "supercategory": ""}));
+    let labels = expected["annotations"].as_array_mut().unwrap();
+    labels[0]["category_id"] = json!(10);
+    labels[3]["bbox"] = json!([2.0, 3.0, 9.0, 11.0]);
+    labels[3]["area"] = json!(99.0);
+    labels[3]["segmentation"] = json!([]);
+    labels.push(json!({"id": 51, "image_id": "b", "category_id": 9, "bbox": [30.0, 20.0, 5.5, 5.0], "area": 27.5, "iscrowd": 0, "segmentation": []}));
+    labels.remove(1);
+    assert_eq!(json_of(&corrected), expected);
+    assert_eq!(json_of(&file), truth());
+    let messages = apply(&corrected, &path("again.json"), 0);
+    assert!(messages.contains("applied 0 changes, 4 unchanged"), "{messages}");
+    assert_eq!(json_of(&path("again.json")), expected);
+
+    // The owner changed a label meanwhile, and deleted another one.
+    let mut newer = truth();
+    newer["annotations"][0]["category_id"] = json!(9);
+    newer["annotations"].as_array_mut().unwrap().remove(3);
+    std::fs::write(&file, newer.to_string()).unwrap();
+    let messages = apply(&file, &corrected, 3);
+    assert!(messages.contains("line 1: ") && messages.contains("line 3: "), "{messages}");
+    assert!(messages.contains("applied 2 changes, 0 unchanged, 2 in conflict"), "{messages}");
+    let labels = json_of(&corrected)["annotations"].as_array().unwrap().clone();
+    let ids: Vec<&Value> = labels.iter().map(|label| &label["id"]).collect();
+    assert_eq!(ids, [10, 30, 50, 51]);
+    assert_eq!(labels[0], newer["annotations"][0]);
+    let again = ["review", "changes", "--force"];
+    let arguments = [&*project, flag("--truth"), &file, flag("--out"), &changes];
+    assert!(stderr(&Reviewed::run(&again, &arguments, 3)).contains("sub/b.png: "));
+    std::fs::write(&file, "image,label\na.png,cat\n").unwrap();
+    Reviewed::run(&again, &arguments, 1);
+}

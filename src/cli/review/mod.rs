@@ -1,5 +1,6 @@
 //! `spotcheck review`: random samples for reviewers, their verdicts, and what these say about a run.
 
+mod labels;
 mod merge;
 mod report;
 mod sample;
@@ -34,6 +35,10 @@ enum ReviewCommand {
     Import(verdicts::ImportArgs),
     /// Export verdicts with their reviewers as CSV
     Export(verdicts::ExportArgs),
+    /// List what a review of ground truth changed, for the owner of the COCO file
+    Changes(labels::ChangesArgs),
+    /// Apply such a list to the COCO file
+    Apply(labels::ApplyArgs),
     /// Copy a project without its verdicts, for a second reviewer who judges blind
     SecondPass(second_pass::SecondPassArgs),
     /// Merge the verdicts of two people who judged the same predictions
@@ -58,6 +63,8 @@ pub(crate) fn run(args: &ReviewArgs) -> anyhow::Result<Outcome> {
         ReviewCommand::Report(args) => report::run(args),
         ReviewCommand::Import(args) => verdicts::import(args),
         ReviewCommand::Export(args) => verdicts::export(args),
+        ReviewCommand::Changes(args) => labels::changes(args),
+        ReviewCommand::Apply(args) => labels::apply(args),
         ReviewCommand::SecondPass(args) => second_pass::run(args),
         ReviewCommand::Merge(args) => merge::run(args),
     }
