@@ -154,32 +154,32 @@ fn load_lanes(
     }
     let file = proof_file(runtime, model, device, layout, options);
     let mut lanes = Vec::with_capacity(layout.lanes);
-    let proof = match file.as_ref().and_then(ProofFile::read) {
-        Some(proof) => Ok(proof),
-        None => {
-            let mut plain = load(&[])?;
-            match prove(&model.card, &model.weights, layout.batch, &mut plain, load, control) {
-                Err(reason) => {
-                    lanes.push(lane(plain, None));
-                    Err(reason)
+    let proof = if let Some(proof) = file.as_ref().and_then(ProofFile::read) {
+        Ok(proof)
+    } else {
+        let mut plain = load(&[])?;
+        match prove(&model.card, &model.weights, layout.batch, &mut plain, load, control) {
+            Err(reason) => {
+                lanes.push(lane(plain, None));
+                Err(reason)
+            }
+            Ok((proof, session)) => {
+                let needs_both = proof.layer.own_session.is_some();
+                lanes.push(if needs_both { lane(plain, Some(session)) } else { lane(session, None) });
+                if let Some(file) = file {
+                    file.write(&proof);
                 }
-                Ok((proof, session)) => {
-                    let needs_both = proof.layer.own_session.is_some();
-                    lanes.push(if needs_both { lane(plain, Some(session)) } else { lane(session, None) });
-                    if let Some(file) = file {
-                        file.write(&proof);
-                    }
-                    Ok(proof)
-                }
+                Ok(proof)
             }
         }
     };
     let additional: Vec<&str> = proof.iter().flat_map(|proof| &proof.additional).map(String::as_str).collect();
     let needs_both = proof.as_ref().is_ok_and(|proof| proof.layer.own_session.is_some());
     while lanes.len() < layout.lanes {
-        lanes.push(match needs_both {
-            true => lane(load(&[])?, Some(load(&additional)?)),
-            false => lane(load(&additional)?, None),
+        lanes.push(if needs_both {
+            lane(load(&[])?, Some(load(&additional)?))
+        } else {
+            lane(load(&additional)?, None)
         });
     }
     Ok((lanes, Some(proof.map(|proof| proof.layer))))
