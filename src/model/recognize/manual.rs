@@ -13,7 +13,6 @@ const SIDE: u32 = 640;
 ///
 /// # Errors
 /// No input is an image.
-/// No input is an image.
 pub fn draft_card(model: &RecognitionRequest<'_>) -> Result<ModelCard, RecognizeError> {
     let port = image_input::recognize(model, &mut Findings::default())?;
     let layout = *port.layouts.first().ok_or_else(|| Refusal::new("no input is an image"))?;

@@ -178,7 +178,7 @@ pub fn import_verdicts(
     let mut images = KnownImages::read(project, run, &rows)?;
     let mut reviewers = project.reviewers(run.id)?;
     let given = project.given_classes(run.id)?;
-    let mut seen = HashMap::<(SampleUri, VerdictTarget), (MarkRank, u64)>::new();
+    let mut seen = Seen::new();
     let mut removed = BTreeMap::<SampleUri, BTreeSet<u32>>::new();
     for mut row in rows {
         let line = row.line;
@@ -186,48 +186,22 @@ pub fn import_verdicts(
         if row.verdict.trim() != "spurious" {
             row.right_class = known_class(&row.right_class, run, &given);
         }
-        let mut reject = |reason: String| imported.rejected.push(RejectedRow { line, reason });
         let (sample, target, verdict) = match images.verdict(&row, run) {
             Ok(found) => found,
             Err(reason) => {
-                reject(reason);
+                imported.rejected.push(RejectedRow { line, reason });
                 continue;
             }
         };
         let key = (sample.clone(), target);
-        let rank = MarkRank::new(verdict.as_ref());
-        match seen.get(&key) {
-            Some((earlier, line)) if *earlier == rank => {
-                reject(format!("line {line} already judges this"));
-                continue;
-            }
-            Some((earlier, _)) if *earlier > rank => {
-                imported.unchanged += 1;
-                continue;
-            }
-            _ => drop(seen.insert(key.clone(), (rank, line))),
-        }
-        match images.keeps(&key, verdict.as_ref(), others) {
-            Some(Kept::Same) => {
-                imported.unchanged += 1;
-                continue;
-            }
-            Some(Kept::Other(word)) => {
-                let reason = format!("{} already has another verdict ({word}), which was kept", row.name());
-                imported.conflicts.push(RejectedRow { line, reason });
-                continue;
-            }
-            None => {}
+        if !images.takes(&key, verdict.as_ref(), &row, others, &mut seen, &mut imported) {
+            continue;
         }
         let Some(verdict) = verdict else {
             removed.entry(sample).or_default().extend(target.box_index);
             continue;
         };
-        let is_new = |class: &&str| run.labels.find(class).is_none() && !given.iter().any(|known| known == class);
-        let class = Some(&verdict).filter(|verdict| !matches!(verdict, Verdict::Spurious(_)));
-        if let Some(class) = class.and_then(Verdict::right_class).filter(is_new) {
-            imported.new_classes.insert(class.to_owned());
-        }
+        imported.new_classes.extend(new_class(&verdict, run, &given).map(str::to_owned));
         images.existing.insert(key, verdict.clone());
         let named = Some(unescaped(&row.reviewer).trim()).filter(|name| !name.is_empty());
         let reviewer = named.or(reviewer).map(str::to_owned);
@@ -243,6 +217,12 @@ pub fn import_verdicts(
         imported.removals.extend(changes);
     }
     Ok(imported)
+}
+
+/// The class of a verdict that neither the run nor an earlier verdict has. Ground truth has classes of its own.
+fn new_class<'v>(verdict: &'v Verdict, run: &RunInfo, given: &[String]) -> Option<&'v str> {
+    let class = verdict.right_class().filter(|_| !matches!(verdict, Verdict::Spurious(_)))?;
+    (run.labels.find(class).is_none() && !given.iter().any(|known| known == class)).then_some(class)
 }
 
 /// The name of a class as the run, or an earlier verdict, has it.
@@ -319,6 +299,9 @@ enum Kept {
     Other(&'static str),
 }
 
+/// The rows so far: their kind and line.
+type Seen = HashMap<(SampleUri, VerdictTarget), (MarkRank, u64)>;
+
 /// The images that a file mentions, with their predictions and verdicts.
 struct KnownImages {
     /// By name.
@@ -328,6 +311,40 @@ struct KnownImages {
 }
 
 impl KnownImages {
+    /// Whether a row changes something; otherwise `imported` says why it does not.
+    fn takes(
+        &self,
+        key: &(SampleUri, VerdictTarget),
+        verdict: Option<&Verdict>,
+        row: &Row,
+        others: OtherVerdicts,
+        seen: &mut Seen,
+        imported: &mut ImportedVerdicts,
+    ) -> bool {
+        let line = row.line;
+        let rank = MarkRank::new(verdict);
+        match seen.get(key) {
+            Some((earlier, other)) if *earlier == rank => {
+                imported.rejected.push(RejectedRow { line, reason: format!("line {other} already judges this") });
+                return false;
+            }
+            Some((earlier, _)) if *earlier > rank => {
+                imported.unchanged += 1;
+                return false;
+            }
+            _ => drop(seen.insert(key.clone(), (rank, line))),
+        }
+        match self.keeps(key, verdict, others) {
+            Some(Kept::Same) => imported.unchanged += 1,
+            Some(Kept::Other(word)) => {
+                let reason = format!("{} already has another verdict ({word}), which was kept", row.name());
+                imported.conflicts.push(RejectedRow { line, reason });
+            }
+            None => return true,
+        }
+        false
+    }
+
     fn read(project: &Project, run: &RunInfo, rows: &[Row]) -> Result<Self, StoreError> {
         let root = project.root();
         let named: HashSet<&str> = rows.iter().flat_map(|row| [row.image.as_str(), unescaped(&row.image)]).collect();
