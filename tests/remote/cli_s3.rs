@@ -86,6 +86,35 @@ fn prefix_predictions_equal_local_ones() {
 }
 
 #[test]
+fn duplicates_between_a_prefix_and_a_folder_equal_local_ones() {
+    let stored = folder();
+    let other = tempfile::tempdir().unwrap();
+    let samples = repository().join("assets/samples");
+    std::fs::copy(samples.join("coffee.png"), other.path().join("copy.png")).unwrap();
+    image::open(samples.join("chelsea.png")).unwrap().to_rgb8().save(other.path().join("saved again.jpg")).unwrap();
+    std::fs::copy(samples.join("flower.jpg"), other.path().join("only here.jpg")).unwrap();
+    let bucket = filled_bucket("duplicates", stored.path());
+    let place = bucket.uri("photos/");
+    let groups = |source: &str, more: &[&str]| {
+        let endpoint = Seaweed::shared().endpoint();
+        let mut command = with_profiles(&["duplicates", source, other.path().to_str().unwrap()], &endpoint);
+        let output = command.args(more).output().unwrap();
+        // There are duplicates.
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        assert!(stderr(&output).contains("broken.jpg"), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let found = groups(&place, &["--profile", "reader"]);
+    assert_eq!(
+        found,
+        groups(stored.path().to_str().unwrap(), &[]).replace(&format!("{}/", stored.path().display()), &place)
+    );
+    let kinds: Vec<Value> =
+        found.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["kind"].take()).collect();
+    assert_eq!(kinds, ["exact", "near"]);
+}
+
+#[test]
 fn s3_project_resumes_by_etag_and_is_exported() {
     let folder = folder();
     let bucket = filled_bucket("project", folder.path());
