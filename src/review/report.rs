@@ -310,13 +310,15 @@ impl Target {
     pub const USUAL: f64 = 0.95;
 
     pub fn sentence(&self) -> String {
-        match (self.min_score, self.low, self.high) {
-            (Some(score), Some(low), Some(high)) => format!(
-                "Precision {} is reached at score ≥ {score:.2} (95% interval there: {low:.3} to {high:.3})",
-                self.precision
-            ),
-            _ => format!("No minimum score has an estimated precision of {}", self.precision),
-        }
+        let precision = self.precision;
+        let Some(score) = self.min_score else {
+            return format!("No minimum score has an estimated precision of {precision}");
+        };
+        let interval = match (self.low, self.high) {
+            (Some(low), Some(high)) if low < high => format!("95% interval there: {low:.3} to {high:.3}"),
+            _ => "all judged there".to_owned(),
+        };
+        format!("Precision {precision} is reached at score ≥ {score:.2} ({interval})")
     }
 }
 
