@@ -26,16 +26,20 @@ pub(super) fn mid_p_interval(share: f64, count: f64) -> [f64; 2] {
     [bound(share), 1.0 - bound(1.0 - share)]
 }
 
-/// The regularized incomplete beta function, by its continued fraction (NIST Digital Library of Mathematical Functions,
-/// 8.17.4 and 8.17.22) and Lentz's method (Applied Optics 1976).
+/// The regularized incomplete beta function (NIST Digital Library of Mathematical Functions, 8.17.4).
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
-    const TINY: f64 = 1e-300;
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
     }
     if x > (a + 1.0) / (a + b + 2.0) {
-        return 1.0 - incomplete_beta(b, a, 1.0 - x);
+        return 1.0 - beta_fraction(b, a, 1.0 - x);
     }
+    beta_fraction(a, b, x)
+}
+
+/// The same for a small `x`, by its continued fraction (ibid., 8.17.22) and Lentz's method (Applied Optics 1976).
+fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
+    const TINY: f64 = 1e-300;
     let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p()).exp() / a;
     let away_from_zero = |value: f64| if value.abs() < TINY { TINY } else { value };
     let (mut c, mut d) = (1.0, 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0)));
@@ -91,6 +95,16 @@ mod tests {
             let found = mid_p_interval(share, count);
             let error = (found[0] - low).abs().max((found[1] - high).abs());
             assert!(error < 1e-9, "{share} of {count}: {found:?}, expected {low} to {high}");
+        }
+    }
+
+    #[test]
+    fn interval_of_countless_trials_is_narrow() {
+        for share in [0.0, 1.0 / 3.0, 0.972_222, 1.0 - 1e-16, 1.0] {
+            for count in [1e9, 1e12] {
+                let [low, high] = mid_p_interval(share, count);
+                assert!(low <= share && share <= high && high - low < 1e-3, "{share} of {count}: {low} to {high}");
+            }
         }
     }
 }

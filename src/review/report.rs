@@ -105,7 +105,7 @@ impl ReviewReport {
         lines.push(format!("{} on {basis}", total.verdicts()));
         let accepted = total.acceptance.text();
         lines.extend(accepted.map(|rate| format!("Accepted without correction: {rate}")));
-        lines.extend(self.more_for_one_percent.map(more_sentence));
+        lines.extend(self.more_for_one_percent.map(|more| more_sentence(more, total)));
         lines.extend(self.truth.map(|truth| format!("The ground truth agrees with {}", truth.text())));
         lines.extend(self.target.as_ref().map(Target::sentence));
         lines
@@ -124,8 +124,10 @@ impl ReviewReport {
 }
 
 /// How many verdicts are missing until the precision is known to ± 0.01.
-pub fn more_sentence(more: usize) -> String {
+pub fn more_sentence(more: usize, total: &Part) -> String {
+    let is_wide = total.low.zip(total.high).is_some_and(|(low, high)| high - low > 0.02 + ROUNDING);
     match more {
+        0 if is_wide && total.unsure > 0 => "Unsure verdicts keep the precision from being known to ± 0.01".to_owned(),
         0 => "The precision is known to ± 0.01".to_owned(),
         more => format!("{} would make it ± 0.01", counted(more, "more verdict", "more verdicts")),
     }
@@ -561,6 +563,9 @@ fn part(statement: &Statement, group: &Group<'_>) -> Part {
     }
 }
 
+/// Far more than the rounding of a count, and far less than one.
+const ROUNDING: f64 = 1e-6;
+
 /// A proportion in a part of the population; `None` if no verdict counts.
 fn estimate(
     verdicts: &Verdicts<'_>,
@@ -584,7 +589,10 @@ fn estimate(
     let population = group.population as f64;
     let [least, most] = [hits / population, 1.0 - (judged as f64 - hits) / population];
     let within = |value: f64| value.max(least).min(most);
-    Some(Proportion { share: within(found.share), low: within(found.low), high: within(found.high) })
+    // A precision is a whole number of predictions, which matters if most of them are judged.
+    let low = (found.low * population + ROUNDING).floor() / population;
+    let high = (found.high * population - ROUNDING).ceil() / population;
+    Some(Proportion { share: within(found.share), low: within(low), high: within(high) })
 }
 
 fn is_correct(unit: &ReviewedUnit) -> bool {
@@ -719,26 +727,52 @@ impl Review<'_> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn completely_judged_part_is_known_exactly() {
-        let unit = |index: usize, stratum: usize, judgment: Judgment| {
-            let judgment = Some(judgment);
-            (Unit { image: index as u32, box_index: Some(0), class: 0, score: 0.9, margin: 0.4 }, stratum, judgment)
+    fn progress(population: usize, judged: &[Judgment]) -> SampleProgress {
+        let unit = |(index, judgment): (usize, &Judgment)| {
+            let unit = Unit { image: index as u32, box_index: Some(0), class: 0, score: 0.9, margin: 0.4 };
+            (unit, 0, Some(*judgment))
         };
-        let (right, wrong) = (Judgment::Correct { is_accepted: true }, Judgment::Wrong);
-        let stratum = |population, sampled| Stratum { name: "all".to_owned(), population, sampled };
-        let sample = |strata: Vec<Stratum>| ReviewSample {
+        let sample = ReviewSample {
             by: SampleBy::Random,
             seed: 1,
             view: crate::domain::ViewSettings::default(),
             units: Vec::new(),
-            strata,
+            strata: vec![Stratum { name: "all".to_owned(), population, sampled: judged.len() }],
         };
+        SampleProgress::new(&sample, judged.iter().enumerate().map(unit))
+    }
+
+    /// `SciPy`: the lowest number of correct ones with `hypergeom(population, wrong, judged).pmf(0) / 2 >= 0.025`.
+    #[test]
+    fn interval_of_a_mostly_judged_population_is_that_of_whole_numbers() {
+        let right = Judgment::Correct { is_accepted: true };
+        for (population, judged, low) in [(188, 150, 187), (188, 100, 185), (36, 24, 34), (36, 30, 35), (11, 8, 9)] {
+            let found = progress(population, &vec![right; judged]).total;
+            let low = f64::from(low) / population as f64;
+            assert!((found.low.unwrap() - low).abs() < 1e-9 && found.high == Some(1.0), "{judged}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn every_small_sample_has_an_estimate() {
+        let right = Judgment::Correct { is_accepted: true };
+        for population in 1..30_usize {
+            for judged in 1..=population {
+                for wrong in 0..=judged {
+                    let verdicts = [vec![Judgment::Wrong; wrong], vec![right; judged - wrong]].concat();
+                    let total = progress(population, &verdicts).total;
+                    let [low, share, high] = [total.low, total.precision, total.high].map(Option::unwrap);
+                    let is_sound = 0.0 <= low && low <= share + 1e-9 && share <= high + 1e-9 && high <= 1.0 + 1e-9;
+                    assert!(is_sound, "{wrong} of {judged} of {population}: {low}, {share}, {high}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn completely_judged_part_is_known_exactly() {
+        let (right, wrong) = (Judgment::Correct { is_accepted: true }, Judgment::Wrong);
         let judged = [right, wrong, right, right];
-        let progress = |population: usize, judged: &[Judgment]| {
-            let units = judged.iter().enumerate().map(|(index, judgment)| unit(index, 0, *judgment));
-            SampleProgress::new(&sample(vec![stratum(population, judged.len())]), units)
-        };
         let whole = progress(4, &judged);
         assert_eq!([whole.total.precision, whole.total.low, whole.total.high], [Some(0.75); 3]);
         assert_eq!(whole.more_for_one_percent, Some(0));

@@ -188,6 +188,38 @@ fn truth() -> Value {
 }
 
 #[test]
+fn impossible_changes_are_conflicts_and_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (file, changes, out) = (path("truth.json"), path("changes.jsonl"), path("out.json"));
+    std::fs::write(&file, truth().to_string()).unwrap();
+    let before = json!({"class": "cat", "bbox": [1.1, 2.2, 10.3, 12.4]});
+    let dog = json!({"class": "dog", "bbox": [1.1, 2.2, 10.3, 12.4]});
+    let moved = |bbox: [f64; 4]| json!({"class": "cat", "bbox": bbox});
+    let change = |kind: &str, after: &Value| json!({"image": "a.png", "id": 10, "change": kind, "before": before, "after": after});
+    let lines = [
+        json!({"image": "a.png", "id": 10, "change": "class", "before": before}),
+        json!({"image": "a.png", "id": 10, "change": "class", "before": before, "later": dog}),
+        json!({"image": "a.png", "id": 10, "change": "moved", "before": before}),
+        json!({"image": "sub/b.png", "id": 10, "change": "class", "before": before, "after": dog}),
+        change("deleted", &dog),
+        change("added", &dog),
+        change("class", &moved([5.0, 5.0, 9.0, 9.0])),
+        change("moved", &dog),
+        change("moved", &moved([1.0, 1.0, -5.0, 5.0])),
+        change("moved", &moved([1.0, 1.0, 1e308, 1e308])),
+        change("class", &json!({"class": " ", "bbox": [1.1, 2.2, 10.3, 12.4]})),
+    ];
+    std::fs::write(&changes, lines.each_ref().map(Value::to_string).join("\n")).unwrap();
+    let flag = Path::new;
+    let args = [&file, flag("--changes"), &changes, flag("--out"), &out];
+    let messages = stderr(&Reviewed::run(&["review", "apply"], &args, 3));
+    assert!(messages.contains(&format!("applied 0 changes, 0 unchanged, {} in conflict", lines.len())), "{messages}");
+    let unchanged: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    assert_eq!(unchanged, truth());
+}
+
+#[test]
 fn changes_of_ground_truth_are_listed_and_applied() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -227,6 +259,12 @@ fn changes_of_ground_truth_are_listed_and_applied() {
             code,
         ))
     };
+    // Inputs are never replaced.
+    for input in [&file, &changes] {
+        let before = std::fs::read(input).unwrap();
+        apply(&file, input, 1);
+        assert_eq!(std::fs::read(input).unwrap(), before);
+    }
     let messages = apply(&file, &corrected, 0);
     assert!(messages.contains("removed 1 mask") && messages.contains("applied 4 changes"), "{messages}");
     let mut expected = truth();

@@ -162,7 +162,8 @@ fn proofs_are_used_again_and_replaced_when_damaged() {
         let second = load();
         assert_eq!(layer(&second).tensor.layer, "as proven");
         assert_eq!(predict(&second, &image).1, expected, "{card}");
-        for damaged in ["", "{}", "not a proof"] {
+        let foreign = proof.replace(&layer(&first).tensor.name, "not in the graph");
+        for damaged in ["", "{}", "not a proof", &foreign] {
             std::fs::write(&file, damaged).unwrap();
             assert_eq!(layer(&load()), layer(&first));
             assert_eq!(std::fs::read_to_string(&file).unwrap(), proof);

@@ -10,7 +10,7 @@ use clap::Args;
 use crate::annotations::rows::each_line;
 use crate::cli::Outcome;
 use crate::cli::export::{find_run, open_project};
-use crate::cli::out_file::is_stdout;
+use crate::cli::out_file::{Input, check_is_new, check_is_no_input, is_stdout};
 use crate::cli::place::S3Args;
 use crate::cli::terminal::raw_stdout;
 use crate::dirs::AppDirs;
@@ -56,6 +56,7 @@ struct OutArgs {
 }
 
 pub(crate) fn changes(args: &ChangesArgs) -> anyhow::Result<Outcome> {
+    args.out.check(&[("the ground truth", Some(&args.truth)), ("the project", Some(&args.project))])?;
     let project = open_project(&args.project, &args.s3, &AppDirs::find()?, "spotcheck review")?;
     let runs = project.runs()?;
     let run = match &args.run {
@@ -82,6 +83,7 @@ pub(crate) fn changes(args: &ChangesArgs) -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
+    args.out.check(&[("the ground truth", Some(&args.truth)), ("the changes", Some(&args.changes))])?;
     let failed = || format!("Could not read {}", args.changes.display());
     let mut changes: Vec<(u64, LabelChange)> = Vec::new();
     let mut rejected = Vec::new();
@@ -123,6 +125,15 @@ fn read_coco(path: &Path) -> anyhow::Result<CocoLabels> {
 }
 
 impl OutArgs {
+    /// What can fail early fails before anything is read.
+    fn check(&self, inputs: &[Input<'_>]) -> anyhow::Result<()> {
+        if is_stdout(&self.out) {
+            return Ok(());
+        }
+        check_is_no_input(&self.out, inputs)?;
+        check_is_new(&self.out, self.force)
+    }
+
     fn write(&self, content: &[u8]) -> anyhow::Result<()> {
         if is_stdout(&self.out) {
             return raw_stdout().write_all(content).context("Could not write to stdout");

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::InferenceError;
 use super::call::{call, join, used_outputs};
 use super::device::{self, PreparedDevice};
-use super::embedding::{EmbeddingLayer, prove, take};
+use super::embedding::{EmbeddingLayer, Proof, prove, take};
 use super::proof::ProofFile;
 use super::session::OnnxSession;
 use crate::alike::{BoxEmbedding, Embedding, ImageEmbeddings};
@@ -154,7 +154,8 @@ fn load_lanes(
     }
     let file = proof_file(runtime, model, device, layout, options);
     let mut lanes = Vec::with_capacity(layout.lanes);
-    let proof = if let Some(proof) = file.as_ref().and_then(ProofFile::read) {
+    let proof = if let Some((proof, session, embedder)) = load_proven(file.as_ref(), load)? {
+        lanes.push(lane(session, embedder));
         Ok(proof)
     } else {
         let mut plain = load(&[])?;
@@ -183,6 +184,30 @@ fn load_lanes(
         });
     }
     Ok((lanes, Some(proof.map(|proof| proof.layer))))
+}
+
+/// The sessions of a lane by a kept proof; `None` without one that fits the model.
+fn load_proven(
+    file: Option<&ProofFile>,
+    load: impl Fn(&[&str]) -> Result<OnnxSession, InferenceError>,
+) -> Result<Option<(Proof, OnnxSession, Option<OnnxSession>)>, InferenceError> {
+    let Some(proof) = file.and_then(ProofFile::read::<Proof>) else {
+        return Ok(None);
+    };
+    let additional: Vec<&str> = proof.additional.iter().map(String::as_str).collect();
+    let embedder = match load(&additional) {
+        Ok(session) => session,
+        Err(InferenceError::Cancelled) => return Err(InferenceError::Cancelled),
+        Err(_) => return Ok(None),
+    };
+    let outputs = embedder.signature().outputs;
+    if proof.layer.tensors().iter().any(|tensor| outputs.iter().all(|output| output.name != *tensor)) {
+        return Ok(None);
+    }
+    Ok(Some(match proof.layer.own_session {
+        Some(_) => (proof, load(&[])?, Some(embedder)),
+        None => (proof, embedder, None),
+    }))
 }
 
 /// Where the proof for these sessions is kept.

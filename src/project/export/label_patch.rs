@@ -15,8 +15,12 @@ use crate::project::{Project, StoreError};
 /// The largest distance of an edge, in pixels, between a label in the file and in the project, which has 32 bits.
 const SAME_EDGE: f32 = 0.01;
 
+/// Beyond any image, in pixels.
+const FARTHEST: f64 = 1e7;
+
 /// A line of the file of changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LabelChange {
     /// COCO's `file_name`.
     pub image: String,
@@ -45,10 +49,40 @@ pub enum ChangeKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Label {
     pub class: String,
     /// Left, top, width, height in pixels, as in the file.
     pub bbox: [f64; 4],
+}
+
+impl LabelChange {
+    /// Why this is no change; `Ok` if its kind has the label before and after that it needs.
+    fn check(&self) -> Result<(), String> {
+        let is_moved = |before: &Label, after: &Label| before.bbox != after.bbox;
+        let needs = match (self.change, &self.id, &self.before, &self.after) {
+            (ChangeKind::Added, None, None, Some(_)) | (ChangeKind::Deleted, Some(_), Some(_), None) => None,
+            (ChangeKind::Class, Some(_), Some(before), Some(after)) if !is_moved(before, after) => None,
+            (ChangeKind::Moved, Some(_), Some(before), Some(after)) if is_moved(before, after) => None,
+            (ChangeKind::Added, ..) => Some("“added” needs “after”, without “id” and “before”"),
+            (ChangeKind::Deleted, ..) => Some("“deleted” needs “id” and “before”, without “after”"),
+            (ChangeKind::Class, ..) => Some("“class” needs “id”, “before”, and “after” with the same “bbox”"),
+            (ChangeKind::Moved, ..) => Some("“moved” needs “id”, “before”, and “after” with another “bbox”"),
+        };
+        let is_possible = |label: &Label| {
+            let [x, y, width, height] = label.bbox;
+            let is_near = label.bbox.iter().all(|value| value.abs() < FARTHEST);
+            let is_in_image = is_near && x >= 0.0 && y >= 0.0 && width > 0.0 && height > 0.0;
+            !label.class.trim().is_empty() && (is_in_image || self.change == ChangeKind::Class)
+        };
+        match needs {
+            Some(needs) => Err(needs.to_owned()),
+            None if self.after.as_ref().is_some_and(|after| !is_possible(after)) => {
+                Err("“after” needs a class, and a box of positive size in the image".to_owned())
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 impl Label {
@@ -80,7 +114,7 @@ pub enum LabelPatchError {
 #[derive(Debug, Default)]
 pub struct LabelChanges {
     pub changes: Vec<LabelChange>,
-    /// Judged labels that the file does not have; whole phrases.
+    /// Judged labels that the file does not have, or that have no id; whole phrases.
     pub unknown: Vec<String>,
 }
 
@@ -192,12 +226,12 @@ impl CocoLabels {
             positions.entry(annotation["id"].to_string()).or_default().push(position);
         }
         for (line, change) in changes {
-            let applied = match &change.id {
+            let applied = change.check().and_then(|()| match &change.id {
                 Some(id) => {
                     self.change_label(change, positions.get(&id.to_string()).map_or(&[], Vec::as_slice), &mut outcome)
                 }
                 None => self.add_label(change),
-            };
+            });
             match applied {
                 Ok(true) => outcome.applied += 1,
                 Ok(false) => outcome.unchanged += 1,
@@ -223,7 +257,12 @@ impl CocoLabels {
             [] => return Err("the file has no label with this id".to_owned()),
             _ => return Err("the file has several labels with this id".to_owned()),
         };
-        let current = label_of(&list(&self.root, "annotations")[position], &self.classes());
+        let annotation = &list(&self.root, "annotations")[position];
+        let mut images = list(&self.root, "images").iter().filter(|image| image["id"] == annotation["image_id"]);
+        if !annotation.is_null() && images.all(|image| image["file_name"] != *change.image) {
+            return Err("the label with this id is of another image".to_owned());
+        }
+        let current = label_of(annotation, &self.classes());
         if current.is_some() && current == change.after || current.is_none() && change.after.is_none() {
             return Ok(false);
         }
@@ -289,7 +328,9 @@ impl CocoLabels {
 }
 
 fn next_id(entries: &[Value]) -> u64 {
-    entries.iter().filter_map(|entry| entry["id"].as_u64()).max().map_or(1, |last| last.saturating_add(1))
+    // Some files have ids in quotes, which stand for the same.
+    let number = |id: &Value| id.as_u64().or_else(|| id.as_str()?.parse().ok());
+    entries.iter().filter_map(|entry| number(&entry["id"])).max().map_or(1, |last| last.saturating_add(1))
 }
 
 fn has_mask(annotation: &Value) -> bool {
@@ -362,11 +403,19 @@ impl ImageReview<'_> {
             return;
         };
         taken.insert(at);
+        if id.is_null() {
+            found.unknown.push(format!("{}: the label of box {index} has no id in the file", self.image));
+            return;
+        }
         let (change, after) = match verdict {
             Some(Verdict::WrongClass(class)) => {
                 (ChangeKind::Class, Some(Label { class: class.clone(), bbox: before.bbox }))
             }
-            Some(Verdict::Moved(drawn)) => (ChangeKind::Moved, Some(Label::new(drawn.class(), drawn.bounds()))),
+            Some(Verdict::Moved(drawn)) => {
+                let after = Label::new(drawn.class(), drawn.bounds());
+                let is_moved = after.bbox != before.bbox;
+                (if is_moved { ChangeKind::Moved } else { ChangeKind::Class }, Some(after))
+            }
             _ => (ChangeKind::Deleted, None),
         };
         found.changes.push(LabelChange {

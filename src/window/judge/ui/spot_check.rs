@@ -111,7 +111,7 @@ fn progress_text(progress: &SampleProgress) -> String {
         None if total.judged > 0 => Some(format!("No estimate: {}", total.reason())),
         interval => interval.map(|interval| format!("Precision {interval}")),
     };
-    let more = more_for_one_percent.filter(|_| precision.is_some()).map(more_sentence);
+    let more = more_for_one_percent.filter(|_| precision.is_some()).map(|more| more_sentence(more, total));
     let judged = Some(format!("Sample: {judged} of {} judged", grouped(total.sampled)));
     [judged, precision, more].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
