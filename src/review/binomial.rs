@@ -98,6 +98,20 @@ mod tests {
         }
     }
 
+    /// Counts for which rounding put `x` and `1 - x` on the same side of the turning point, which once recursed forever.
+    #[test]
+    fn turning_point_is_passed_despite_rounding() {
+        let cases = [
+            (1.0, 29.0 + 1e-14, 0.901_855),
+            (1.0, 61.0 + 2e-14, 0.952_076),
+            (1.0 - f64::EPSILON / 2.0, 13.0 + 5e-15, 0.794_183),
+        ];
+        for (share, count, low) in cases {
+            let found = mid_p_interval(share, count);
+            assert!((found[0] - low).abs() < 1e-6 && found[1] > 1.0 - 1e-6, "{share} of {count}: {found:?}");
+        }
+    }
+
     #[test]
     fn interval_of_countless_trials_is_narrow() {
         for share in [0.0, 1.0 / 3.0, 0.972_222, 1.0 - 1e-16, 1.0] {

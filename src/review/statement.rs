@@ -511,12 +511,9 @@ pub fn without_design(share: f64, judged: usize) -> Proportion {
     interval(share, judged as f64)
 }
 
-/// As many effective verdicts come from a variance that is 0 but for rounding.
-const COUNTLESS: f64 = 1e12;
-
 /// The interval for a proportion of `count` effective verdicts.
 fn interval(share: f64, count: f64) -> Proportion {
-    let [low, high] = if count < COUNTLESS { mid_p_interval(share, count) } else { [share; 2] };
+    let [low, high] = if count.is_finite() { mid_p_interval(share, count) } else { [share; 2] };
     Proportion { share, low: low.clamp(0.0, share), high: high.clamp(share, 1.0) }
 }
 
