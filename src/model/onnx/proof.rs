@@ -1,4 +1,4 @@
-//! What was proven about a model's embeddings, kept on disk: a proof loads the model twice more.
+//! Keeps what was proven about a model's embeddings, because each proof loads the model two more times.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::{ModelCard, hexadecimal};
 
-/// Changes with the search for embeddings and with what is compared.
+/// Increased when the search for embeddings or the comparison of outputs changes.
 const VERSION: &str = "1";
 
 /// The file of a proof, named after everything that the result can depend on. Nothing is reported if it cannot be read or
