@@ -119,9 +119,7 @@ pub(crate) fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
 
 fn read_coco(path: &Path) -> anyhow::Result<CocoLabels> {
     let failed = || format!("Could not read {}", path.display());
-    let mut content = Vec::new();
-    std::io::Read::read_to_end(&mut local_file::open(path).with_context(failed)?, &mut content).with_context(failed)?;
-    CocoLabels::parse(&content).with_context(failed)
+    CocoLabels::parse(&local_file::read(path).with_context(failed)?).with_context(failed)
 }
 
 impl OutArgs {

@@ -159,7 +159,7 @@ impl CocoLabels {
         serde_json::to_string(&self.root).expect("it was read from JSON") + "\n"
     }
 
-    /// The names of the categories by their id.
+    /// Category names by id.
     fn classes(&self) -> HashMap<String, &str> {
         list(&self.root, "categories")
             .iter()

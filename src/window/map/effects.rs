@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::alike::{Embeddings, NEIGHBORS, NeighborGraph, Pca, Point, Umap};
 use crate::domain::{Sample, SampleId, SampleUri, SharedList};
+use crate::project::export::BoxRow;
 use crate::review::{Groups, MapRow, group_rows};
 use crate::tasks::{Cancelled, ProgressUnit, TaskControl};
 use crate::window::browse::effects::alike::{box_embeddings, embeddings};
@@ -109,19 +110,17 @@ fn read(shared: &Shared, request: &LayRequest, control: &TaskControl) -> Result<
         return Ok(Embedded { rows, vectors: vectors.rows, without, encoder: encoder.to_string() });
     }
     let (encoder, stored) = box_embeddings(shared, request, control)?;
+    let row = |found: &BoxRow| MapRow { sample: SampleId(found.sample), index: Some(found.index) };
+    let mut listed: Vec<(MapRow, usize)> = stored.boxes.iter().map(row).zip(0..).collect();
+    listed.sort_unstable();
     // Evenly over the listing.
-    let step = stored.boxes.len().div_ceil(MAX_BOXES).max(1);
-    let mut embedded: Vec<(MapRow, usize)> = stored
-        .boxes
-        .iter()
-        .zip(0..)
-        .step_by(step)
-        .map(|(found, row)| (MapRow { sample: SampleId(found.sample), index: Some(found.index) }, row))
-        .collect();
-    embedded.sort_unstable_by_key(|(row, _)| *row);
-    let mut vectors = Embeddings::default();
-    embedded.retain(|(_, row)| stored.rows.row(*row).is_some_and(|vector| vectors.push(&vector)));
-    let rows: Vec<MapRow> = embedded.into_iter().map(|(row, _)| row).collect();
+    let step = listed.len().div_ceil(MAX_BOXES).max(1);
+    let (mut rows, mut vectors) = (Vec::new(), Embeddings::default());
+    for (row, at) in listed.into_iter().step_by(step) {
+        if stored.rows.row(at).is_some_and(|vector| vectors.push(&vector)) {
+            rows.push(row);
+        }
+    }
     let without = stored.boxes.len() - rows.len();
     Ok(Embedded { rows, vectors, without, encoder: encoder.text_of_boxes() })
 }
