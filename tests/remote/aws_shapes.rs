@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spotcheck::aws::{Aws, AwsErrorKind, MAX_INVOCATION_BYTES, RetryPolicy, SageMaker};
+use spotcheck::aws::{Aws, AwsErrorKind, MAX_INVOCATION_BYTES, ResourceKind, RetryPolicy, SageMaker};
 use spotcheck::domain::{Credentials, S3Address};
 use spotcheck::sagemaker::spec::AWS_REGIONS;
 use spotcheck::sagemaker::spec::LogFrom;
@@ -268,7 +268,7 @@ fn ask_everything(sagemaker: &SageMaker) {
         JobQuery { name_contains: some("cats"), status: Some(TransformStatus::Failed), page_token: some("page-2") };
     sagemaker.create_model(&model(), &control()).unwrap();
     sagemaker.describe_model("efficientnet", &control()).unwrap();
-    sagemaker.delete_model("efficientnet", &control()).unwrap();
+    sagemaker.delete(ResourceKind::MODEL, "efficientnet", &control()).unwrap();
     sagemaker.create_job(&full_job(), &control()).unwrap();
     sagemaker.create_job(&least_job(), &control()).unwrap();
     sagemaker.describe_job::<TransformSpec>("cats", &control()).unwrap();
@@ -288,10 +288,10 @@ fn ask_everything(sagemaker: &SageMaker) {
         EndpointConfig { name: "cats".to_owned(), instance_type: None, serverless, ..EndpointConfig::default() };
     sagemaker.create_endpoint_config(&EndpointConfig { model_name: "cats".to_owned(), ..least }, &control()).unwrap();
     sagemaker.describe_endpoint_config("cats-config", &control()).unwrap();
-    sagemaker.delete_endpoint_config("cats-config", &control()).unwrap();
+    sagemaker.delete(ResourceKind::ENDPOINT_CONFIG, "cats-config", &control()).unwrap();
     sagemaker.create_endpoint("cats", &config(), &control()).unwrap();
     sagemaker.describe_endpoint("cats", &control()).unwrap();
-    sagemaker.delete_endpoint("cats", &control()).unwrap();
+    sagemaker.delete(ResourceKind::ENDPOINT, "cats", &control()).unwrap();
     let query = EndpointQuery {
         name_contains: some("cats"),
         status: Some(EndpointStatus::InService),

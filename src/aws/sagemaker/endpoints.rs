@@ -1,89 +1,28 @@
 //! Real-time endpoints, their configurations, and requests to the models behind them.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use aws_sdk_sagemakerruntime::operation::invoke_endpoint::InvokeEndpointError;
 use aws_sdk_sagemakerruntime::types::error::ModelError;
 use aws_smithy_types::Blob;
 use aws_smithy_types::timeout::TimeoutConfig;
-use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use super::{SageMaker, if_there, named, sagemaker, unsupported};
+use super::{ResourceKind, SageMaker, sagemaker};
 use crate::aws::AwsError;
 use crate::aws::connection::{CONNECT_TIMEOUT, Connection};
 use crate::aws::error::{AwsErrorKind, Operation};
 use crate::domain::shortened;
-use crate::sagemaker::spec::endpoint::{Endpoint, EndpointConfig, EndpointPage, EndpointQuery, Serverless};
-use crate::sagemaker::spec::tags;
+use crate::sagemaker::spec::endpoint::{Endpoint, EndpointConfig, EndpointPage, EndpointQuery};
 use crate::tasks::TaskControl;
 
-/// The variant name that AWS's console uses for a single variant.
-const VARIANT: &str = "AllTraffic";
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct CreateConfig<'a> {
-    endpoint_config_name: &'a str,
-    production_variants: [Variant; 1],
-    #[serde(with = "tags")]
-    tags: &'a BTreeMap<String, String>,
-    kms_key_id: Option<&'a str>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-#[expect(clippy::struct_field_names, reason = "AWS names them so")]
-struct Variant {
-    variant_name: String,
-    model_name: Option<String>,
-    initial_instance_count: Option<u32>,
-    instance_type: Option<String>,
-    serverless_config: Option<Serverless>,
-    initial_variant_weight: Option<f64>,
-    model_data_download_timeout_in_seconds: Option<u32>,
-    container_startup_health_check_timeout_in_seconds: Option<u32>,
-    inference_ami_version: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct DescribedConfig {
-    endpoint_config_name: String,
-    production_variants: Vec<Variant>,
-    kms_key_id: Option<String>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct CreateEndpoint<'a> {
-    endpoint_name: &'a str,
-    endpoint_config_name: &'a str,
-    #[serde(with = "tags")]
-    tags: &'a BTreeMap<String, String>,
-}
+const ENDPOINT: ResourceKind = ResourceKind::ENDPOINT;
+const CONFIG: ResourceKind = ResourceKind::ENDPOINT_CONFIG;
 
 impl SageMaker {
-    /// Creates a configuration with model and instances; returns its ARN. It costs nothing.
-    pub fn create_endpoint_config(&self, config: &EndpointConfig, control: &TaskControl) -> Result<String, AwsError> {
-        let call = sagemaker("CreateEndpointConfig", format!("create endpoint configuration {}", config.name));
-        let request = CreateConfig {
-            endpoint_config_name: &config.name,
-            production_variants: [Variant {
-                variant_name: VARIANT.to_owned(),
-                model_name: Some(config.model_name.clone()),
-                initial_instance_count: config.serverless.is_none().then_some(config.instance_count),
-                instance_type: config.instance_type.clone(),
-                serverless_config: config.serverless,
-                initial_variant_weight: Some(1.0),
-                model_data_download_timeout_in_seconds: config.download_timeout_s,
-                container_startup_health_check_timeout_in_seconds: config.startup_timeout_s,
-                inference_ami_version: config.ami_version.clone(),
-            }],
-            tags: &config.tags,
-            kms_key_id: config.kms_key.as_deref(),
-        };
-        self.create(&call, &request, control)
+    /// Creates a configuration with model and instances. It costs nothing.
+    pub fn create_endpoint_config(&self, config: &EndpointConfig, control: &TaskControl) -> Result<(), AwsError> {
+        self.create(("create", CONFIG, &config.name), &config.request(), control)
     }
 
     /// `None` if it does not exist. Of several models that share an endpoint, the first is returned.
@@ -95,62 +34,23 @@ impl SageMaker {
         name: &str,
         control: &TaskControl,
     ) -> Result<Option<EndpointConfig>, AwsError> {
-        let call = sagemaker("DescribeEndpointConfig", format!("describe endpoint configuration {name}"));
-        let request = named("EndpointConfigName", name);
-        let Some(told) = if_there(self.ask::<DescribedConfig>(&call, &request, control))? else {
+        let Some(config) = self.describe(CONFIG, name, control)? else {
             return Ok(None);
         };
-        let variant = told.production_variants.into_iter().next();
-        let Some((variant, model_name)) = variant.and_then(|mut variant| {
-            let model_name = variant.model_name.take()?;
-            Some((variant, model_name))
-        }) else {
-            return Err(unsupported(&call, "it contains no model name"));
-        };
-        Ok(Some(EndpointConfig {
-            name: told.endpoint_config_name,
-            model_name,
-            instance_type: variant.instance_type,
-            serverless: variant.serverless_config,
-            instance_count: variant.initial_instance_count.unwrap_or(1),
-            ami_version: variant.inference_ami_version,
-            download_timeout_s: variant.model_data_download_timeout_in_seconds,
-            startup_timeout_s: variant.container_startup_health_check_timeout_in_seconds,
-            kms_key: told.kms_key_id,
-            tags: BTreeMap::new(),
-        }))
+        let config = EndpointConfig::described(&config);
+        config.map(Some).map_err(|_| CONFIG.unsupported(name, "it contains no model name"))
     }
 
-    pub fn delete_endpoint_config(&self, name: &str, control: &TaskControl) -> Result<(), AwsError> {
-        let call = sagemaker("DeleteEndpointConfig", format!("delete endpoint configuration {name}"));
-        let request = named("EndpointConfigName", name);
-        self.send_only(&call, &request, control)
-    }
-
-    /// Creates an endpoint; returns its ARN. Its instances cost money until it is deleted.
-    pub fn create_endpoint(
-        &self,
-        name: &str,
-        config: &EndpointConfig,
-        control: &TaskControl,
-    ) -> Result<String, AwsError> {
-        let call = sagemaker("CreateEndpoint", format!("create endpoint {name}"));
-        let request = CreateEndpoint { endpoint_name: name, endpoint_config_name: &config.name, tags: &config.tags };
-        self.create(&call, &request, control)
+    /// Creates an endpoint. Its instances cost money until it is deleted.
+    pub fn create_endpoint(&self, name: &str, config: &EndpointConfig, control: &TaskControl) -> Result<(), AwsError> {
+        let request =
+            json!({"EndpointName": name, "EndpointConfigName": config.name, "Tags": config.request()["Tags"]});
+        self.create(("create", ENDPOINT, name), &request, control)
     }
 
     /// `None` if it does not exist, or no longer.
     pub fn describe_endpoint(&self, name: &str, control: &TaskControl) -> Result<Option<Endpoint>, AwsError> {
-        let call = sagemaker("DescribeEndpoint", format!("describe endpoint {name}"));
-        let request = named("EndpointName", name);
-        if_there(self.ask(&call, &request, control))
-    }
-
-    /// Deletes the endpoint, which ends its cost. The configuration and the model stay.
-    pub fn delete_endpoint(&self, name: &str, control: &TaskControl) -> Result<(), AwsError> {
-        let call = sagemaker("DeleteEndpoint", format!("delete endpoint {name}"));
-        let request = named("EndpointName", name);
-        self.send_only(&call, &request, control)
+        self.describe(ENDPOINT, name, control)
     }
 
     /// A page of the endpoints in this account and region, newest first.

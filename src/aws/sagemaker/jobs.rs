@@ -2,11 +2,11 @@
 //! kinds have the same names except for the kind: `CreateTransformJob`, `CreateTrainingJob`.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{SageMaker, named, sagemaker, unsupported};
+use super::{ResourceKind, SageMaker, sagemaker};
 use crate::aws::AwsError;
-use crate::aws::control_plane::Call;
 use crate::sagemaker::spec::transform::{JobKind, JobPage, JobQuery, JobSpec, TransformStatus};
 use crate::tasks::TaskControl;
 
@@ -27,11 +27,9 @@ impl SageMaker {
         Ok(page)
     }
 
-    /// Starts a job; returns its ARN.
-    pub fn create_job<S: JobSpec>(&self, spec: &S, control: &TaskControl) -> Result<String, AwsError> {
-        let kind = S::KIND;
-        let call = sagemaker(format!("Create{kind:?}Job"), format!("start {} {}", kind.noun(), spec.job_name()));
-        self.create(&call, spec, control)
+    /// Starts a job.
+    pub fn create_job<S: JobSpec>(&self, spec: &S, control: &TaskControl) -> Result<(), AwsError> {
+        self.create(("start", S::KIND.into(), spec.job_name()), spec, control)
     }
 
     /// The parameters of a job, without its tags, and its status.
@@ -40,24 +38,19 @@ impl SageMaker {
     /// [`AwsErrorKind::NotFound`](crate::aws::AwsErrorKind::NotFound) if no job of this kind has this name;
     /// [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported) if it reads something other than objects.
     pub fn describe_job<S: JobSpec>(&self, name: &str, control: &TaskControl) -> Result<S::Job, AwsError> {
-        let call = describe(S::KIND, name);
-        let described: Value = self.ask(&call, &named(format!("{:?}JobName", S::KIND), name), control)?;
-        S::described(described).map_err(|error| unsupported(&call, &format!("it is of another kind ({error})")))
+        let kind = ResourceKind::from(S::KIND);
+        let described: Value = self.request("Describe", kind, name, control)?;
+        S::described(described).map_err(|error| kind.unsupported(name, &format!("it is of another kind ({error})")))
     }
 
     pub fn job_status(&self, kind: JobKind, name: &str, control: &TaskControl) -> Result<TransformStatus, AwsError> {
-        let described = self.ask(&describe(kind, name), &named(format!("{kind:?}JobName"), name), control)?;
-        let StatusOnly { status } = described;
+        let StatusOnly { status } = self.request("Describe", kind.into(), name, control)?;
         Ok(status)
     }
 
     /// Stops a job, which takes a while; its outputs stay.
     pub fn stop_job(&self, kind: JobKind, name: &str, control: &TaskControl) -> Result<(), AwsError> {
-        let call = sagemaker(format!("Stop{kind:?}Job"), format!("stop {} {name}", kind.noun()));
-        self.send_only(&call, &named(format!("{kind:?}JobName"), name), control)
+        let _: IgnoredAny = self.request("Stop", kind.into(), name, control)?;
+        Ok(())
     }
-}
-
-fn describe(kind: JobKind, name: &str) -> Call {
-    sagemaker(format!("Describe{kind:?}Job"), format!("describe {} {name}", kind.noun()))
 }

@@ -1,6 +1,7 @@
 //! Container logs from CloudWatch Logs.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::json;
 
 use super::SageMaker;
 use crate::aws::AwsError;
@@ -8,30 +9,12 @@ use crate::aws::control_plane::{Call, Service};
 use crate::sagemaker::spec::{LogFrom, LogPage, LogStream};
 use crate::tasks::TaskControl;
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct DescribeLogStreams<'a> {
-    log_group_name: &'a str,
-    log_stream_name_prefix: &'a str,
-    next_token: Option<&'a str>,
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DescribedStreams {
     #[serde(default)]
     log_streams: Vec<LogStream>,
     next_token: Option<String>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct GetLogEvents<'a> {
-    log_group_name: &'a str,
-    log_stream_name: &'a str,
-    start_from_head: bool,
-    limit: Option<u32>,
-    next_token: Option<&'a str>,
 }
 
 impl SageMaker {
@@ -44,11 +27,7 @@ impl SageMaker {
         let mut streams = Vec::new();
         let mut next_token: Option<String> = None;
         loop {
-            let request = DescribeLogStreams {
-                log_group_name: group,
-                log_stream_name_prefix: prefix,
-                next_token: next_token.as_deref(),
-            };
+            let request = json!({"logGroupName": group, "logStreamNamePrefix": prefix, "nextToken": next_token});
             let page = super::if_there(self.ask::<DescribedStreams>(&call, &request, control))?;
             let Some(page) = page else {
                 return Ok(streams);
@@ -74,14 +53,14 @@ impl SageMaker {
             LogFrom::Newest(lines) => (Some(lines), None),
             LogFrom::After(token) => (None, Some(token)),
         };
-        let request = GetLogEvents {
-            log_group_name: group,
-            log_stream_name: stream,
+        let request = json!({
+            "logGroupName": group,
+            "logStreamName": stream,
             // CloudWatch also requires it with a forward token.
-            start_from_head: limit.is_none(),
-            limit,
-            next_token: token.as_deref(),
-        };
+            "startFromHead": limit.is_none(),
+            "limit": limit,
+            "nextToken": token,
+        });
         let page: LogPage = self.ask(&call, &request, control)?;
         let next = if page.next.is_empty() { token.unwrap_or_default() } else { page.next };
         Ok(LogPage { next, ..page })

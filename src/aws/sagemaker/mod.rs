@@ -1,8 +1,8 @@
 //! SageMaker for the rest of the program: models, transform jobs, endpoints, container logs, and what they share:
 //! lists, tags and times.
 //!
-//! Inputs and results are types of `sagemaker::spec`. Most have AWS's form; the requests and responses of others are
-//! structs in this module, named as in AWS. Tests compare all with AWS's own description of the service.
+//! Inputs and results are types of `sagemaker::spec`, in AWS's form or with a table of where AWS has their members.
+//! Tests compare all requests and responses with AWS's own description of the service.
 
 mod endpoints;
 mod jobs;
@@ -14,17 +14,17 @@ use std::sync::Arc;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::connection::Connection;
 use super::control_plane::{Call, Service};
 use super::error::{AwsError, AwsErrorKind};
-use crate::domain::{Identity, ListPage, ListQuery, S3Address};
+use crate::domain::{Identity, ListPage, ListQuery};
 use crate::sagemaker::spec::tags;
-use crate::sagemaker::spec::transform::SageMakerAccess;
+use crate::sagemaker::spec::transform::{JobKind, SageMakerAccess};
 use crate::tasks::TaskControl;
 
 pub use endpoints::{Invocation, MAX_INVOCATION_BYTES};
-pub use models::CreateModel;
 
 /// A connection to SageMaker. Cheap to clone. Every method blocks; with a control, no longer than until it is canceled.
 #[derive(Clone)]
@@ -65,34 +65,80 @@ impl SageMaker {
         self.0.network.wait(Some(control), self.0.call(call, request))
     }
 
-    /// Sends a request that creates a resource; returns its ARN.
-    fn create(&self, call: &Call, request: &impl Serialize, control: &TaskControl) -> Result<String, AwsError> {
-        let Created { arn } = self.ask(call, request, control)?;
-        Ok(arn)
+    /// Sends a request that creates a resource; `verb` is the word for this.
+    fn create(
+        &self,
+        (verb, kind, name): (&str, ResourceKind, &str),
+        request: &impl Serialize,
+        control: &TaskControl,
+    ) -> Result<(), AwsError> {
+        let ResourceKind { aws, noun } = kind;
+        let _: IgnoredAny =
+            self.ask(&sagemaker(format!("Create{aws}"), format!("{verb} {noun} {name}")), request, control)?;
+        Ok(())
     }
 
-    /// Sends a request whose response has no content.
-    fn send_only(&self, call: &Call, request: &impl Serialize, control: &TaskControl) -> Result<(), AwsError> {
-        let _: IgnoredAny = self.ask(call, request, control)?;
+    /// Sends a request that consists of a resource's name, for example `DescribeModel`.
+    fn request<A: DeserializeOwned>(
+        &self,
+        operation: &str,
+        ResourceKind { aws, noun }: ResourceKind,
+        name: &str,
+        control: &TaskControl,
+    ) -> Result<A, AwsError> {
+        let call = sagemaker(format!("{operation}{aws}"), format!("{} {noun} {name}", operation.to_lowercase()));
+        self.ask(&call, &BTreeMap::from([(format!("{aws}Name"), name)]), control)
+    }
+
+    /// The description of a resource; `None` if it does not exist, or no longer.
+    fn describe<A: DeserializeOwned>(
+        &self,
+        kind: ResourceKind,
+        name: &str,
+        control: &TaskControl,
+    ) -> Result<Option<A>, AwsError> {
+        if_there(self.request("Describe", kind, name, control))
+    }
+
+    /// Deletes a resource. Others that it uses stay.
+    pub fn delete(&self, kind: ResourceKind, name: &str, control: &TaskControl) -> Result<(), AwsError> {
+        let _: IgnoredAny = self.request("Delete", kind, name, control)?;
         Ok(())
     }
 }
 
-#[derive(Deserialize)]
-struct Created {
-    #[serde(
-        alias = "ModelArn",
-        alias = "EndpointConfigArn",
-        alias = "EndpointArn",
-        alias = "TransformJobArn",
-        alias = "TrainingJobArn"
-    )]
-    arn: String,
+/// A kind of resource: its name in AWS's operations, and in messages.
+#[derive(Debug, Clone, Copy)]
+pub struct ResourceKind {
+    aws: &'static str,
+    noun: &'static str,
 }
 
-/// A request about the resource with this name; `field` is that of its name.
-fn named(field: impl Into<String>, name: &str) -> BTreeMap<String, &str> {
-    BTreeMap::from([(field.into(), name)])
+impl ResourceKind {
+    pub const MODEL: Self = Self { aws: "Model", noun: "model" };
+    pub const ENDPOINT: Self = Self { aws: "Endpoint", noun: "endpoint" };
+    pub const ENDPOINT_CONFIG: Self = Self { aws: "EndpointConfig", noun: "endpoint configuration" };
+
+    /// An error for a resource that SageMaker supports and this program does not.
+    fn unsupported(self, name: &str, what: &str) -> AwsError {
+        AwsError::new(
+            AwsErrorKind::Unsupported,
+            format!(
+                "Could not describe {} {name}: {what}, which Spotcheck does not support; see the AWS console",
+                self.noun
+            ),
+        )
+    }
+}
+
+impl From<JobKind> for ResourceKind {
+    fn from(kind: JobKind) -> Self {
+        let aws = match kind {
+            JobKind::Transform => "TransformJob",
+            JobKind::Training => "TrainingJob",
+        };
+        Self { aws, noun: kind.noun() }
+    }
 }
 
 fn sagemaker(operation: impl Into<String>, what: impl Into<String>) -> Call {
@@ -108,38 +154,8 @@ fn if_there<T>(result: Result<T, AwsError>) -> Result<Option<T>, AwsError> {
     }
 }
 
-/// An address from SageMaker, which accepts both `s3://` and `https://`.
-fn address(text: &str, call: &Call) -> Result<S3Address, AwsError> {
-    S3Address::parse(text).map_err(|error| {
-        AwsError::new(
-            AwsErrorKind::Unsupported,
-            format!("Could not {}: it is in a location that Spotcheck cannot read ({error}): {text}", call.what),
-        )
-    })
-}
-
-/// An error for a resource that SageMaker supports and this program does not.
-fn unsupported(call: &Call, what: &str) -> AwsError {
-    AwsError::new(
-        AwsErrorKind::Unsupported,
-        format!("Could not {}: {what}, which Spotcheck does not support; see the AWS console", call.what),
-    )
-}
-
 /// The largest page that SageMaker returns.
 const PAGE: u32 = 100;
-
-/// `ListTransformJobs`, `ListTrainingJobs` and `ListEndpoints`, newest first.
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct List<'a, S> {
-    name_contains: Option<&'a str>,
-    status_equals: Option<S>,
-    sort_by: &'static str,
-    sort_order: &'static str,
-    next_token: Option<&'a str>,
-    max_results: u32,
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -157,20 +173,20 @@ struct Listed<T> {
 
 impl SageMaker {
     /// A page of resources in the account and region, newest first.
-    fn list<S: Serialize + Copy, T: DeserializeOwned>(
+    fn list<S: Serialize, T: DeserializeOwned>(
         &self,
         call: &Call,
         query: &ListQuery<S>,
         control: &TaskControl,
     ) -> Result<ListPage<T>, AwsError> {
-        let request = List {
-            name_contains: query.name_contains.as_deref(),
-            status_equals: query.status,
-            sort_by: "CreationTime",
-            sort_order: "Descending",
-            next_token: query.page_token.as_deref(),
-            max_results: PAGE,
-        };
+        let request = json!({
+            "NameContains": query.name_contains,
+            "StatusEquals": query.status,
+            "SortBy": "CreationTime",
+            "SortOrder": "Descending",
+            "NextToken": query.page_token,
+            "MaxResults": PAGE,
+        });
         let Listed { items, next_token } = self.ask(call, &request, control)?;
         Ok(ListPage { items, next: next_token })
     }
@@ -178,13 +194,6 @@ impl SageMaker {
 
 /// The prefix of tags that only AWS can set.
 const OF_AWS: &str = "aws:";
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct ListTags<'a> {
-    resource_arn: &'a str,
-    next_token: Option<&'a str>,
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -201,7 +210,7 @@ impl SageMaker {
         let mut found = BTreeMap::new();
         let mut next_token: Option<String> = None;
         loop {
-            let request = ListTags { resource_arn: arn, next_token: next_token.as_deref() };
+            let request = json!({"ResourceArn": arn, "NextToken": next_token});
             let listed: ListedTags = self.ask(&call, &request, control)?;
             found.extend(listed.tags.into_iter().filter(|(key, _)| !key.starts_with(OF_AWS)));
             next_token = listed.next_token;

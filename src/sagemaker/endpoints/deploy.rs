@@ -106,7 +106,7 @@ impl Deployment<'_> {
     fn make(
         &mut self,
         note: impl Fn(&mut EndpointRecord) -> &mut bool,
-        call: impl FnOnce() -> Result<String, AwsError>,
+        call: impl FnOnce() -> Result<(), AwsError>,
     ) -> Result<(), JobError> {
         let Self { records, record, .. } = self;
         *note(record) = true;

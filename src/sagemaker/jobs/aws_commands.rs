@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::manifest::write_manifest;
-use crate::aws::CreateModel;
 use crate::domain::Credentials;
 use crate::image::source::{IMAGE_EXTENSIONS, RECORD_EXTENSIONS};
 use crate::sagemaker::spec::transform::{InputObjects, ModelSource, TransformPlan};
@@ -44,7 +43,7 @@ pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
         }
         commands.push(format!(
             "aws sagemaker create-model --cli-input-json {}{options}",
-            quoted(&request(&CreateModel::from_spec(spec)))
+            quoted(&request(&spec.request()))
         ));
     }
     commands

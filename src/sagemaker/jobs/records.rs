@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use crate::aws::{Aws, AwsError, AwsErrorKind, S3, SageMaker};
+use crate::aws::{Aws, AwsError, AwsErrorKind, ResourceKind, S3, SageMaker};
 use crate::dirs::AppDirs;
 use crate::domain::S3Address;
 use crate::sagemaker::JobError;
@@ -151,9 +151,9 @@ pub(crate) fn delete_leftover(
 ) -> Result<(), AwsError> {
     control.set_step(format!("deleting the {left}"));
     let deleted = match left {
-        Leftover::Endpoint(name) => sagemaker.delete_endpoint(name, control),
-        Leftover::Configuration(name) => sagemaker.delete_endpoint_config(name, control),
-        Leftover::Model(name) => sagemaker.delete_model(name, control),
+        Leftover::Endpoint(name) => sagemaker.delete(ResourceKind::ENDPOINT, name, control),
+        Leftover::Configuration(name) => sagemaker.delete(ResourceKind::ENDPOINT_CONFIG, name, control),
+        Leftover::Model(name) => sagemaker.delete(ResourceKind::MODEL, name, control),
         Leftover::Archive(S3Address { bucket, prefix }) | Leftover::Manifest(S3Address { bucket, prefix }) => {
             s3.map_or(Ok(()), |s3| s3.delete(bucket, prefix, Some(control)))
         }

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
+use super::members::{from_aws, to_aws};
 use super::time_ms;
 use super::transform::{MAX_INSTANCES, Problems};
 use crate::domain::{ListPage, ListQuery, S3Access, S3Address};
@@ -23,6 +25,9 @@ pub const GPU_AMIS: [(&str, &str); 4] = [
 /// The range of `ProductionVariantContainerStartupHealthCheckTimeoutInSeconds` and
 /// `ProductionVariantModelDataDownloadTimeoutInSeconds`.
 const TIMEOUT_S: (u32, u32) = (60, 3600);
+
+/// The variant name that AWS's console uses for a single variant.
+const VARIANT: &str = "AllTraffic";
 
 const DEFAULT_GPU_AMI: &str = "al2-ami-sagemaker-inference-gpu-3-1";
 
@@ -53,6 +58,7 @@ pub struct EndpointConfig {
     #[serde(default)]
     pub serverless: Option<Serverless>,
     /// At least 1.
+    #[serde(default = "EndpointConfig::one")]
     pub instance_count: u32,
     /// The AMI of the instances, which determines their GPU driver: `al2-ami-sagemaker-inference-gpu-3-1`.
     pub ami_version: Option<String>,
@@ -64,6 +70,7 @@ pub struct EndpointConfig {
     /// The KMS key of the instances' storage volumes.
     pub kms_key: Option<String>,
     /// At most 50. SageMaker does not return them later.
+    #[serde(default)]
     pub tags: BTreeMap<String, String>,
 }
 
@@ -103,6 +110,43 @@ impl Default for EndpointConfig {
 }
 
 impl EndpointConfig {
+    const MEMBERS: [(&str, &str); 10] = [
+        ("/name", "/EndpointConfigName"),
+        ("/model_name", "/ProductionVariants/0/ModelName"),
+        ("/instance_type", "/ProductionVariants/0/InstanceType"),
+        ("/serverless", "/ProductionVariants/0/ServerlessConfig"),
+        ("/instance_count", "/ProductionVariants/0/InitialInstanceCount"),
+        ("/ami_version", "/ProductionVariants/0/InferenceAmiVersion"),
+        ("/startup_timeout_s", "/ProductionVariants/0/ContainerStartupHealthCheckTimeoutInSeconds"),
+        ("/download_timeout_s", "/ProductionVariants/0/ModelDataDownloadTimeoutInSeconds"),
+        ("/kms_key", "/KmsKeyId"),
+        ("/tags", "/Tags"),
+    ];
+
+    fn one() -> u32 {
+        1
+    }
+
+    /// The `CreateEndpointConfig` request.
+    pub fn request(&self) -> Value {
+        let mut request = to_aws(&json!(self), &Self::MEMBERS);
+        let variant = &mut request["ProductionVariants"][0];
+        variant["VariantName"] = VARIANT.into();
+        variant["InitialVariantWeight"] = 1.0.into();
+        if self.serverless.is_some() {
+            variant["InitialInstanceCount"] = Value::Null;
+        }
+        request
+    }
+
+    /// The configuration in a response of `DescribeEndpointConfig`, with its first model.
+    ///
+    /// # Errors
+    /// It has no model.
+    pub fn described(config: &Value) -> serde_json::Result<Self> {
+        Self::deserialize(from_aws(config, &Self::MEMBERS))
+    }
+
     /// “2 × ml.m5.xlarge”, “serverless, 2048 MB, up to 5 parallel requests”
     pub fn instances_text(&self) -> String {
         match (&self.serverless, &self.instance_type) {

@@ -1,6 +1,7 @@
 //! Plain data about jobs, endpoints and their outputs: specifications, plans, checks, progress.
 
 pub mod endpoint;
+pub mod members;
 pub mod output_mapping;
 pub mod remote_model;
 pub mod training;

@@ -16,9 +16,10 @@ use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use strum::{IntoStaticStr, VariantArray};
 
+use super::members::{from_aws, to_aws};
 use super::{some_time_ms, time_ms};
 use crate::domain::{Credentials, ListPage, ListQuery, S3Access, S3Address};
 
@@ -66,11 +67,40 @@ pub struct ModelSpec {
     /// `model.tar.gz`
     pub archive: S3Address,
     /// The ARN of the role that the container runs as.
+    #[serde(default)]
     pub role: String,
+    #[serde(default)]
     pub environment: BTreeMap<String, String>,
+    #[serde(default)]
     pub tags: BTreeMap<String, String>,
     #[serde(default)]
     pub network: Network,
+}
+
+impl ModelSpec {
+    const MEMBERS: [(&str, &str); 8] = [
+        ("/name", "/ModelName"),
+        ("/image", "/PrimaryContainer/Image"),
+        ("/archive", "/PrimaryContainer/ModelDataUrl"),
+        ("/environment", "/PrimaryContainer/Environment"),
+        ("/role", "/ExecutionRoleArn"),
+        ("/tags", "/Tags"),
+        ("/network/VpcConfig", "/VpcConfig"),
+        ("/network/EnableNetworkIsolation", "/EnableNetworkIsolation"),
+    ];
+
+    /// The `CreateModel` request.
+    pub fn request(&self) -> Value {
+        to_aws(&json!(self), &Self::MEMBERS)
+    }
+
+    /// The model in a response of `DescribeModel` with one container and its archive.
+    ///
+    /// # Errors
+    /// The archive is not in S3.
+    pub fn described(model: &Value) -> serde_json::Result<Self> {
+        Self::deserialize(from_aws(model, &Self::MEMBERS))
+    }
 }
 
 /// The instances of a job of any kind.

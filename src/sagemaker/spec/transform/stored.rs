@@ -2,9 +2,10 @@
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::TransformSpec;
+use crate::sagemaker::spec::members::to_aws;
 
 impl TransformSpec {
     /// Reads a stored spec in either form.
@@ -18,72 +19,55 @@ impl TransformSpec {
     }
 }
 
-/// AWS's form of a spec in Spotcheck's own form.
+const MEMBERS: [(&str, &str); 31] = [
+    ("/job_name", "/TransformJobName"),
+    ("/model_name", "/ModelName"),
+    ("/input/objects/prefix", "/TransformInput/DataSource/S3DataSource/S3Uri"),
+    ("/input/objects/manifest", "/TransformInput/DataSource/S3DataSource/S3Uri"),
+    ("/input/content_type", "/TransformInput/ContentType"),
+    ("/input/split", "/TransformInput/SplitType"),
+    ("/input/compression", "/TransformInput/CompressionType"),
+    ("/output/folder", "/TransformOutput/S3OutputPath"),
+    ("/output/accept", "/TransformOutput/Accept"),
+    ("/output/assemble", "/TransformOutput/AssembleWith"),
+    ("/output/kms_key", "/TransformOutput/KmsKeyId"),
+    ("/instance_type", "/TransformResources/InstanceType"),
+    ("/instance_count", "/TransformResources/InstanceCount"),
+    ("/volume_kms_key", "/TransformResources/VolumeKmsKeyId"),
+    ("/ami_version", "/TransformResources/TransformAmiVersion"),
+    ("/batch_strategy", "/BatchStrategy"),
+    ("/max_payload_mb", "/MaxPayloadInMB"),
+    ("/max_concurrent", "/MaxConcurrentTransforms"),
+    ("/model_client/timeout_s", "/ModelClientConfig/InvocationsTimeoutInSeconds"),
+    ("/model_client/max_retries", "/ModelClientConfig/InvocationsMaxRetries"),
+    ("/environment", "/Environment"),
+    ("/tags", "/Tags"),
+    ("/data_processing/input_filter", "/DataProcessing/InputFilter"),
+    ("/data_processing/output_filter", "/DataProcessing/OutputFilter"),
+    ("/data_capture/folder", "/DataCaptureConfig/DestinationS3Uri"),
+    ("/data_capture/kms_key", "/DataCaptureConfig/KmsKeyId"),
+    ("/data_capture/with_inference_id", "/DataCaptureConfig/GenerateInferenceId"),
+    ("/experiment/experiment", "/ExperimentConfig/ExperimentName"),
+    ("/experiment/trial", "/ExperimentConfig/TrialName"),
+    ("/experiment/trial_component", "/ExperimentConfig/TrialComponentDisplayName"),
+    ("/experiment/run", "/ExperimentConfig/RunName"),
+];
+
 fn from_old(old: &Value) -> Value {
-    let (input, output, client, processing) =
-        (&old["input"], &old["output"], &old["model_client"], &old["data_processing"]);
-    let (data_type, address) = match &input["objects"] {
-        objects if objects["prefix"].is_string() => ("S3Prefix", &objects["prefix"]),
-        objects => ("ManifestFile", &objects["manifest"]),
-    };
-    let tags = old["tags"].as_object().into_iter().flatten();
-    let capture = old["data_capture"].as_object().map(|capture| {
-        json!({
-            "DestinationS3Uri": capture["folder"],
-            "KmsKeyId": capture.get("kms_key"),
-            "GenerateInferenceId": capture["with_inference_id"],
-        })
-    });
-    let experiment = old["experiment"].as_object().map(|experiment| {
-        json!({
-            "ExperimentName": experiment.get("experiment"),
-            "TrialName": experiment.get("trial"),
-            "TrialComponentDisplayName": experiment.get("trial_component"),
-            "RunName": experiment.get("run"),
-        })
-    });
-    json!({
-        "TransformJobName": old["job_name"],
-        "ModelName": old["model_name"],
-        "TransformInput": {
-            "DataSource": {"S3DataSource": {"S3DataType": data_type, "S3Uri": address}},
-            "ContentType": input["content_type"],
-            "SplitType": input["split"],
-            "CompressionType": input["compression"],
-        },
-        "TransformOutput": {
-            "S3OutputPath": output["folder"],
-            "Accept": output["accept"],
-            "AssembleWith": output["assemble"],
-            "KmsKeyId": output["kms_key"],
-        },
-        "TransformResources": {
-            "InstanceType": old["instance_type"],
-            "InstanceCount": old["instance_count"],
-            "VolumeKmsKeyId": old["volume_kms_key"],
-            "TransformAmiVersion": old["ami_version"],
-        },
-        "BatchStrategy": old["batch_strategy"],
-        "MaxPayloadInMB": old["max_payload_mb"],
-        "MaxConcurrentTransforms": old["max_concurrent"],
-        "ModelClientConfig": {
-            "InvocationsTimeoutInSeconds": client["timeout_s"],
-            "InvocationsMaxRetries": client["max_retries"],
-        },
-        "Environment": old["environment"],
-        "Tags": tags.map(|(key, value)| json!({"Key": key, "Value": value})).collect::<Value>(),
-        "DataProcessing": {
-            "InputFilter": processing["input_filter"],
-            "OutputFilter": processing["output_filter"],
-            "JoinSource": (processing["join_input"] == true).then_some("Input"),
-        },
-        "DataCaptureConfig": capture,
-        "ExperimentConfig": experiment,
-    })
+    let mut spec = to_aws(old, &MEMBERS);
+    let is_prefix = old["input"]["objects"]["prefix"].is_string();
+    let data_type = if is_prefix { "S3Prefix" } else { "ManifestFile" };
+    spec["TransformInput"]["DataSource"]["S3DataSource"]["S3DataType"] = data_type.into();
+    if old["data_processing"]["join_input"] == true {
+        spec["DataProcessing"]["JoinSource"] = "Input".into();
+    }
+    spec
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn read(stored: Value) -> TransformSpec {
