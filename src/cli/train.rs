@@ -307,7 +307,7 @@ fn write(out: &mut dyn Write, progress: &TrainingProgress) -> anyhow::Result<()>
     let mut line = |what: &str, text: &str| writeln!(out, "{what:10} {text}");
     line("job", &training.spec.job_name)?;
     line("status", training.status.into_str())?;
-    for phase in &training.phases {
+    for phase in &training.result.phases {
         let at = local_time(phase.started_ms);
         line("phase", &format!("{at} {}: {}", phase.status, phase.status_message))?;
     }
@@ -316,10 +316,10 @@ fn write(out: &mut dyn Write, progress: &TrainingProgress) -> anyhow::Result<()>
         "billed",
         &billed_text(training.spec.resources.instances(), training.status, progress.billed_s, progress.cost_usd),
     )?;
-    for metric in &training.metrics {
+    for metric in &training.result.metrics {
         line("metric", &format!("{} = {}", metric.metric_name, metric.value))?;
     }
-    if let Some(model) = training.model.archive.as_ref().filter(|_| is_over) {
+    if let Some(model) = training.result.model.archive.as_ref().filter(|_| is_over) {
         line("model", model)?;
     }
     let lines = &progress.log_tail;

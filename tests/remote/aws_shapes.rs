@@ -415,12 +415,15 @@ fn responses_are_parsed_completely() {
             assert_eq!(described, TrainingSpec { tags: BTreeMap::new(), ..full_training() });
             assert_eq!((training.created_ms, training.started_ms), (1_763_719_200_250, Some(1_763_719_380_500)));
             assert_eq!(training.archive(), Some(folder("models/dogs/output/model.tar.gz")));
-            assert_eq!(training.billable_s, Some(120.0));
-            let phases: Vec<&str> = training.phases.iter().map(|phase| phase.status.as_str()).collect();
+            assert_eq!(training.result.billable_s, Some(120.0));
+            let phases: Vec<&str> = training.result.phases.iter().map(|phase| phase.status.as_str()).collect();
             assert_eq!(phases, ["Starting", "Interrupted", "Training", "Completed"]);
             assert_eq!((training.phase(), training.problem()), ("Completed", None));
-            assert_eq!((training.metrics[0].metric_name.as_str(), &training.metrics[0].value), ("loss", &json!(0.125)));
-            assert_eq!(training.metrics[1].value, Value::Null);
+            assert_eq!(
+                (training.result.metrics[0].metric_name.as_str(), &training.result.metrics[0].value),
+                ("loss", &json!(0.125))
+            );
+            assert_eq!(training.result.metrics[1].value, Value::Null);
 
             let found = sagemaker.describe_endpoint_config("c", &control()).unwrap();
             let mut expected = config();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{ResourceKind, SageMaker, sagemaker};
 use crate::aws::AwsError;
-use crate::sagemaker::spec::transform::{JobKind, JobPage, JobQuery, JobSpec, TransformStatus};
+use crate::sagemaker::spec::transform::{Job, JobKind, JobPage, JobQuery, JobSpec, TransformStatus};
 use crate::tasks::TaskControl;
 
 #[derive(Deserialize)]
@@ -37,10 +37,13 @@ impl SageMaker {
     /// # Errors
     /// [`AwsErrorKind::NotFound`](crate::aws::AwsErrorKind::NotFound) if no job of this kind has this name;
     /// [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported) if it reads something other than objects.
-    pub fn describe_job<S: JobSpec>(&self, name: &str, control: &TaskControl) -> Result<S::Job, AwsError> {
+    pub fn describe_job<S: JobSpec>(&self, name: &str, control: &TaskControl) -> Result<Job<S>, AwsError> {
         let kind = ResourceKind::from(S::KIND);
         let described: Value = self.request("Describe", kind, name, control)?;
-        S::described(described).map_err(|error| kind.unsupported(name, &format!("it is of another kind ({error})")))
+        match Job::deserialize(&described) {
+            Ok(job) => Ok(Job { described, ..job }),
+            Err(error) => Err(kind.unsupported(name, &format!("it is of another kind ({error})"))),
+        }
     }
 
     pub fn job_status(&self, kind: JobKind, name: &str, control: &TaskControl) -> Result<TransformStatus, AwsError> {

@@ -72,7 +72,7 @@ pub fn start(
     let sagemaker = aws.sagemaker(&plan.sagemaker);
     start.make_model(&sagemaker, plan)?;
     start.count_inputs(plan)?;
-    start.create(|spec, there| is_same_job(spec, &there.spec))
+    start.create(is_same_job)
 }
 
 fn check_plan(plan: &TransformPlan) -> Result<(), JobError> {
@@ -147,7 +147,7 @@ impl<'a, S: JobSpec> Start<'a, S> {
     }
 
     /// Creates the job. `is_same` returns whether an existing job with its name is this one.
-    pub(crate) fn create(mut self, is_same: impl FnOnce(&S, &S::Job) -> bool) -> Result<JobRecord<S>, JobError> {
+    pub(crate) fn create(mut self, is_same: impl FnOnce(&S, &S) -> bool) -> Result<JobRecord<S>, JobError> {
         let spec = &self.record.spec;
         let sagemaker = self.aws.sagemaker(&self.record.sagemaker);
         self.control.set_step(format!("starting job {}", spec.job_name()));
@@ -157,7 +157,7 @@ impl<'a, S: JobSpec> Start<'a, S> {
             // The response may have been lost although the job was started.
             let may_be_lost = matches!(error.kind, Cut | InUse | Server | Timeout | Unreachable);
             let there = || sagemaker.describe_job::<S>(spec.job_name(), self.control);
-            if !may_be_lost || !there().is_ok_and(|there| is_same(spec, &there)) {
+            if !may_be_lost || !there().is_ok_and(|there| is_same(spec, &there.spec)) {
                 return Err(error.into());
             }
         }

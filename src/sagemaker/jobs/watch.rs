@@ -409,6 +409,8 @@ mod tests {
             created_ms: 0,
             started_ms,
             ended_ms,
+            result: (),
+            described: serde_json::Value::Null,
         }
     }
 

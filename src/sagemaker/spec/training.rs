@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::transform::{
-    DataSource, FieldProblem, JobKind, JobSpec, LogLine, MAX_ENVIRONMENT, MAX_S3_URI, Network, Problems, Resources,
-    SageMakerAccess, TransformStatus,
+    DataSource, FieldProblem, Job, JobKind, JobSpec, LogLine, MAX_ENVIRONMENT, MAX_S3_URI, Network, Problems,
+    Resources, SageMakerAccess, TransformStatus,
 };
-use super::{some_time_ms, tags, time_ms};
+use super::{tags, time_ms};
 use crate::domain::{S3Access, S3Address};
 
 /// `container_log_level` of the SDK: Python's `logging.INFO`.
@@ -175,12 +175,7 @@ pub struct TrainingPlan {
 
 impl JobSpec for TrainingSpec {
     const KIND: JobKind = JobKind::Training;
-    type Job = TrainingJob;
-
-    fn described(description: Value) -> serde_json::Result<TrainingJob> {
-        let job = TrainingJob::deserialize(&description)?;
-        Ok(TrainingJob { described: description, ..job })
-    }
+    type Result = TrainingResult;
 
     fn job_name(&self) -> &str {
         &self.job_name
@@ -298,28 +293,11 @@ fn json_of(text: &str) -> String {
     }
 }
 
-/// A training job as `DescribeTrainingJob` returns it. Times are milliseconds since 1970-01-01 UTC.
+/// What SageMaker reports about a training job beyond what it reports about every job.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct TrainingJob {
-    /// The complete response, without empty members.
-    #[serde(skip)]
-    pub described: Value,
-    #[serde(flatten)]
-    pub spec: TrainingSpec,
-    #[serde(rename = "TrainingJobStatus")]
-    pub status: TransformStatus,
-    #[serde(rename = "FailureReason")]
-    pub failure: Option<String>,
+pub struct TrainingResult {
     #[serde(default, rename = "ModelArtifacts")]
     pub model: ModelArtifacts,
-    #[serde(rename = "CreationTime", deserialize_with = "time_ms")]
-    pub created_ms: i64,
-    /// Billing begins.
-    #[serde(default, rename = "TrainingStartTime", deserialize_with = "some_time_ms")]
-    pub started_ms: Option<i64>,
-    #[serde(default, rename = "TrainingEndTime", deserialize_with = "some_time_ms")]
-    pub ended_ms: Option<i64>,
     /// The billed time of each instance, which for spot instances is shorter than the training.
     #[serde(rename = "BillableTimeInSeconds")]
     pub billable_s: Option<f64>,
@@ -330,6 +308,8 @@ pub struct TrainingJob {
     #[serde(default, rename = "FinalMetricDataList")]
     pub metrics: Vec<Metric>,
 }
+
+pub type TrainingJob = Job<TrainingSpec>;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -376,7 +356,7 @@ impl TrainingProgress {
     /// The response of `DescribeTrainingJob`, with the address of a model that exists, the cost and the notes.
     pub fn json(&self) -> Value {
         let mut all = self.training.described.clone();
-        all["ModelArtifacts"]["S3ModelArtifacts"] = self.training.model.archive.clone().into();
+        all["ModelArtifacts"]["S3ModelArtifacts"] = self.training.result.model.archive.clone().into();
         all["CostUsd"] = self.cost_usd.into();
         all["Notes"] = self.notes.clone().into();
         all
@@ -386,12 +366,12 @@ impl TrainingProgress {
 impl TrainingJob {
     /// The current or last phase: “Training”.
     pub fn phase(&self) -> &str {
-        self.phases.last().map_or("Pending", |phase| phase.status.as_str())
+        self.result.phases.last().map_or("Pending", |phase| phase.status.as_str())
     }
 
     /// The archive of the model; `None` also if its address cannot be parsed.
     pub fn archive(&self) -> Option<S3Address> {
-        S3Address::parse(self.model.archive.as_ref()?).ok()
+        S3Address::parse(self.result.model.archive.as_ref()?).ok()
     }
 
     /// Why there is no model to use, although the job is over.
@@ -533,13 +513,16 @@ mod tests {
                 spec: example(),
                 status,
                 failure: failure.map(str::to_owned),
-                model: ModelArtifacts { archive: archive.map(str::to_owned) },
+                arn: String::new(),
+                result: TrainingResult {
+                    model: ModelArtifacts { archive: archive.map(str::to_owned) },
+                    billable_s: None,
+                    phases: Vec::new(),
+                    metrics: Vec::new(),
+                },
                 created_ms: 0,
                 started_ms: None,
                 ended_ms: None,
-                billable_s: None,
-                phases: Vec::new(),
-                metrics: Vec::new(),
             };
             training.problem().unwrap_or_default()
         };

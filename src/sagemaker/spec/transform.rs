@@ -180,14 +180,8 @@ impl JobKind {
 /// The parameters of one kind of job, in AWS's form.
 pub trait JobSpec: Clone + PartialEq + Serialize + DeserializeOwned {
     const KIND: JobKind;
-    /// A job as SageMaker describes it.
-    type Job;
-
-    /// Reads SageMaker's description of a job.
-    ///
-    /// # Errors
-    /// The job uses something that Spotcheck does not support.
-    fn described(description: Value) -> serde_json::Result<Self::Job>;
+    /// What SageMaker reports only about jobs of this kind.
+    type Result: DeserializeOwned;
 
     fn job_name(&self) -> &str;
 
@@ -205,11 +199,7 @@ pub trait JobSpec: Clone + PartialEq + Serialize + DeserializeOwned {
 
 impl JobSpec for TransformSpec {
     const KIND: JobKind = JobKind::Transform;
-    type Job = TransformJob;
-
-    fn described(description: Value) -> serde_json::Result<TransformJob> {
-        TransformJob::deserialize(description)
-    }
+    type Result = ();
 
     fn from_record<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::from_stored(deserializer)
@@ -262,14 +252,18 @@ pub struct JobSummary {
     pub ended_ms: Option<i64>,
 }
 
-/// A job as `DescribeTransformJob` returns it. Times are milliseconds since 1970-01-01 UTC.
+/// A job as SageMaker describes it. Times are milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct TransformJob {
+#[serde(bound = "")]
+pub struct Job<S: JobSpec> {
+    /// The complete response, without empty members.
+    #[serde(skip)]
+    pub described: Value,
     #[serde(flatten)]
-    pub spec: TransformSpec,
-    #[serde(rename = "TransformJobArn")]
+    pub spec: S,
+    #[serde(alias = "TransformJobArn", alias = "TrainingJobArn")]
     pub arn: String,
-    #[serde(rename = "TransformJobStatus")]
+    #[serde(alias = "TransformJobStatus", alias = "TrainingJobStatus")]
     pub status: TransformStatus,
     /// SageMaker's reason, at most 1024 characters.
     #[serde(rename = "FailureReason")]
@@ -277,12 +271,16 @@ pub struct TransformJob {
     #[serde(rename = "CreationTime", deserialize_with = "time_ms")]
     pub created_ms: i64,
     /// Billing begins.
-    #[serde(default, rename = "TransformStartTime", deserialize_with = "some_time_ms")]
+    #[serde(default, alias = "TransformStartTime", alias = "TrainingStartTime", deserialize_with = "some_time_ms")]
     pub started_ms: Option<i64>,
     /// Billing ends.
-    #[serde(default, rename = "TransformEndTime", deserialize_with = "some_time_ms")]
+    #[serde(default, alias = "TransformEndTime", alias = "TrainingEndTime", deserialize_with = "some_time_ms")]
     pub ended_ms: Option<i64>,
+    #[serde(flatten)]
+    pub result: S::Result,
 }
+
+pub type TransformJob = Job<TransformSpec>;
 
 /// Filter for the list of jobs, newest first.
 pub type JobQuery = ListQuery<TransformStatus>;

@@ -46,7 +46,7 @@ pub fn start(
         control.set_step(format!("uploading the source folder to {archive}"));
         start.send_file(&packed.path, archive, &Leftover::Archive(archive.clone()))?;
     }
-    start.create(|spec, there| there.spec.hyperparameters == spec.hyperparameters)
+    start.create(|spec, there| there.hyperparameters == spec.hyperparameters)
 }
 
 impl Followed for TrainingProgress {
@@ -77,14 +77,14 @@ pub fn poll(job: &mut PolledJob, control: &TaskControl) -> Result<TrainingProgre
     // SageMaker names the model of a failed or stopped job even if there is none.
     if let Some(archive) = training.archive().filter(|_| training.status.is_over()) {
         match job.s3.object(&archive.bucket, &archive.prefix, Some(control)).map_err(JobError::from) {
-            Err(error) if error.aws_kind() == Some(AwsErrorKind::NotFound) => training.model.archive = None,
+            Err(error) if error.aws_kind() == Some(AwsErrorKind::NotFound) => training.result.model.archive = None,
             Err(JobError::Cancelled) => return Err(JobError::Cancelled),
             Err(error) => notes.push(error.to_string()),
             Ok(_) => {}
         }
     }
     let log_tail = job.log.read(&job.sagemaker, &mut notes, control)?;
-    let billed_s = training.billable_s.or_else(|| billed_s(training.started_ms, training.ended_ms, now_ms()));
+    let billed_s = training.result.billable_s.or_else(|| billed_s(training.started_ms, training.ended_ms, now_ms()));
     let cost_usd = job.cost_usd(training.spec.resources.instances(), billed_s, control)?;
     Ok(TrainingProgress { training, billed_s, cost_usd, log_tail, notes })
 }

@@ -237,6 +237,8 @@ mod tests {
                 created_ms: 0,
                 started_ms: Some(0),
                 ended_ms: None,
+                result: (),
+                described: serde_json::Value::Null,
             },
             phase: JobPhase::Transforming,
             inputs: Some(10_000),

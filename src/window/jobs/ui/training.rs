@@ -35,10 +35,10 @@ pub(super) fn training_ui(
         missing_price_ui(ui, state, &job.id, &training.spec.resources.instance_type, memory, commands);
     }
     stop_ui(ui, job, memory, commands, "Stop this job? SageMaker keeps the model that the script has saved, if any");
-    if !training.metrics.is_empty() {
+    if !training.result.metrics.is_empty() {
         ui.add_space(4.0);
         ui.label(strong("Metrics"));
-        for metric in &training.metrics {
+        for metric in &training.result.metrics {
             key_value_ui(ui, &metric.metric_name, &metric.value.to_string());
         }
     }
@@ -58,7 +58,7 @@ fn phases_ui(ui: &mut Ui, training: &TrainingJob) {
     ui.horizontal_wrapped(|ui| {
         let status = training.status;
         ui.label(strong(format!("{} {}", status_sign(status), status.into_str())));
-        for (index, phase) in training.phases.iter().enumerate() {
+        for (index, phase) in training.result.phases.iter().enumerate() {
             ui.weak(if index == 0 { "·" } else { "→" });
             ui.label(&phase.status).on_hover_text(&phase.status_message);
         }
@@ -113,7 +113,7 @@ fn compare_ui(ui: &mut Ui, state: &State, user: &JobId, commands: &mut Commands)
 fn facts_ui(ui: &mut Ui, training: &TrainingJob) {
     let spec = &training.spec;
     CollapsingHeader::new("Details").default_open(false).show(ui, |ui| {
-        if let Some(archive) = &training.model.archive {
+        if let Some(archive) = &training.result.model.archive {
             key_value_ui(ui, "Model", archive);
         }
         key_value_ui(ui, "Container", &spec.algorithm.image);

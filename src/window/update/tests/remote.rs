@@ -92,6 +92,8 @@ fn progress(status: TransformStatus, inputs: u64, outputs: u64) -> Box<SeenJob> 
             created_ms: 0,
             started_ms: None,
             ended_ms: None,
+            result: (),
+            described: serde_json::Value::Null,
         },
         phase: JobPhase::Transforming,
         inputs: Some(inputs),
@@ -284,7 +286,8 @@ fn reopened_training_job_lists_new_users_of_its_model() {
     let id = JobId { kind: JobKind::Training, ..id("trained") };
     let over = |state: &mut State, used_by: Vec<JobId>| {
         let task = watched(state, &id);
-        let described = serde_json::json!({"TrainingJobStatus": "Completed", "CreationTime": 0.0});
+        let described =
+            serde_json::json!({"TrainingJobArn": "", "TrainingJobStatus": "Completed", "CreationTime": 0.0});
         let training = serde_json::from_value(described).unwrap();
         let progress =
             TrainingProgress { training, billed_s: None, cost_usd: None, log_tail: Vec::new(), notes: Vec::new() };
