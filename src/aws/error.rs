@@ -298,63 +298,55 @@ impl Caller {
 impl std::fmt::Display for Operation<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
-            Self::List { bucket, prefix } => {
-                write!(formatter, "list {}", S3Address::new(bucket, prefix))
-            }
-            Self::Read { bucket, key } => write!(formatter, "read {}", S3Address::new(bucket, key)),
-            Self::Write { bucket, key } => {
-                write!(formatter, "write {}", S3Address::new(bucket, key))
-            }
-            Self::Delete { bucket, key } => {
-                write!(formatter, "delete {}", S3Address::new(bucket, key))
-            }
-            Self::Parts { bucket, key } => {
-                write!(formatter, "list the uploaded parts of {}", S3Address::new(bucket, key))
-            }
-            Self::Abort { bucket, key } => {
-                write!(formatter, "abort the unfinished upload of {}", S3Address::new(bucket, key))
-            }
             Self::Buckets => formatter.write_str("list the buckets"),
             Self::Identity => formatter.write_str("get the signed-in identity from AWS"),
             Self::Call { what, .. } => formatter.write_str(what),
+            _ => {
+                let OnObjects { verb, bucket, key, .. } = self.on_objects();
+                write!(formatter, "{verb} {}", S3Address::new(bucket, key))
+            }
         }
     }
 }
 
-impl Operation<'_> {
+/// An operation on an object, or on the keys below a prefix.
+#[derive(Default)]
+struct OnObjects<'a> {
+    verb: &'static str,
+    permission: &'static str,
+    bucket: &'a str,
+    key: &'a str,
+}
+
+impl<'a> Operation<'a> {
+    /// Empty for other operations.
+    fn on_objects(&self) -> OnObjects<'a> {
+        let (verb, permission, bucket, key) = match *self {
+            Self::List { bucket, prefix } => ("list", "ListBucket", bucket, prefix),
+            Self::Read { bucket, key } => ("read", "GetObject", bucket, key),
+            Self::Write { bucket, key } => ("write", "PutObject", bucket, key),
+            Self::Delete { bucket, key } => ("delete", "DeleteObject", bucket, key),
+            Self::Parts { bucket, key } => ("list the uploaded parts of", "ListMultipartUploadParts", bucket, key),
+            Self::Abort { bucket, key } => ("abort the unfinished upload of", "AbortMultipartUpload", bucket, key),
+            Self::Buckets | Self::Identity | Self::Call { .. } => return OnObjects::default(),
+        };
+        OnObjects { verb, permission, bucket, key }
+    }
+
     /// The permission that the caller needs, and the resource.
     fn permission(&self) -> String {
+        let OnObjects { permission, bucket, key, .. } = self.on_objects();
         match *self {
-            Self::List { bucket, .. } => format!("s3:ListBucket on the bucket {bucket}"),
-            Self::Read { bucket, key } => {
-                format!("s3:GetObject on {}", S3Address::new(bucket, key))
-            }
-            Self::Write { bucket, key } => {
-                format!("s3:PutObject on {}", S3Address::new(bucket, key))
-            }
-            Self::Delete { bucket, key } => {
-                format!("s3:DeleteObject on {}", S3Address::new(bucket, key))
-            }
-            Self::Parts { bucket, key } => format!("s3:ListMultipartUploadParts on {}", S3Address::new(bucket, key)),
-            Self::Abort { bucket, key } => {
-                format!("s3:AbortMultipartUpload on {}", S3Address::new(bucket, key))
-            }
+            Self::List { .. } => format!("s3:{permission} on the bucket {bucket}"),
             Self::Buckets => "s3:ListAllMyBuckets".to_owned(),
             Self::Identity => "sts:GetCallerIdentity".to_owned(),
             Self::Call { namespace, operation, .. } => format!("{namespace}:{operation}"),
+            _ => format!("s3:{permission} on {}", S3Address::new(bucket, key)),
         }
     }
 
-    fn bucket(&self) -> &str {
-        match *self {
-            Self::List { bucket, .. }
-            | Self::Read { bucket, .. }
-            | Self::Write { bucket, .. }
-            | Self::Delete { bucket, .. }
-            | Self::Parts { bucket, .. }
-            | Self::Abort { bucket, .. } => bucket,
-            Self::Buckets | Self::Identity | Self::Call { .. } => "",
-        }
+    fn bucket(&self) -> &'a str {
+        self.on_objects().bucket
     }
 
     /// The service, by AWS's name.

@@ -199,7 +199,6 @@ fn unique(flag: &str, pairs: &[(String, String)]) -> anyhow::Result<BTreeMap<Str
 
 impl PlanArgs {
     fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<TrainingPlan> {
-        self.account.warn_if_unknown();
         let sagemaker = self.account.sagemaker();
         let s3 = self.account.over(S3Access::default());
         let region = aws.sagemaker(&sagemaker).region(control)?;

@@ -131,13 +131,7 @@ pub(crate) struct AccountArgs {
     region: Option<String>,
 }
 
-impl AccountArgs {
-    /// An unknown region is only a warning: AWS adds regions.
-    pub(crate) fn warn_if_unknown(&self) {
-        warn_about_region(self.region.as_deref());
-    }
-}
-
+/// An unknown region is only a warning: AWS adds regions.
 pub(crate) fn warn_about_region(region: Option<&str>) {
     if let Some(doubt) = region.and_then(region_doubt) {
         eprintln!("warning: {doubt}");
@@ -161,6 +155,7 @@ impl Account for AccountArgs {
     }
 
     fn sagemaker(&self) -> SageMakerAccess {
+        warn_about_region(self.region.as_deref());
         SageMakerAccess {
             credentials: match &self.profile {
                 Some(name) => Credentials::Profile(name.clone()),

@@ -149,6 +149,11 @@ impl Utc {
     pub fn time(self) -> String {
         self.0.strftime("%T").to_string()
     }
+
+    /// `20261121-140509007`
+    pub fn compact(self) -> String {
+        self.0.strftime("%Y%m%d-%H%M%S%3f").to_string()
+    }
 }
 
 /// `2026-11-21 14:05:09 UTC`

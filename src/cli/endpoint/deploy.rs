@@ -179,7 +179,6 @@ pub(crate) struct Planned {
 impl PlanArgs {
     /// The plan before the preflight. Queries AWS for the region and the content of an archive in S3.
     pub(crate) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
-        self.account.warn_if_unknown();
         let mut access = self.account.sagemaker();
         let client = aws.sagemaker(&access);
         let region = client.region(control)?;
@@ -260,15 +259,9 @@ impl Planned {
     }
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct PreflightArgs {
-    #[command(flatten)]
-    plan: PlanArgs,
-}
-
-pub(crate) fn run_preflight(args: &PreflightArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
+pub(crate) fn run_preflight(args: &PlanArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
     let aws = Aws::new();
-    let mut planned = args.plan.plan(&aws, &context.control)?;
+    let mut planned = args.plan(&aws, &context.control)?;
     let _packed = planned.pack(&context.control)?;
     // `deploy` also deletes the remains of an earlier endpoint first.
     let found = planned.preflight(&aws, Leftovers::Go, context)?;

@@ -27,7 +27,7 @@ enum EndpointCommand {
     /// Deploy a model to an endpoint, which costs money until you delete it
     Deploy(Box<deploy::DeployArgs>),
     /// Check an endpoint before it costs money
-    Preflight(Box<deploy::PreflightArgs>),
+    Preflight(Box<deploy::PlanArgs>),
     /// Show an endpoint's status, cost and deletion time
     Status(status::StatusArgs),
     /// List endpoints in the account and region, newest first
@@ -65,7 +65,6 @@ struct EndpointContext {
 impl EndpointContext {
     /// The account and region from the flags, else from the deployment's record, else the AWS defaults.
     fn access_to(&self, name: &str, account: &AccountArgs) -> SageMakerAccess {
-        account.warn_if_unknown();
         if account.is_given() {
             return account.sagemaker();
         }

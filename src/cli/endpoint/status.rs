@@ -201,7 +201,6 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run_list(args: &ListArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
-    args.account.warn_if_unknown();
     let sagemaker = Aws::new().sagemaker(&args.account.sagemaker());
     let region = sagemaker.region(&context.control)?;
     let mut query = EndpointQuery { name_contains: args.name_contains.clone(), ..EndpointQuery::default() };

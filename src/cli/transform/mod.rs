@@ -35,7 +35,7 @@ enum TransformCommand {
     /// Run an archive's handler on this computer and compare its predictions with the local model's
     Rehearse(Box<rehearse::RehearseArgs>),
     /// Check a job before it costs money
-    Preflight(Box<start::PreflightArgs>),
+    Preflight(Box<job_args::JobArgs>),
     /// Upload files, create the model and start a job
     Start(Box<start::StartArgs>),
     /// List jobs in the account and region

@@ -143,18 +143,12 @@ fn print_commands(plan: &TransformPlan, packing: Option<&Packing>) -> anyhow::Re
     Ok(Outcome::AllWell)
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct PreflightArgs {
-    #[command(flatten)]
-    job: JobArgs,
-}
-
-pub(crate) fn run_preflight(args: &PreflightArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run_preflight(args: &JobArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
     let aws = Aws::new();
-    let mut planned = args.job.plan(&aws, &control)?;
-    let prices = args.job.prices(&planned.plan, &dirs)?;
+    let mut planned = args.plan(&aws, &control)?;
+    let prices = args.prices(&planned.plan, &dirs)?;
     let packed = planned.pack(&aws, &control)?;
     let records = JobRecords::in_folder(dirs.jobs());
     let found = planned.preflight(&aws, (&prices, &records), packed.as_ref(), &control)?;

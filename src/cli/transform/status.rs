@@ -57,7 +57,6 @@ pub(crate) struct StatusArgs {
 impl StatusArgs {
     /// The job of this name, and how to poll it.
     pub(crate) fn find<S: JobSpec>(&self, control: &TaskControl) -> anyhow::Result<(NamedJob<S>, PolledJob)> {
-        self.account.warn_if_unknown();
         let dirs = AppDirs::find()?;
         let named = NamedJob::find(&self.job, &self.account, &dirs, control)?;
         let polled = named.polled(self.hourly_price, read_prices(&dirs.prices())?);
@@ -316,7 +315,6 @@ pub(crate) fn run_logs(args: &LogsArgs) -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn print_logs<S: JobSpec>(args: &LogArgs, kind: LogKind) -> anyhow::Result<Outcome> {
-    args.account.warn_if_unknown();
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
     let named = NamedJob::<S>::find(&args.job, &args.account, &dirs, &control)?;

@@ -28,7 +28,6 @@ pub(crate) struct StopArgs {
 }
 
 pub(crate) fn run<S: JobSpec>(args: &StopArgs) -> anyhow::Result<Outcome> {
-    args.account.warn_if_unknown();
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
     let named = NamedJob::<S>::find(&args.job, &args.account, &dirs, &control)?;

@@ -25,7 +25,7 @@ use crate::domain::{Credentials, ListPage, ListQuery, S3Access, S3Address};
 
 pub use container::{ArchiveContent, ContainerUse, EcrImage, default_image, known_images};
 pub use cost::{
-    CostEstimate, HEADLINE, Headline, InstanceType, Price, PriceChange, PriceTable, billed_text, cost_usd, human_usd,
+    CostEstimate, HEADLINE, InstanceType, Price, PriceChange, PriceTable, billed_text, cost_usd, human_usd,
     known_instance_types,
 };
 pub use limits::{

@@ -273,7 +273,7 @@ impl Checks {
             Some(sizes) => self.warning(
                 CheckPoint::Instance,
                 format!("This version of Spotcheck does not know this size of ml.{}", instance.family),
-                format!("Known sizes: {}; SageMaker checks the type at the start", sizes.join(", ")),
+                format!("Known sizes: {}; SageMaker checks the type at the start", sizes.replace(' ', ", ")),
             ),
             None => self.warning(
                 CheckPoint::Instance,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::ModelSpec;
-use crate::domain::shortened;
+use crate::domain::{Utc, shortened};
 
 /// The largest product of `MaxPayloadInMB` and `MaxConcurrentTransforms`, and the largest payload.
 pub const MAX_PAYLOAD_IN_FLIGHT_MB: u32 = 100;
@@ -138,32 +138,12 @@ pub fn dated_name(stem: &str, unix_ms: i64) -> String {
             plain.push('-');
         }
     }
-    let seconds = unix_ms.div_euclid(1000);
-    let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
-    let of_day = seconds.rem_euclid(86_400);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    let milli = unix_ms.rem_euclid(1000);
-    let date = format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}{milli:03}");
+    let date = Utc::from_ms(unix_ms).compact();
     plain.truncate(MAX_NAME - date.len() - 1);
     match plain.trim_end_matches('-') {
         "" => format!("spotcheck-{date}"),
         plain => format!("{plain}-{date}"),
     }
-}
-
-/// The year, month and day of a day number since 1970-01-01. Howard Hinnant, “chrono-Compatible Low-Level Date
-/// Algorithms”.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
 }
 
 /// `[a-zA-Z0-9](-*[a-zA-Z0-9])*`
