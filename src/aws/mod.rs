@@ -67,11 +67,7 @@ impl Aws {
 
     /// SageMaker, its endpoints and its logs, with the same identity as S3. Sends no request yet.
     pub fn sagemaker(&self, access: &SageMakerAccess) -> SageMaker {
-        SageMaker::new(self.connection(&S3Access {
-            credentials: access.credentials.clone(),
-            region: access.region.clone(),
-            ..S3Access::default()
-        }))
+        SageMaker::new(self.connection(&access.into()))
     }
 
     fn connection(&self, access: &S3Access) -> Arc<Connection> {

@@ -17,7 +17,7 @@ use crate::dirs::AppDirs;
 use crate::domain::Problem;
 use crate::sagemaker::JobError;
 use crate::sagemaker::Poll;
-use crate::sagemaker::jobs::{Followed, PolledJob, Watch, follow, outcome, read_prices};
+use crate::sagemaker::jobs::{Followed, Glance, PolledJob, Watch, follow, outcome, read_prices};
 use crate::sagemaker::log::{LogKind, LogReader};
 use crate::sagemaker::spec::transform::{
     JobOutcome, JobProgress, JobSpec, PriceTable, TransformJob, TransformSpec, TransformStatus, Unexplained,
@@ -96,10 +96,10 @@ pub(crate) fn see<S: JobSpec, P: Followed>(
         follow(&mut poll, control, |event| match event {
             Poll::Seen(progress) => {
                 is_known = true;
-                let is_stopping = progress.status() == TransformStatus::Stopping;
-                control.set_step(if is_stopping { "stopping" } else { progress.phase() });
-                let cost = progress.cost_usd().map(|usd| format!("{} so far", human_usd(usd)));
-                let details = cost.into_iter().chain(progress.detail().map(str::to_owned));
+                let Glance { status, phase, cost_usd, detail, .. } = progress.glance();
+                control.set_step(if status == TransformStatus::Stopping { "stopping" } else { phase });
+                let cost = cost_usd.map(|usd| format!("{} so far", human_usd(usd)));
+                let details = cost.into_iter().chain(detail.map(str::to_owned));
                 control.set_detail(details.collect::<Vec<_>>().join(", "));
             }
             Poll::Trouble { why, again_in } => {

@@ -33,4 +33,4 @@ pub use retry::{PlannedRetry, Retry, RetryChanges, looks_like_retry, plan_retry,
 pub(crate) use start::Start;
 pub use start::{StartFolders, start, started_before};
 pub(crate) use watch::billed_s;
-pub use watch::{Followed, PolledJob, Watch, find_record, follow};
+pub use watch::{Followed, Glance, PolledJob, Watch, find_record, follow};

@@ -175,44 +175,32 @@ impl Watch {
     }
 }
 
-/// The progress of a job that is followed.
+/// What a poll found, for whoever waits for the end of a job.
+#[derive(Debug, Clone, Copy)]
+pub struct Glance<'p> {
+    pub status: TransformStatus,
+    pub phase: &'p str,
+    /// `None` if no price is known.
+    pub cost_usd: Option<f64>,
+    pub detail: Option<&'p str>,
+    /// Whether something could not be determined, so the next poll waits longer.
+    pub has_trouble: bool,
+}
+
+/// The result of polling a job.
 pub trait Followed {
-    fn status(&self) -> TransformStatus;
-
-    /// Polling slows down while this is unchanged.
-    fn phase(&self) -> &str;
-
-    /// The cost so far; `None` if no price is known.
-    fn cost_usd(&self) -> Option<f64>;
-
-    /// What else to show while it is followed.
-    fn detail(&self) -> Option<&str>;
-
-    /// Whether something could not be reached, so that the duration of the poll does not predict that of the next one.
-    fn has_trouble(&self) -> bool {
-        false
-    }
+    fn glance(&self) -> Glance<'_>;
 }
 
 impl Followed for JobProgress {
-    fn status(&self) -> TransformStatus {
-        self.job.status
-    }
-
-    fn phase(&self) -> &str {
-        self.phase.into_str()
-    }
-
-    fn cost_usd(&self) -> Option<f64> {
-        self.cost_usd
-    }
-
-    fn detail(&self) -> Option<&str> {
-        self.uncounted.as_deref()
-    }
-
-    fn has_trouble(&self) -> bool {
-        self.uncounted.is_some()
+    fn glance(&self) -> Glance<'_> {
+        Glance {
+            status: self.job.status,
+            phase: self.phase.into_str(),
+            cost_usd: self.cost_usd,
+            detail: self.uncounted.as_deref(),
+            has_trouble: self.uncounted.is_some(),
+        }
     }
 }
 
@@ -238,14 +226,13 @@ pub fn follow<P: Followed>(
         }
         are_reloaded = have_expired;
         let wait = match looked {
-            Ok(progress) if progress.status().is_over() => return Ok(progress),
             Ok(progress) => {
-                see(Poll::Seen(&progress));
-                if progress.has_trouble() {
-                    interval.after_trouble()
-                } else {
-                    interval.after(progress.phase(), progress.status(), begun.elapsed())
+                let Glance { status, phase, has_trouble, .. } = progress.glance();
+                if status.is_over() {
+                    return Ok(progress);
                 }
+                see(Poll::Seen(&progress));
+                if has_trouble { interval.after_trouble() } else { interval.after(phase, status, begun.elapsed()) }
             }
             Err(error) if is_transient(&error) => {
                 let again_in = interval.after_trouble();

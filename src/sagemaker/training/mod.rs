@@ -6,11 +6,13 @@ use crate::aws::{Aws, AwsErrorKind};
 use crate::dirs::Scratch;
 use crate::project::export::{Existing, ExportTarget};
 use crate::sagemaker::JobError;
-use crate::sagemaker::jobs::{Followed, JobRecords, PolledJob, Start, StartFolders, billed_s, delete_leftovers};
+use crate::sagemaker::jobs::{
+    Followed, Glance, JobRecords, PolledJob, Start, StartFolders, billed_s, delete_leftovers,
+};
 use crate::sagemaker::package::{PackageError, package_source};
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::training::{TrainingPlan, TrainingProgress, TrainingSpec};
-use crate::sagemaker::spec::transform::{JobRecord, Leftover, TransformStatus};
+use crate::sagemaker::spec::transform::{JobRecord, Leftover};
 use crate::tasks::{TaskControl, now_ms};
 
 pub use preflight::preflight;
@@ -50,20 +52,14 @@ pub fn start(
 }
 
 impl Followed for TrainingProgress {
-    fn status(&self) -> TransformStatus {
-        self.training.status
-    }
-
-    fn phase(&self) -> &str {
-        self.training.phase()
-    }
-
-    fn cost_usd(&self) -> Option<f64> {
-        self.cost_usd
-    }
-
-    fn detail(&self) -> Option<&str> {
-        self.log_tail.last().map(|line| line.message.as_str())
+    fn glance(&self) -> Glance<'_> {
+        Glance {
+            status: self.training.status,
+            phase: self.training.phase(),
+            cost_usd: self.cost_usd,
+            detail: self.log_tail.last().map(|line| line.message.as_str()),
+            has_trouble: false,
+        }
     }
 }
 

@@ -103,7 +103,7 @@ fn check_content(
         (source, Err(why)) => {
             checks.failed(CheckPoint::Model, Service::SageMaker, &why, "");
             if let ModelSource::New { spec, local_archive } = source {
-                check_without_sagemaker(checks, spec, local_archive.as_deref(), place);
+                check_parts(checks, None, (spec, local_archive.as_deref()), place, control)?;
             }
             None
         }
@@ -115,13 +115,7 @@ fn check_content(
             );
             None
         }
-        (ModelSource::Existing, Ok(Some(model))) => {
-            check_role(checks, &model.role);
-            let content = content_in_s3(s3, &model.archive, control)?;
-            check_image(checks, (&model.image, ContainerUse::Serving), content, place);
-            check_archive(checks, s3, &model.archive, (&model.image, content), control)?;
-            content
-        }
+        (ModelSource::Existing, Ok(Some(model))) => check_parts(checks, Some(s3), (&model, None), place, control)?,
         (ModelSource::New { spec, .. }, Ok(Some(model))) if !is_same_model(spec, &model) => {
             checks.problem(
                 CheckPoint::Model,
@@ -131,29 +125,32 @@ fn check_content(
             None
         }
         (ModelSource::New { spec, local_archive }, Ok(_)) => {
-            check_role(checks, &spec.role);
-            let content = match local_archive {
-                Some(path) => peek_file(path).ok().flatten(),
-                None => content_in_s3(s3, &spec.archive, control)?,
-            };
-            check_image(checks, (&spec.image, ContainerUse::Serving), content, place);
-            match local_archive {
-                Some(path) => check_local_archive(checks, path, spec, content),
-                None => check_archive(checks, s3, &spec.archive, (&spec.image, content), control)?,
-            }
-            content
+            check_parts(checks, Some(s3), (spec, local_archive.as_deref()), place, control)?
         }
     })
 }
 
-/// Checks a new model without a request to SageMaker.
-fn check_without_sagemaker(checks: &mut Checks, spec: &ModelSpec, local_archive: Option<&Path>, place: Place<'_>) {
-    check_role(checks, &spec.role);
-    let content = local_archive.and_then(|path| peek_file(path).ok().flatten());
-    check_image(checks, (&spec.image, ContainerUse::Serving), content, place);
-    if let Some(path) = local_archive {
-        check_local_archive(checks, path, spec, content);
+/// Checks the role, container and archive of a model; without `s3`, only what needs no request.
+fn check_parts(
+    checks: &mut Checks,
+    s3: Option<&S3>,
+    (model, local_archive): (&ModelSpec, Option<&Path>),
+    place: Place<'_>,
+    control: &TaskControl,
+) -> Result<Option<ArchiveContent>, Cancelled> {
+    check_role(checks, &model.role);
+    let content = match (local_archive, s3) {
+        (Some(path), _) => peek_file(path).ok().flatten(),
+        (None, Some(s3)) => content_in_s3(s3, &model.archive, control)?,
+        (None, None) => None,
+    };
+    check_image(checks, (&model.image, ContainerUse::Serving), content, place);
+    match (local_archive, s3) {
+        (Some(path), _) => check_local_archive(checks, path, model, content),
+        (None, Some(s3)) => check_archive(checks, s3, &model.archive, (&model.image, content), control)?,
+        (None, None) => {}
     }
+    Ok(content)
 }
 
 /// The instances and region of a model.

@@ -52,23 +52,34 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
             run_once(shared, "find failed images", (id, ticket), find_outcome, JobsEvent::OutcomeFound);
         }
         JobsEffect::PlanRetry { id, choice, ticket } => {
-            let plan =
-                move |shared: &Shared, id: &JobId, control: &TaskControl| plan_retry(shared, id, choice, control);
-            run_once(shared, "plan a retry", (id, ticket), plan, JobsEvent::RetryPlanned);
+            run_once(
+                shared,
+                "plan a retry",
+                (id, ticket),
+                move |shared, id, control| plan_retry(shared, id, choice, control),
+                JobsEvent::RetryPlanned,
+            );
         }
         JobsEffect::StartRetry { id, plan, ticket } => {
-            let start = move |shared: &Shared, _: &JobId, control: &TaskControl| {
-                Ok(start_plan(shared, &plan, control)?.spec.job_name)
-            };
-            run_once(shared, "retry failed images", (id, ticket), start, JobsEvent::RetryStarted);
+            run_once(
+                shared,
+                "retry failed images",
+                (id, ticket),
+                move |shared, _, control| Ok(start_plan(shared, &plan, control)?.spec.job_name),
+                JobsEvent::RetryStarted,
+            );
         }
         JobsEffect::FindLeftovers(id, ticket) => {
             run_once(shared, "find the leftovers of a job", (id, ticket), find_leftovers, JobsEvent::LeftoversFound);
         }
         JobsEffect::DeleteLeftovers { id, found, ticket } => {
-            let delete =
-                move |shared: &Shared, id: &JobId, control: &TaskControl| delete_leftovers(shared, id, &found, control);
-            run_once(shared, "clean up after a job", (id, ticket), delete, JobsEvent::LeftoversDeleted);
+            run_once(
+                shared,
+                "clean up after a job",
+                (id, ticket),
+                move |shared, id, control| delete_leftovers(shared, id, &found, control),
+                JobsEvent::LeftoversDeleted,
+            );
         }
     }
 }
@@ -181,7 +192,7 @@ fn follow_until_end<P: Followed + Clone>(
 ) -> Result<P, JobError> {
     let (task, control) = (ticket.id, &ticket.control);
     let report = |progress: &P| {
-        control.set_step(progress.phase());
+        control.set_step(progress.glance().phase);
         let seen = Box::new(seen(progress.clone()));
         if !shared.report(JobsEvent::Seen { id: id.clone(), task, seen }) {
             control.cancel();
