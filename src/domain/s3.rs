@@ -48,6 +48,11 @@ impl S3Address {
         if self.is_folder() { self.clone() } else { Self::new(&self.bucket, format!("{}/", self.prefix)) }
     }
 
+    /// `path` below this folder.
+    pub fn below(&self, path: &str) -> Self {
+        Self::new(&self.bucket, self.as_folder().prefix + path)
+    }
+
     /// The parent folder; `None` for a whole bucket.
     pub fn parent(&self) -> Option<Self> {
         let inner = self.prefix.strip_suffix('/').unwrap_or(&self.prefix);

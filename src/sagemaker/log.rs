@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::spec::LogFrom;
 use super::spec::transform::LogLine;
-use super::spec::{LogEvent, LogFrom};
 use crate::aws::{AwsError, AwsErrorKind, SageMaker};
 use crate::tasks::TaskControl;
 
@@ -147,11 +147,11 @@ pub fn endpoint_log_tail(
     Ok(tail)
 }
 
-fn lines_of(events: Vec<LogEvent>, stream: &str, prefix: &str) -> impl Iterator<Item = LogLine> {
+fn lines_of(lines: Vec<LogLine>, stream: &str, prefix: &str) -> impl Iterator<Item = LogLine> {
     let stream = stream.strip_prefix(prefix).unwrap_or(stream);
-    events.into_iter().map(move |event| LogLine {
-        at_ms: event.at_ms,
+    lines.into_iter().map(move |line| LogLine {
         stream: stream.to_owned(),
-        message: event.message.trim_end().to_owned(),
+        message: line.message.trim_end().to_owned(),
+        ..line
     })
 }

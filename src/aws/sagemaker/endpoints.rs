@@ -103,19 +103,18 @@ impl SageMaker {
                 ),
             ));
         }
-        let request = Request { endpoint: name, content_type, accept };
-        self.0.network.wait(Some(control), self.0.invoke(&request, Blob::new(body), &what))
+        self.0.network.wait(Some(control), self.0.invoke(name, (content_type, accept), Blob::new(body), &what))
     }
 }
 
-struct Request<'a> {
-    endpoint: &'a str,
-    content_type: &'a str,
-    accept: Option<&'a str>,
-}
-
 impl Connection {
-    async fn invoke(&self, request: &Request<'_>, body: Blob, what: &str) -> Result<Invocation, AwsError> {
+    async fn invoke(
+        &self,
+        endpoint: &str,
+        (content_type, accept): (&str, Option<&str>),
+        body: Blob,
+        what: &str,
+    ) -> Result<Invocation, AwsError> {
         let operation =
             Operation::Call { service: "SageMaker Runtime", namespace: "sagemaker", operation: "InvokeEndpoint", what };
         let loaded = self.loaded().await?;
@@ -128,9 +127,9 @@ impl Connection {
         let started = Instant::now();
         let response = aws_sdk_sagemakerruntime::Client::new(&loaded.config)
             .invoke_endpoint()
-            .endpoint_name(request.endpoint)
-            .content_type(request.content_type)
-            .set_accept(request.accept.map(str::to_owned))
+            .endpoint_name(endpoint)
+            .content_type(content_type)
+            .set_accept(accept.map(str::to_owned))
             .body(body)
             .customize()
             .config_override(settings)

@@ -16,8 +16,8 @@ use crate::cli::values::{Account, AccountArgs, parse_endpoint_name, parse_positi
 use crate::sagemaker::endpoints::wait_for;
 use crate::sagemaker::jobs::read_prices;
 use crate::sagemaker::log::endpoint_log_tail;
-use crate::sagemaker::spec::endpoint::{Endpoint, EndpointQuery, EndpointRecord, EndpointStatus};
-use crate::sagemaker::spec::transform::{cost_usd, human_usd};
+use crate::sagemaker::spec::endpoint::{Endpoint, EndpointQuery, EndpointRecord, EndpointStatus, cost_since};
+use crate::sagemaker::spec::transform::human_usd;
 use crate::tasks::{TaskControl, now_ms};
 
 #[derive(Debug, Args)]
@@ -127,11 +127,11 @@ impl CostSoFar {
                 "cost unknown: set the price of an instance with --hourly-price, or add it to the price table"
             );
         };
-        let seconds = (now_ms - self.since_ms).max(0) as f64 / 1e3;
+        let (so_far, hour) = cost_since(price, self.instances, self.since_ms, now_ms);
         eprintln!(
             "cost so far: about {}, {} per hour since {}",
-            human_usd(cost_usd(price, self.instances, seconds)),
-            human_usd(cost_usd(price, self.instances, 3600.0)),
+            human_usd(so_far),
+            human_usd(hour),
             local_time(self.since_ms)
         );
     }

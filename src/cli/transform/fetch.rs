@@ -79,7 +79,7 @@ pub(crate) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let library = Library::open(&dirs);
     let choice = reading_choice(args, &library)?;
     let interrupt = interruptible(ProgressUnit::Bytes)?;
-    let origin = find_origin(args, &dirs, &interrupt)?;
+    let origin = find_origin(args, &interrupt)?;
     let place = parse_location(&args.source, args.s3.for_path(&args.source, !Path::new(&args.outputs).is_dir()))?;
     let place = args.saving.spelt_as_known(place);
     let opened = place::open(&place, &interrupt)?;
@@ -264,7 +264,7 @@ fn reading_choice(args: &FetchArgs, library: &Library) -> anyhow::Result<Reading
     })
 }
 
-fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<OutputsOrigin> {
+fn find_origin(args: &FetchArgs, control: &TaskControl) -> anyhow::Result<OutputsOrigin> {
     let wanted = args.outputs.as_str();
     let of_folder = |location: Location| Ok(OutputsOrigin::from_folder(OutputFolder::new(&Aws::new(), &location)));
     if S3Link::is_address(wanted) {
@@ -284,7 +284,7 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
         bail!("this folder does not exist, and the job name {problem}");
     }
     let no_folder = || format!("“{wanted}” is not a local folder, so it was treated as a job name");
-    let named = NamedJob::find(wanted, &args.s3, dirs, control).with_context(no_folder)?;
+    let named = NamedJob::find(wanted, &args.s3, control).with_context(no_folder)?;
     let asked = (&named.sagemaker, &named.s3);
     let origin = OutputsOrigin::find(&named.aws, asked, wanted, &named.records, control).with_context(no_folder)?;
     if let Some(job) = &origin.job {

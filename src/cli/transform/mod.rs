@@ -103,9 +103,9 @@ pub(crate) struct NamedJob<S = TransformSpec> {
 
 impl<S: JobSpec> NamedJob<S> {
     /// The account is from the flags, else from the job's record, else the AWS defaults.
-    pub(crate) fn find(name: &str, args: &impl Account, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Self> {
+    pub(crate) fn find(name: &str, args: &impl Account, control: &TaskControl) -> anyhow::Result<Self> {
         let aws = Aws::new();
-        let records = JobRecords::<S>::of_dirs(dirs);
+        let records = JobRecords::<S>::of_dirs(&AppDirs::find()?);
         if !args.is_given() {
             let (all, errors) = records.all();
             for error in errors {

@@ -222,7 +222,7 @@ pub(crate) struct RetryArgs {
 pub(crate) fn run_retry(args: &RetryArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
-    let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
+    let named = NamedJob::find(&args.job, &args.s3, &control)?;
     let PlannedRetry { plan, notes, doubt } =
         with_progress("Checking which images have no output", &control, || plan_of_retry(args, &named, &control))?;
     if !args.model_env.is_empty() && plan.model == ModelSource::Existing {

@@ -58,7 +58,7 @@ impl StatusArgs {
     /// The job of this name, and how to poll it.
     pub(crate) fn find<S: JobSpec>(&self, control: &TaskControl) -> anyhow::Result<(NamedJob<S>, PolledJob)> {
         let dirs = AppDirs::find()?;
-        let named = NamedJob::find(&self.job, &self.account, &dirs, control)?;
+        let named = NamedJob::find(&self.job, &self.account, control)?;
         let polled = named.polled(self.hourly_price, read_prices(&dirs.prices())?);
         Ok((named, polled))
     }
@@ -315,9 +315,8 @@ pub(crate) fn run_logs(args: &LogsArgs) -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn print_logs<S: JobSpec>(args: &LogArgs, kind: LogKind) -> anyhow::Result<Outcome> {
-    let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
-    let named = NamedJob::<S>::find(&args.job, &args.account, &dirs, &control)?;
+    let named = NamedJob::<S>::find(&args.job, &args.account, &control)?;
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
     let mut reader = LogReader::new(&args.job, kind);
     let mut is_empty = true;

@@ -10,7 +10,6 @@ use crate::cli::Outcome;
 use crate::cli::place::S3Args;
 use crate::cli::terminal::{confirm, interruptible, stdout, with_progress};
 use crate::cli::values::{AccountArgs, parse_job_name};
-use crate::dirs::AppDirs;
 use crate::sagemaker::jobs::CleanUp;
 use crate::sagemaker::spec::transform::{JobKind, JobSpec};
 use crate::tasks::ProgressUnit;
@@ -28,9 +27,8 @@ pub(crate) struct StopArgs {
 }
 
 pub(crate) fn run<S: JobSpec>(args: &StopArgs) -> anyhow::Result<Outcome> {
-    let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
-    let named = NamedJob::<S>::find(&args.job, &args.account, &dirs, &control)?;
+    let named = NamedJob::<S>::find(&args.job, &args.account, &control)?;
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
     let status = sagemaker.job_status(S::KIND, &args.job, &control)?;
     if status.is_over() {
@@ -68,9 +66,8 @@ pub(crate) struct CleanUpArgs {
 
 /// Deletes what a job left behind. `clean_up` depends on the kind of job.
 pub(crate) fn run_clean_up<S: JobSpec>(args: &CleanUpArgs, clean_up: CleanUp<S>) -> anyhow::Result<Outcome> {
-    let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
-    let named = NamedJob::<S>::find(&args.job, &args.s3, &dirs, &control)?;
+    let named = NamedJob::<S>::find(&args.job, &args.s3, &control)?;
     let Some(record) = named.record else {
         bail!(
             "job {} was not started on this computer, so the resources created for it are unknown. Check its model in \

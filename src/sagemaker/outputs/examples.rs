@@ -129,11 +129,7 @@ impl ExampleReadings {
                 return Self { shape: Err(reason), assumed: Vec::new(), readings: Vec::new() };
             }
         };
-        let labels = match (labels, &shape) {
-            (Some(labels), _) => LabelSource::Known(labels),
-            (None, OutputShape::Spotcheck { .. }) => LabelSource::Outputs,
-            (None, OutputShape::Mapped(mapping)) => LabelSource::from_mapping(mapping),
-        };
+        let labels = labels.map_or_else(|| LabelSource::from_shape(&shape), LabelSource::Known);
         let reader = OutputReader::new(shape.clone(), labels, KeepRule::default());
         let readings = examples.iter().map(|example| {
             let size = match &example.image_size {

@@ -52,8 +52,8 @@ impl ReadingChoice {
             assumed.retain(|line| !line.contains("ImageNet"));
             return LabelSource::Known(labels.clone());
         }
-        match (card, shape) {
-            (Some((_, labels)), _) => {
+        match card {
+            Some((_, labels)) => {
                 let labels = LabelSource::Known(labels.clone());
                 if agrees(&OutputReader::new(shape.clone(), labels.clone(), self.keep)) {
                     return labels;
@@ -64,8 +64,7 @@ impl ReadingChoice {
                 ));
                 LabelSource::Outputs
             }
-            (None, OutputShape::Spotcheck { .. }) => LabelSource::Outputs,
-            (None, OutputShape::Mapped(mapping)) => LabelSource::from_mapping(mapping),
+            None => LabelSource::from_shape(shape),
         }
     }
 }

@@ -46,10 +46,14 @@ pub enum LabelSource {
 }
 
 impl LabelSource {
-    /// The built-in set that a mapping names; classes by number if it names none.
-    pub fn from_mapping(mapping: &OutputMapping) -> Self {
-        let labels = mapping.labels.as_deref().and_then(built_in_labels);
-        Self::Known(labels.unwrap_or_default())
+    /// The labels of outputs in this shape. A mapping can name a built-in set; otherwise, its classes are numbers.
+    pub fn from_shape(shape: &OutputShape) -> Self {
+        match shape {
+            OutputShape::Spotcheck { .. } => Self::Outputs,
+            OutputShape::Mapped(mapping) => {
+                Self::Known(mapping.labels.as_deref().and_then(built_in_labels).unwrap_or_default())
+            }
+        }
     }
 }
 

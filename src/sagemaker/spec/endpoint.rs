@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::members::{from_aws, to_aws};
 use super::time_ms;
-use super::transform::{MAX_INSTANCES, Problems};
+use super::transform::{FieldProblem, MAX_INSTANCES, Problems};
 use crate::domain::{ListPage, ListQuery, S3Access, S3Address};
 use crate::sagemaker::spec::transform::{
     DEFAULT_INSTANCE, InstanceType, Leftover, ModelSource, SageMakerAccess, cost_usd, name_problem,
@@ -159,7 +159,7 @@ impl EndpointConfig {
     }
 
     /// Values that SageMaker would reject, except the name of the endpoint and of a model with the same name.
-    pub fn problems(&self) -> Vec<crate::sagemaker::spec::transform::FieldProblem> {
+    pub fn problems(&self) -> Vec<FieldProblem> {
         let mut found = Problems::default();
         if self.model_name != self.name {
             found.name("model name", &self.model_name);
@@ -173,14 +173,8 @@ impl EndpointConfig {
             }
         }
         let (least, most) = TIMEOUT_S;
-        for (field, seconds) in [
-            ("startup timeout in seconds", self.startup_timeout_s),
-            ("download timeout in seconds", self.download_timeout_s),
-        ] {
-            if let Some(seconds) = seconds {
-                found.range(field, seconds, least, most);
-            }
-        }
+        found.range("startup timeout in seconds", self.startup_timeout_s, least, most);
+        found.range("download timeout in seconds", self.download_timeout_s, least, most);
         found.kms_key("volume KMS key", self.kms_key.as_deref());
         found.tags(&self.tags);
         found.0
@@ -270,13 +264,13 @@ impl EndpointRecord {
         let archive = self.archive.as_ref().map(|archive| Leftover::Archive(archive.address.clone()));
         [endpoint, configuration, model, archive].into_iter().flatten().collect()
     }
+}
 
-    /// The cost so far, slightly more than AWS will bill, because instances are billed only from their start. `None` if
-    /// no price is known.
-    pub fn cost_usd(&self, now_ms: i64) -> Option<f64> {
-        let seconds = (now_ms - self.created_ms).max(0) as f64 / 1e3;
-        Some(cost_usd(self.usd_per_hour?, self.config.instance_count, seconds))
-    }
+/// The cost of an endpoint since its creation and per hour: slightly more than AWS will bill, because instances are
+/// billed only from their start.
+pub fn cost_since(usd_per_hour: f64, instances: u32, created_ms: i64, now_ms: i64) -> (f64, f64) {
+    let seconds = (now_ms - created_ms).max(0) as f64 / 1e3;
+    (cost_usd(usd_per_hour, instances, seconds), cost_usd(usd_per_hour, instances, 3600.0))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -389,19 +383,10 @@ mod tests {
 
     #[test]
     fn endpoint_cost_counts_instances_since_creation() {
-        let config = EndpointConfig {
-            name: "cats".to_owned(),
-            model_name: "cats".to_owned(),
-            instance_type: Some("ml.m5.xlarge".to_owned()),
-            instance_count: 2,
-            ..EndpointConfig::default()
-        };
-        let unknown = EndpointRecord::new(SageMakerAccess::default(), config, 1_000);
-        assert_eq!(unknown.cost_usd(3_601_000), None);
-        let known = EndpointRecord { usd_per_hour: Some(0.25), ..unknown };
-        assert_eq!(known.cost_usd(7_201_000), Some(1.0));
+        assert_eq!(cost_since(0.25, 2, 1_000, 7_201_000), (1.0, 0.5));
         // The clock was set back.
-        assert_eq!(known.cost_usd(0), Some(0.0));
-        assert_eq!(known.left(), []);
+        assert_eq!(cost_since(0.25, 2, 1_000, 0), (0.0, 0.5));
+        let unmade = EndpointRecord::new(SageMakerAccess::default(), EndpointConfig::default(), 1_000);
+        assert_eq!(unmade.left(), []);
     }
 }

@@ -12,7 +12,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use self::transform::Leftover;
+use self::transform::{Leftover, LogLine};
 
 /// The result of deleting several resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -129,18 +129,10 @@ pub enum LogFrom {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct LogPage {
-    pub events: Vec<LogEvent>,
+    pub events: Vec<LogLine>,
     /// The token of the next page. If it equals the request's token, there is nothing new yet.
     #[serde(rename = "nextForwardToken")]
     pub next: String,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct LogEvent {
-    #[serde(rename = "timestamp")]
-    pub at_ms: i64,
-    pub message: String,
 }
 
 /// The regions of botocore 1.44.5, by partition and name; a test compares them. AWS adds new ones, so unknown regions

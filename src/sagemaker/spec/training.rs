@@ -238,12 +238,8 @@ impl TrainingSpec {
         let mut found = Problems::default();
         found.name("job name", &self.job_name);
         found.length("output folder", &output.folder, MAX_S3_URI);
-        for (field, number, least, most) in [
-            ("maximum runtime in seconds", stopping.max_run_s, 1, u32::MAX),
-            ("maximum wait in seconds", stopping.max_wait_s.unwrap_or(u32::MAX), stopping.max_run_s, u32::MAX),
-        ] {
-            found.range(field, number, least, most);
-        }
+        found.range("maximum runtime in seconds", stopping.max_run_s, 1, u32::MAX);
+        found.range("maximum wait in seconds", stopping.max_wait_s, stopping.max_run_s, u32::MAX);
         resources.check(&mut found);
         self.check_channels(&mut found);
         found.count("hyperparameters", self.hyperparameters.len(), MAX_HYPERPARAMETERS);
@@ -281,8 +277,7 @@ impl TrainingSpec {
 
 /// Where the packed source folder of a job is uploaded.
 pub fn source_archive(output: &S3Address, job_name: &str) -> S3Address {
-    let folder = output.as_folder();
-    S3Address::new(&folder.bucket, format!("{}{job_name}/source/sourcedir.tar.gz", folder.prefix))
+    output.below(&format!("{job_name}/source/sourcedir.tar.gz"))
 }
 
 /// A value as JSON: numbers, `true`, lists and other JSON as they are, and any other text as a string.

@@ -144,7 +144,7 @@ impl Resources {
     /// Adds the values that SageMaker would reject.
     pub fn check(&self, found: &mut Problems) {
         found.range("number of instances", self.instance_count, 1, MAX_INSTANCES);
-        found.range("volume size in GB", self.volume_gb.unwrap_or(1), 1, u32::MAX);
+        found.range("volume size in GB", self.volume_gb, 1, u32::MAX);
         found.kms_key("volume KMS key", self.volume_kms_key.as_deref());
         found.ami_version(self.ami_version.as_deref());
     }

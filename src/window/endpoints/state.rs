@@ -3,9 +3,9 @@
 use crate::domain::S3Access;
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord, EndpointStatus,
+    Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord, EndpointStatus, cost_since,
 };
-use crate::sagemaker::spec::transform::{Leftover, LogLine, SageMakerAccess, cost_usd};
+use crate::sagemaker::spec::transform::{Leftover, LogLine, SageMakerAccess};
 use crate::tasks::ProgressUnit;
 use crate::window::remote::state::{Resource, Resources, Watch};
 use crate::window::state::{
@@ -296,9 +296,7 @@ impl KnownEndpoint {
             Some(record) => record.created_ms,
             None => self.presence.endpoint()?.created_ms,
         };
-        let instances = self.config()?.instance_count;
-        let seconds = (now_ms - since_ms).max(0) as f64 / 1e3;
-        Some((cost_usd(price, instances, seconds), cost_usd(price, instances, 3600.0)))
+        Some(cost_since(price, self.config()?.instance_count, since_ms, now_ms))
     }
 
     /// The resources deleted with it, in this order.

@@ -75,9 +75,7 @@ fn preview_outputs(state: &mut State, at: OutputsAt) {
     };
     let (source, root) = (open.id, open.root());
     let title = format!("Preview the outputs of {}", at.name());
-    let ticket = begin(state, TaskKind::ReadOutputs, ProgressUnit::Images, title);
-    state.remote.outputs.task = Some(ticket.id);
-    state.remote.outputs.failure = None;
+    let ticket = begin_opening(state, title);
     let place = OutputsPlace { source, root, samples: state.samples.snapshot(), at };
     state.effects.push(OutputsEffect::Preview { place, ticket });
 }

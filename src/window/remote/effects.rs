@@ -175,12 +175,14 @@ fn cached(
     pack: impl FnOnce(&ExportTarget) -> Result<Packaged, PackageError>,
     failed: impl FnOnce(PackageError) -> JobError,
 ) -> Result<PathBuf, JobError> {
-    let path = shared.dirs.cache.join(ARCHIVES).join(name);
+    let folder = shared.dirs.cache.join(ARCHIVES);
+    let path = folder.join(name);
     if path.exists() {
         note_use(&path);
         return Ok(path);
     }
-    let folder = archives_folder(shared)?;
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| JobError::local("Could not create the folder for packed models", &folder, error))?;
     match pack(&ExportTarget { path: path.clone(), existing: Existing::Keep }) {
         // If two windows pack the same model simultaneously, the first archive stays, because it may be uploading.
         Ok(_) | Err(PackageError::Target(ExportError::Exists { .. })) => {}
@@ -188,18 +190,6 @@ fn cached(
     }
     forget_old(&folder, SystemTime::now());
     Ok(path)
-}
-
-/// Creates the folder of archives if it is missing.
-fn archives_folder(shared: &Shared) -> Result<PathBuf, JobError> {
-    let folder = shared.dirs.cache.join(ARCHIVES);
-    match std::fs::create_dir_all(&folder) {
-        Ok(()) => Ok(folder),
-        Err(error) => Err(JobError::Plan(format!(
-            "Could not create the folder for packed models: {error} ({})",
-            folder.display()
-        ))),
-    }
 }
 
 /// Marks an archive as used by its modification time, at a coarse resolution: a file that changes while it is being

@@ -109,15 +109,11 @@ pub fn billed_text(
     cost_usd: Option<f64>,
 ) -> String {
     let so_far = if status.is_over() { "" } else { " so far" };
-    match (billed_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()), cost_usd) {
-        (None, _) if status.is_over() => format!("not reported by SageMaker, for {count} × {instance_type}"),
-        (None, _) => format!("nothing yet, for {count} × {instance_type}"),
-        (Some(time), Some(usd)) => {
-            format!("{} of {count} × {instance_type}{so_far}, {}", human_duration(time), human_usd(usd))
-        }
-        (Some(time), None) => {
-            format!("{} of {count} × {instance_type}{so_far}, price unknown", human_duration(time))
-        }
+    let cost = cost_usd.map_or_else(|| "price unknown".to_owned(), human_usd);
+    match billed_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+        Some(time) => format!("{} of {count} × {instance_type}{so_far}, {cost}", human_duration(time)),
+        None if status.is_over() => format!("not reported by SageMaker, for {count} × {instance_type}"),
+        None => format!("nothing yet, for {count} × {instance_type}"),
     }
 }
 

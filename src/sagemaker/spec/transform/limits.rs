@@ -172,8 +172,8 @@ impl Problems {
         }
     }
 
-    pub fn range(&mut self, field: &'static str, value: u32, least: u32, most: u32) {
-        if !(least..=most).contains(&value) {
+    pub fn range(&mut self, field: &'static str, value: impl Into<Option<u32>>, least: u32, most: u32) {
+        if let Some(value) = value.into().filter(|value| !(least..=most).contains(value)) {
             let range = if most == u32::MAX { format!("at least {least}") } else { format!("{least} to {most}") };
             self.add(field, format!("is {value}; it must be {range}"));
         }

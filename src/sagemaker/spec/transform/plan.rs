@@ -9,7 +9,7 @@ use strum::{IntoStaticStr, VariantArray};
 use super::spec::JSON;
 use super::{
     AssembleWith, EXAMPLE_CONTENT_TYPE, InputObjects, JobSpec, LINES_CONTENT_TYPE, ModelSpec, SageMakerAccess,
-    SplitType, TransformInput, TransformOutput, TransformSpec,
+    SplitType, TransformInput, TransformSpec,
 };
 use crate::domain::{S3Access, S3Address, Sample};
 
@@ -122,29 +122,24 @@ impl TransformSpec {
 
     /// As [`TransformSpec::over_images`], for images in TFRecord files: one record per request, one output line each.
     pub fn over_records(self) -> Self {
-        Self {
-            input: TransformInput {
-                content_type: EXAMPLE_CONTENT_TYPE.to_owned(),
-                split: SplitType::TFRecord,
-                ..self.input
-            },
-            output: TransformOutput { assemble: AssembleWith::Line, ..self.output },
-            ..self
-        }
+        self.split(EXAMPLE_CONTENT_TYPE, SplitType::TFRecord)
     }
 
     /// As [`TransformSpec::over_images`], for lines with one image each: one line per request, one output line each.
     pub fn over_lines(self) -> Self {
-        Self {
-            input: TransformInput { content_type: LINES_CONTENT_TYPE.to_owned(), split: SplitType::Line, ..self.input },
-            output: TransformOutput { assemble: AssembleWith::Line, ..self.output },
-            ..self
-        }
+        self.split(LINES_CONTENT_TYPE, SplitType::Line)
+    }
+
+    fn split(mut self, content_type: &str, split: SplitType) -> Self {
+        self.input = TransformInput { content_type: content_type.to_owned(), split, ..self.input };
+        self.output.assemble = AssembleWith::Line;
+        self
     }
 
     /// As [`TransformSpec::over_images`], for JSON documents with any number of images: one document per request.
-    pub fn over_documents(self) -> Self {
-        Self { input: TransformInput { content_type: JSON.to_owned(), ..self.input }, ..self }
+    pub fn over_documents(mut self) -> Self {
+        JSON.clone_into(&mut self.input.content_type);
+        self
     }
 
     #[cfg(test)]
@@ -156,24 +151,20 @@ impl TransformSpec {
 
 /// A job's own folder below `base`, so that no job finds the outputs of another.
 pub fn output_folder(base: &S3Address, job_name: &str) -> S3Address {
-    let base = base.as_folder();
-    S3Address::new(&base.bucket, format!("{}{job_name}/", base.prefix))
+    base.below(&format!("{job_name}/"))
 }
 
 /// The folder below `base` for archive and manifest, outside the folder of the outputs.
 pub fn support_folder(base: &S3Address, job_name: &str) -> S3Address {
-    let base = base.as_folder();
-    S3Address::new(&base.bucket, format!("{}spotcheck-files/{job_name}/", base.prefix))
+    base.below(&format!("spotcheck-files/{job_name}/"))
 }
 
 pub fn archive_address(base: &S3Address, job_name: &str) -> S3Address {
-    let folder = support_folder(base, job_name);
-    S3Address::new(&folder.bucket, format!("{}model.tar.gz", folder.prefix))
+    support_folder(base, job_name).below("model.tar.gz")
 }
 
 pub fn manifest_address(base: &S3Address, job_name: &str) -> S3Address {
-    let folder = support_folder(base, job_name);
-    S3Address::new(&folder.bucket, format!("{}manifest.json", folder.prefix))
+    support_folder(base, job_name).below("manifest.json")
 }
 
 impl InputObjects {

@@ -1,5 +1,6 @@
 //! The progress of a job, and the results of its images.
 
+use serde::Deserialize;
 use strum::{IntoStaticStr, VariantArray};
 
 use std::time::Duration;
@@ -47,11 +48,14 @@ pub struct JobProgress {
     pub seen_at_ms: i64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct LogLine {
     /// Milliseconds since 1970-01-01 UTC.
+    #[serde(rename = "timestamp")]
     pub at_ms: i64,
     /// The part of the stream name after the job's, which identifies the instance.
+    #[serde(skip)]
     pub stream: String,
     pub message: String,
 }

@@ -273,22 +273,18 @@ impl TransformSpec {
         found.length("content type", &input.content_type, MAX_MEDIA_TYPE);
         let output = &self.output;
         found.length("output folder", &output.folder.to_string(), MAX_S3_URI);
-        if let Some(accept) = &output.accept {
-            found.length("accepted type", accept, MAX_MEDIA_TYPE);
-        }
         found.kms_key("output KMS key", output.kms_key.as_deref());
         if let Some(capture) = &self.data_capture {
             found.length("data capture folder", &capture.folder.to_string(), MAX_S3_URI);
             found.kms_key("data capture KMS key", capture.kms_key.as_deref());
         }
-        let filters = [
-            ("input filter", &self.data_processing.input_filter),
-            ("output filter", &self.data_processing.output_filter),
-        ];
-        for (field, filter) in filters {
-            if let Some(filter) = filter {
-                found.length(field, filter, MAX_FILTER);
-            }
+        let DataProcessing { input_filter, output_filter, .. } = &self.data_processing;
+        for (field, text, longest) in [
+            ("accepted type", &output.accept, MAX_MEDIA_TYPE),
+            ("input filter", input_filter, MAX_FILTER),
+            ("output filter", output_filter, MAX_FILTER),
+        ] {
+            found.length(field, text.as_deref().unwrap_or_default(), longest);
         }
     }
 
@@ -299,12 +295,8 @@ impl TransformSpec {
         if let Some(problem) = in_flight_problem(payload, concurrent) {
             found.add("payload times concurrency", problem);
         }
-        if let Some(timeout) = self.model_client.timeout_s {
-            found.range("request timeout in seconds", timeout, 1, MAX_TIMEOUT_S);
-        }
-        if let Some(retries) = self.model_client.max_retries {
-            found.range("number of retries", retries, 0, MAX_RETRIES);
-        }
+        found.range("request timeout in seconds", self.model_client.timeout_s, 1, MAX_TIMEOUT_S);
+        found.range("number of retries", self.model_client.max_retries, 0, MAX_RETRIES);
     }
 
     fn check_experiment(&self, found: &mut Problems) {

@@ -105,28 +105,27 @@ fn list_page(
     let mut tokens = query.page_token.as_deref().map(str::lines);
     let (mut items, mut next, mut denied) = (Vec::new(), Vec::new(), Vec::new());
     for kind in JobKind::VARIANTS {
-        let token = tokens.as_mut().map(|lines| lines.next().unwrap_or_default().to_owned());
-        let is_read = token.as_ref().is_some_and(String::is_empty);
-        let query = JobQuery { page_token: token, ..query.clone() };
-        match (!is_read).then(|| sagemaker.list_jobs(*kind, &query, control)) {
-            Some(Err(error)) if error.kind == AwsErrorKind::AccessDenied => denied.push(error),
-            Some(Err(error)) => return Err(error),
-            Some(Ok(page)) => {
-                items.extend(page.items);
-                next.push(page.next);
-                continue;
+        let page_token = tokens.as_mut().map(|lines| lines.next().unwrap_or_default().to_owned());
+        let mut after = String::new();
+        if page_token.as_deref() != Some("") {
+            match sagemaker.list_jobs(*kind, &JobQuery { page_token, ..query.clone() }, control) {
+                Err(error) if error.kind == AwsErrorKind::AccessDenied => denied.push(error),
+                Err(error) => return Err(error),
+                Ok(page) => {
+                    items.extend(page.items);
+                    after = page.next.unwrap_or_default();
+                }
             }
-            None => {}
         }
-        next.push(None);
+        next.push(after);
     }
     if denied.len() == JobKind::VARIANTS.len() {
         return Err(denied.remove(0));
     }
     items.sort_by_key(|job| Reverse(job.created_ms));
-    let is_more = next.iter().any(Option::is_some);
-    let next = next.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join("\n");
-    Ok((JobPage { items, next: is_more.then_some(next) }, denied.pop().map(|error| error.to_string())))
+    let is_more = next.iter().any(|token| !token.is_empty());
+    let next = is_more.then(|| next.join("\n"));
+    Ok((JobPage { items, next }, denied.pop().map(|error| error.to_string())))
 }
 
 /// Polls the job until it ends.

@@ -289,10 +289,7 @@ impl JobDraft {
             let path = state.location().and_then(Location::path);
             let (root, is_folder) = path.map_or_else(|| (String::new(), false), |path| local_root(path, &listing));
             let is_whole = is_folder && !is_partial && self.scope == ExportScope::All;
-            let usual = || {
-                let prefix = format!("{}images/{}/", base.prefix, folder_name(&root));
-                Ok(S3Address::new(&base.bucket, prefix))
-            };
+            let usual = || Ok(base.below(&format!("images/{}/", folder_name(&root))));
             let target = folder_of(&self.upload_to)
                 .unwrap_or_else(usual)
                 .map_err(|why| format!("The folder for the images: {why}"))?;

@@ -163,23 +163,14 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
     ui.label(parts.join(", "));
     let spec = &progress.job.spec;
     let instances = spec.resources.instances();
-    billed_ui(ui, instances, progress.job.status, progress.billed_s, progress.cost_usd);
+    let billed = billed_text(instances, progress.job.status, progress.billed_s, progress.cost_usd);
+    ui.label(format!("Billed: {billed}"));
     if let Some(uncounted) = &progress.uncounted {
         message_ui(ui, Tone::Warning, uncounted);
     }
     for note in &progress.notes {
         note_ui(ui, note);
     }
-}
-
-pub(super) fn billed_ui(
-    ui: &mut Ui,
-    instances: (&str, u32),
-    status: TransformStatus,
-    billed_s: Option<f64>,
-    cost_usd: Option<f64>,
-) {
-    ui.label(format!("Billed: {}", billed_text(instances, status, billed_s, cost_usd)));
 }
 
 /// A price is never guessed: the user enters it, once for all jobs.

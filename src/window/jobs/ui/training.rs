@@ -2,11 +2,11 @@
 
 use eframe::egui::{Button, CollapsingHeader, Ui};
 
-use super::page::{PageMemory, billed_ui, left_ui, missing_price_ui, stop_ui};
+use super::page::{PageMemory, left_ui, missing_price_ui, stop_ui};
 use super::status_sign;
 use crate::sagemaker::spec::output_mapping::ReadingRequest;
 use crate::sagemaker::spec::training::{TrainingJob, TrainingProgress};
-use crate::sagemaker::spec::transform::TransformStatus;
+use crate::sagemaker::spec::transform::{TransformStatus, billed_text};
 use crate::window::remote::ui::log_lines_ui;
 use crate::window::state::{
     Action, Commands, JobId, JobsCommand, KnownJob, ModelUse, OutputsAt, OutputsCommand, OutputsRequest, State,
@@ -27,7 +27,9 @@ pub(super) fn training_ui(
         message_ui(ui, tone, &format!("This job has no complete model: {problem}"));
     }
     phases_ui(ui, training);
-    billed_ui(ui, training.spec.resources.instances(), training.status, progress.billed_s, progress.cost_usd);
+    let instances = training.spec.resources.instances();
+    let billed = billed_text(instances, training.status, progress.billed_s, progress.cost_usd);
+    ui.label(format!("Billed: {billed}"));
     for note in &progress.notes {
         note_ui(ui, note);
     }
