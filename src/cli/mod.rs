@@ -91,11 +91,14 @@ enum Command {
     /// Upload local images to S3
     Upload(Box<upload::UploadArgs>),
     /// Train models on SageMaker
-    Train(Box<train::TrainArgs>),
+    #[command(subcommand)]
+    Train(Box<train::TrainCommand>),
     /// Run models on SageMaker Batch Transform
-    Transform(Box<transform::TransformArgs>),
+    #[command(subcommand)]
+    Transform(Box<transform::TransformCommand>),
     /// Deploy, watch and delete SageMaker real-time endpoints
-    Endpoint(endpoint::EndpointArgs),
+    #[command(subcommand)]
+    Endpoint(endpoint::EndpointCommand),
     /// List, download, add and remove models
     Models(models::ModelsArgs),
     /// Show or install ONNX Runtime

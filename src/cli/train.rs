@@ -35,14 +35,8 @@ const CHANNEL: &str = "training";
 const LOG_LINES: usize = 5;
 const LAST_LINES: usize = 20;
 
-#[derive(Debug, Args)]
-pub(crate) struct TrainArgs {
-    #[command(subcommand)]
-    command: TrainCommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum TrainCommand {
+pub(crate) enum TrainCommand {
     /// Check a training job before it costs money
     Preflight(Box<PlanArgs>),
     /// Pack and upload the source folder, and start a training job
@@ -61,8 +55,8 @@ enum TrainCommand {
     CleanUp(stop::CleanUpArgs),
 }
 
-pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<Outcome> {
-    match &args.command {
+pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
+    match command {
         TrainCommand::Preflight(args) => launch(args, None),
         TrainCommand::Start(args) => launch(&args.plan, Some(args)),
         TrainCommand::List(args) => list::run(args, JobKind::Training),
@@ -75,7 +69,7 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<Outcome> {
 }
 
 #[derive(Debug, Args)]
-struct StartArgs {
+pub(crate) struct StartArgs {
     // First, because the help headings of the plan apply to all flags after it.
     /// Start even if the preflight finds problems
     #[arg(long)]
@@ -89,7 +83,7 @@ struct StartArgs {
 
 /// A training job.
 #[derive(Debug, Args)]
-struct PlanArgs {
+pub(crate) struct PlanArgs {
     /// S3 prefix of the data for the channel “training” (`SM_CHANNEL_TRAINING`)
     input: Option<S3Address>,
     /// Another channel, for example validation=s3://bucket/validation/; repeatable

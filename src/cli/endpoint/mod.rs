@@ -4,7 +4,7 @@ mod delete;
 mod deploy;
 mod status;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use super::Outcome;
 use super::terminal::interruptible;
@@ -16,14 +16,8 @@ use crate::tasks::{ProgressUnit, TaskControl};
 
 pub(crate) use delete::AutoDeleter;
 
-#[derive(Debug, Args)]
-pub(crate) struct EndpointArgs {
-    #[command(subcommand)]
-    command: EndpointCommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum EndpointCommand {
+pub(crate) enum EndpointCommand {
     /// Deploy a model to an endpoint, which costs money until you delete it
     Deploy(Box<deploy::DeployArgs>),
     /// Check an endpoint before it costs money
@@ -38,13 +32,13 @@ enum EndpointCommand {
     Delete(delete::DeleteArgs),
 }
 
-pub(crate) fn run(args: &EndpointArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(command: &EndpointCommand) -> anyhow::Result<Outcome> {
     let context = EndpointContext {
         control: interruptible(ProgressUnit::Bytes)?,
         records: records(&AppDirs::find()?),
         dirs: AppDirs::find()?,
     };
-    match &args.command {
+    match command {
         EndpointCommand::Deploy(args) => deploy::run(args, &context),
         EndpointCommand::Preflight(args) => deploy::run_preflight(args, &context),
         EndpointCommand::Status(args) => status::run(args, &context),
@@ -55,7 +49,7 @@ pub(crate) fn run(args: &EndpointArgs) -> anyhow::Result<Outcome> {
 }
 
 /// The context of all endpoint commands.
-struct EndpointContext {
+pub(crate) struct EndpointContext {
     /// Canceled by Ctrl+C.
     control: TaskControl,
     dirs: AppDirs,

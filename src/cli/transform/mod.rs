@@ -11,7 +11,7 @@ pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod stop;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use super::Outcome;
 use crate::aws::Aws;
@@ -22,14 +22,8 @@ use crate::sagemaker::jobs::{JobRecords, PolledJob, clean_up, find_record};
 use crate::sagemaker::spec::transform::{JobKind, JobRecord, JobSpec, PriceTable, SageMakerAccess, TransformSpec};
 use crate::tasks::TaskControl;
 
-#[derive(Debug, Args)]
-pub(crate) struct TransformArgs {
-    #[command(subcommand)]
-    command: TransformCommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum TransformCommand {
+pub(crate) enum TransformCommand {
     /// Pack a model as a `model.tar.gz` that SageMaker's containers can serve
     Package(package::PackageArgs),
     /// Run an archive's handler on this computer and compare its predictions with the local model's
@@ -56,8 +50,8 @@ enum TransformCommand {
     Compare(Box<compare::CompareArgs>),
 }
 
-pub(crate) fn run(args: &TransformArgs) -> anyhow::Result<Outcome> {
-    match &args.command {
+pub(crate) fn run(command: &TransformCommand) -> anyhow::Result<Outcome> {
+    match command {
         TransformCommand::Package(args) => package::run(args),
         TransformCommand::Rehearse(args) => rehearse::run(args),
         TransformCommand::Preflight(args) => start::run_preflight(args),

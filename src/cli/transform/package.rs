@@ -108,20 +108,17 @@ pub(crate) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
     check_is_no_input(&args.out, &[("the model", model.filter(|model| model.exists()))])?;
     let target =
         ExportTarget { path: args.out.clone(), existing: if args.force { Existing::Replace } else { Existing::Keep } };
-    let packaged = match (&args.what.model, &args.what.saved_model) {
-        (Some(model), _) => {
-            let model = find_model(model, &control)?;
-            print_assumptions(&model);
-            with_progress("Packing", &control, || package_model(&model, args.onnx.options(), &target, &control))
-        }
+    let packing = match (&args.what.model, &args.what.saved_model) {
+        (Some(model), _) => Packing::Model(model.clone()),
+        // clap requires one of them.
         (None, folder) => {
-            let folder = folder.as_deref().unwrap_or(Path::new("."));
             args.onnx.must_not_be_given("a SavedModel has fixed settings")?;
-            let options = SavedModelOptions { signature: args.signature.clone(), input: args.input.clone() };
-            with_progress("Packing", &control, || package_saved_model(folder, &options, &target, &control))
+            Packing::SavedModel(folder.clone().unwrap_or_else(|| PathBuf::from(".")))
         }
     };
-    print(&packaged.context("Could not pack the model")?)?;
+    let saved_model = SavedModelOptions { signature: args.signature.clone(), input: args.input.clone() };
+    let packaged = packing.package((args.onnx.options(), &saved_model), &target, &control)?;
+    print(&packaged)?;
     Ok(Outcome::AllWell)
 }
 
@@ -165,21 +162,9 @@ impl Packing {
     ) -> anyhow::Result<PackedHere> {
         let folder = Scratch::new().context("Could not create a folder for the archive")?;
         let target = ExportTarget { path: folder.path().join(ARCHIVE), existing: Existing::Keep };
-        let packaged = match self {
-            Self::Model(model) => {
-                let model = find_model(model, control)?;
-                print_assumptions(&model);
-                let instance = InstanceType::parse(instance_type);
-                let has_gpu = instance.is_some_and(|instance| instance.has_gpu());
-                let options = PackageOptions { processor: processor(has_gpu), keep: KeepRule::default() };
-                with_progress("Packing", control, || package_model(&model, options, &target, control))
-            }
-            Self::SavedModel(saved_model) => with_progress("Packing", control, || {
-                package_saved_model(saved_model, &SavedModelOptions::default(), &target, control)
-            }),
-        };
-        let packaged = packaged.context("Could not pack the model")?;
-        // The upload that follows counts its own bytes.
+        let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
+        let options = PackageOptions { processor: processor(has_gpu), keep: KeepRule::default() };
+        let packaged = self.package((options, &SavedModelOptions::default()), &target, control)?;
         control.set_total(None);
         control.set_done_before(0);
         if let ModelSource::New { local_archive, .. } = source {
@@ -187,16 +172,31 @@ impl Packing {
         }
         Ok(PackedHere(folder))
     }
+
+    fn package(
+        &self,
+        (onnx, saved_model): (PackageOptions, &SavedModelOptions),
+        target: &ExportTarget,
+        control: &TaskControl,
+    ) -> anyhow::Result<Packaged> {
+        let packaged = match self {
+            Self::Model(model) => {
+                let model = find_model(model, control)?;
+                for assumed in &model.card.assumed {
+                    eprintln!("assumed: {assumed}");
+                }
+                with_progress("Packing", control, || package_model(&model, onnx, target, control))
+            }
+            Self::SavedModel(folder) => {
+                with_progress("Packing", control, || package_saved_model(folder, saved_model, target, control))
+            }
+        };
+        packaged.context("Could not pack the model")
+    }
 }
 
 fn processor(has_gpu: bool) -> Processor {
     if has_gpu { Processor::Cuda } else { Processor::Cpu }
-}
-
-fn print_assumptions(model: &Model) {
-    for assumed in &model.card.assumed {
-        eprintln!("assumed: {assumed}");
-    }
 }
 
 fn print(packaged: &Packaged) -> anyhow::Result<()> {
