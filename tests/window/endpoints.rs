@@ -14,7 +14,9 @@ use spotcheck::sagemaker::spec::endpoint::EndpointStatus;
 use spotcheck::sagemaker::spec::transform::{CheckGrade, CheckPoint};
 use spotcheck::tasks::now_ms;
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, Command, EndpointId, EndpointsCommand, KnownEndpoint, Loadable, Overlay};
+use spotcheck::window::state::{
+    Action, Command, EndpointId, EndpointsCommand, KnownEndpoint, Loadable, Overlay, RemoteEndpointsCommand,
+};
 
 use crate::remote::{serve, type_into, wait_for_missing};
 use crate::support::alone::alone;
@@ -205,7 +207,7 @@ fn deletion_lists_successes_and_failures() {
             let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
             let name = deploy(&mut window, &bucket);
             wait_until_in_service(&mut window, &name);
-            window.state_mut().command(EndpointsCommand::Close);
+            window.state_mut().command(RemoteEndpointsCommand::Close);
             click(&mut window, "Close");
             wait_until(&mut window, "the dialog to close", |window| window.state().state().overlay == Overlay::None);
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use egui_kittest::Harness;
 use spotcheck::domain::{Location, S3Address, S3Place, SampleId};
 use spotcheck::window::app::App;
-use spotcheck::window::state::{BrowseCommand, Command, JobsCommand, OutputsAt, OutputsCommand, OutputsRequest};
+use spotcheck::window::state::{BrowseCommand, Command, OutputsAt, OutputsCommand, OutputsRequest, RemoteCommand};
 
 use crate::remote::{place, replace_refused, retry_the_failed, send, serve, wait_for_listing};
 use crate::support::alone::alone;
@@ -66,7 +66,7 @@ fn outputs_of_selected_images_include_the_retry() {
         let retry = window.state().state().remote.jobs.open.clone().unwrap();
 
         // The first job's outputs include the retry's output of the other image.
-        window.state_mut().command(JobsCommand::Open(job.clone()));
+        window.state_mut().command(RemoteCommand::Open(job.clone()));
         wait_for(&mut window, "1 of 2 outputs");
         click(&mut window, "Open outputs");
         wait_until(&mut window, "both jobs", |window| predicted_images(window) == ["a/1.png", "a/2.png"]);
@@ -80,7 +80,7 @@ fn outputs_of_selected_images_include_the_retry() {
         let other_prefix = S3Place { address: S3Address::new(&bucket.name, "other/"), ..photos.clone() };
         window.state_mut().command(BrowseCommand::OpenPlace(Box::new(other_prefix)));
         wait_for(&mut window, "1 image, 1 predicted");
-        window.state_mut().command(JobsCommand::Open(job));
+        window.state_mut().command(RemoteCommand::Open(job));
         click(&mut window, "Open its images");
         wait_until(&mut window, "the job images", |window| window.state().state().place() == Some(&photos));
         wait_for(&mut window, "4 images");

@@ -8,7 +8,7 @@ use egui_kittest::Harness;
 use spotcheck::domain::{S3Access, S3Address, S3Place};
 use spotcheck::sagemaker::spec::transform::{Check, CheckGrade, CheckPoint, JobOutcome};
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, BrowseCommand, JobId, JobsCommand, Loadable, Overlay};
+use spotcheck::window::state::{Action, BrowseCommand, JobId, Loadable, Overlay, RemoteCommand};
 
 use crate::support::alone::alone;
 use crate::support::control_plane::{ControlPlane, REGION, ROLE};
@@ -179,7 +179,7 @@ fn partly_failed_job_names_and_retries_one_image() {
         // The page of the first job shows the retry.
         let open = window.state().state().remote.jobs.open.clone().unwrap();
         let first_id = JobId { name: first.clone(), ..open.clone() };
-        window.state_mut().command(JobsCommand::Open(first_id));
+        window.state_mut().command(RemoteCommand::Open(first_id));
         wait_until(&mut window, "the retry", |window| {
             let retries = outcome(window).map_or(&[][..], |outcome| &outcome.retries);
             retries.iter().any(|retry| retry.job_name == second && retry.predicted == 1)
@@ -187,7 +187,7 @@ fn partly_failed_job_names_and_retries_one_image() {
         wait_for(&mut window, &format!("retry {second}"));
         assert!(outcome(&window).unwrap().failed.is_empty());
         assert!(!sees(&window, RETRY_FAILED));
-        window.state_mut().command(JobsCommand::Open(open));
+        window.state_mut().command(RemoteCommand::Open(open));
         wait_for(&mut window, "1 of 1 outputs");
 
         // The leftovers are listed before they are deleted.

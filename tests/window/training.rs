@@ -10,7 +10,7 @@ use spotcheck::sagemaker::spec::training::{
 use spotcheck::sagemaker::spec::transform::{JobKind, Resources, SageMakerAccess};
 use spotcheck::sagemaker::training::{TrainingRecords, start};
 use spotcheck::tasks::{ProgressUnit, TaskControl, now_ms};
-use spotcheck::window::state::{Action, JobId, JobsCommand, ModelFrom, Overlay};
+use spotcheck::window::state::{Action, JobId, ModelFrom, Overlay, RemoteCommand};
 
 use crate::remote::{open_place, replace_in, serve, start_the_job};
 use crate::support::alone::alone;
@@ -77,14 +77,14 @@ fn trained_model_goes_into_the_forms() {
         // Opened by its name, like a job of any other computer.
         let access = window.state().state().s3.access.clone();
         let broken = JobId::new(&access, JobKind::Training, "broken");
-        window.state_mut().command(JobsCommand::Open(broken));
+        window.state_mut().command(RemoteCommand::Open(broken));
         wait_for(&mut window, "AlgorithmError");
         wait_for(&mut window, "✗ failed");
         wait_for(&mut window, "oh no: the labels do not match");
         assert!(!sees(&window, "Run on images with this model"));
 
         let well = JobId::new(&access, JobKind::Training, "well");
-        window.state_mut().command(JobsCommand::Open(well.clone()));
+        window.state_mut().command(RemoteCommand::Open(well.clone()));
         wait_for(&mut window, "✓ completed");
         wait_for(&mut window, "loss");
         let archive = bucket.uri("models/well/output/model.tar.gz");
@@ -93,7 +93,7 @@ fn trained_model_goes_into_the_forms() {
         let model = &window.state().state().remote.endpoint_form.draft.model;
         assert_eq!((model.from, &model.archive), (ModelFrom::Archive, &archive));
 
-        window.state_mut().command(JobsCommand::Open(well.clone()));
+        window.state_mut().command(RemoteCommand::Open(well.clone()));
         wait_for(&mut window, "In a Batch Transform job…");
         click(&mut window, "In a Batch Transform job…");
         wait_for_overlay(&mut window, Overlay::StartJob);
@@ -107,7 +107,7 @@ fn trained_model_goes_into_the_forms() {
         assert!(bucket.get(&format!("spotcheck/{}/cat-1.png.out", open.name)).is_some());
 
         // The page of the training job lists the job that used its model.
-        window.state_mut().command(JobsCommand::Open(well));
+        window.state_mut().command(RemoteCommand::Open(well));
         wait_for(&mut window, "Compare its outputs with…");
         assert_eq!(window.state().state().remote.jobs.shown().unwrap().used_by, [open]);
     });

@@ -229,6 +229,8 @@ impl Effects {
             }
             Effect::Jobs(effect) => jobs::effects::carry_out(self, effect),
             Effect::Endpoints(effect) => endpoints::effects::carry_out(self, effect),
+            Effect::RemoteJobs(effect) => jobs::effects::list_or_watch(&self.shared, effect),
+            Effect::RemoteEndpoints(effect) => endpoints::effects::list_or_watch(&self.shared, effect),
             Effect::Outputs(effect) => outputs::effects::carry_out(self, effect),
             Effect::Inference(effect) => predict::effects::carry_out(self, effect),
             Effect::Models(effect) => models::effects::carry_out(self, effect),

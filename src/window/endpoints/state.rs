@@ -3,28 +3,35 @@
 use crate::domain::S3Access;
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord, EndpointStatus, cost_since,
+    Endpoint, EndpointConfig, EndpointPlan, EndpointRecord, EndpointStatus, cost_since,
 };
 use crate::sagemaker::spec::transform::{Leftover, LogLine, SageMakerAccess};
 use crate::tasks::ProgressUnit;
-use crate::window::remote::state::{Resource, Resources, Watch};
+use crate::window::remote::state::{RemoteCommand, RemoteEffect, RemoteEvent, Resource, Resources, Watch};
 use crate::window::state::{
-    Arc, Effect, EndpointDraft, EndpointRequest, Failure, FormCheck, Loadable, Overlay, State, TaskId, TaskKind, Ticket,
+    Arc, Command, Effect, EndpointDraft, EndpointRequest, Failure, FormCheck, Loadable, Overlay, State, TaskId,
+    TaskKind, Ticket,
 };
+
+pub type RemoteEndpointsCommand = RemoteCommand<EndpointId, EndpointStatus>;
+pub type RemoteEndpointsEffect = RemoteEffect<EndpointId, EndpointStatus>;
+pub type RemoteEndpointsEvent = RemoteEvent<KnownEndpoint>;
+
+/// The result of a poll.
+#[derive(Debug)]
+pub struct SeenEndpoint {
+    /// `None` if it does not exist, or no longer.
+    pub endpoint: Option<Endpoint>,
+    /// `None` if it could not be read.
+    pub config: Option<EndpointConfig>,
+    /// Price of one instance, from the price table.
+    pub usd_per_hour: Option<f64>,
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum EndpointsCommand {
     Check(Box<EndpointDraft>),
     Deploy,
-    /// Lists endpoints from the start.
-    List(EndpointQuery),
-    ListMore,
-    /// Shows the page of an endpoint.
-    Open(EndpointId),
-    /// Shows only the list.
-    Close,
-    Watch(EndpointId),
-    StopWatching(EndpointId),
     /// Reads the end of its containers' log.
     ReadLog(EndpointId),
     /// Shows the page of an endpoint, with what would be deleted.
@@ -50,21 +57,8 @@ pub enum EndpointsEffect {
         plan: Arc<EndpointPlan>,
         ticket: Ticket,
     },
-    List {
-        access: S3Access,
-        query: EndpointQuery,
-        ticket: Ticket,
-    },
-    /// Poll an endpoint until it no longer changes by itself.
-    Watch {
-        id: EndpointId,
-        ticket: Ticket,
-    },
     /// Read the end of its containers' log.
-    ReadLog {
-        id: EndpointId,
-        ticket: Ticket,
-    },
+    ReadLog(EndpointId, Ticket),
     /// Delete an endpoint with its configuration and its other resources.
     Delete {
         id: EndpointId,
@@ -90,30 +84,6 @@ pub enum EndpointsEvent {
     Checked(TaskId, Result<Box<FormCheck<EndpointPlan>>, Failure>),
     /// The endpoint is being created.
     Deployed(TaskId, Result<EndpointId, Failure>),
-    /// A page of the list of endpoints, and its region.
-    Listed {
-        task: TaskId,
-        is_first: bool,
-        result: Result<(SageMakerAccess, EndpointPage), Failure>,
-    },
-    /// The current state of an endpoint; `None` if no endpoint has this name.
-    Seen {
-        id: EndpointId,
-        task: TaskId,
-        endpoint: Option<Box<Endpoint>>,
-        /// Its configuration, if SageMaker returns it.
-        config: Option<EndpointConfig>,
-        /// The price per hour of one instance, if the price table has it.
-        usd_per_hour: Option<f64>,
-    },
-    /// The endpoint could not be polled; polling continues.
-    Trouble {
-        id: EndpointId,
-        task: TaskId,
-        text: String,
-    },
-    /// The endpoint no longer changes by itself, or cannot be polled.
-    WatchEnded(EndpointId, TaskId, Result<(), Failure>),
     LogRead(EndpointId, TaskId, Result<Vec<LogLine>, Failure>),
     Deleted {
         id: EndpointId,
@@ -222,6 +192,9 @@ impl Resource for KnownEndpoint {
     type Id = EndpointId;
     type Status = EndpointStatus;
     type Row = Endpoint;
+    /// The account and region.
+    type Listed = SageMakerAccess;
+    type Seen = SeenEndpoint;
 
     const NOUN: &'static str = "endpoint";
     const DIALOG: Overlay = Overlay::Endpoints;
@@ -252,12 +225,12 @@ impl Resource for KnownEndpoint {
         &mut state.remote.endpoints.all
     }
 
-    fn list(access: S3Access, query: EndpointQuery, ticket: Ticket) -> Effect {
-        EndpointsEffect::List { access, query, ticket }.into()
+    fn command(command: RemoteEndpointsCommand) -> Command {
+        command.into()
     }
 
-    fn poll(id: EndpointId, ticket: Ticket) -> Effect {
-        EndpointsEffect::Watch { id, ticket }.into()
+    fn effect(effect: RemoteEndpointsEffect) -> Effect {
+        effect.into()
     }
 }
 

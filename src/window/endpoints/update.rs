@@ -1,15 +1,13 @@
 //! The list of endpoints, watching and deleting single ones, and the form that deploys one.
 
 use crate::sagemaker::spec::Deleted;
-use crate::sagemaker::spec::endpoint::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointRecord, EndpointStatus,
-};
+use crate::sagemaker::spec::endpoint::{EndpointPlan, EndpointRecord, EndpointStatus};
 use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::window::remote;
-use crate::window::remote::update::begin_for;
+use crate::window::remote::update::{ResourceUpdate, begin_for};
 use crate::window::state::{
     DeletionCause, EndpointDraft, EndpointId, EndpointPresence, EndpointRequest, EndpointsCommand, EndpointsEffect,
-    EndpointsEvent, Failure, KnownEndpoint, Loadable, Overlay, State, TaskId, TaskKind, TaskOutcome,
+    EndpointsEvent, Failure, KnownEndpoint, Loadable, Overlay, SeenEndpoint, State, TaskId, TaskKind, TaskOutcome,
 };
 use crate::window::tasks::update::{end, settle};
 
@@ -17,12 +15,6 @@ pub(crate) fn on_command(state: &mut State, command: EndpointsCommand) {
     match command {
         EndpointsCommand::Check(draft) => check_form(state, *draft),
         EndpointsCommand::Deploy => deploy(state),
-        EndpointsCommand::List(query) => remote::update::read_list::<KnownEndpoint>(state, query),
-        EndpointsCommand::ListMore => remote::update::read_more::<KnownEndpoint>(state),
-        EndpointsCommand::Open(id) => open(state, &id),
-        EndpointsCommand::Close => state.remote.endpoints.all.open = None,
-        EndpointsCommand::Watch(id) => watch(state, &id),
-        EndpointsCommand::StopWatching(id) => remote::update::stop_watching::<KnownEndpoint>(state, &id),
         EndpointsCommand::ReadLog(id) => read_log(state, &id),
         EndpointsCommand::ConfirmDeletion(id) => ask_to_delete(state, &id),
         EndpointsCommand::Keep => state.remote.endpoints.confirming = None,
@@ -47,17 +39,6 @@ pub(crate) fn on_event(state: &mut State, event: EndpointsEvent) {
         EndpointsEvent::Deployed(task, result) => {
             deployed(state, task, result);
         }
-        EndpointsEvent::Listed { task, is_first, result } => listed(state, task, is_first, result),
-        EndpointsEvent::Seen { id, task, endpoint, config, usd_per_hour } => {
-            let known = (config, usd_per_hour);
-            polled(state, &id, task, endpoint, known);
-        }
-        EndpointsEvent::Trouble { id, task, text } => {
-            remote::update::trouble::<KnownEndpoint>(state, &id, task, text);
-        }
-        EndpointsEvent::WatchEnded(id, task, result) => {
-            remote::update::watch_ended::<KnownEndpoint>(state, &id, task, &result);
-        }
         EndpointsEvent::LogRead(id, task, result) => {
             settle(state, task, result, |state| Some(&mut state.remote.endpoints.all.get_mut(&id)?.log));
         }
@@ -65,34 +46,47 @@ pub(crate) fn on_event(state: &mut State, event: EndpointsEvent) {
     }
 }
 
-fn listed(state: &mut State, task: TaskId, is_first: bool, result: Result<(SageMakerAccess, EndpointPage), Failure>) {
-    let (page, listed_in) = match result {
-        Ok((sagemaker, page)) => (Ok(page), Some(sagemaker)),
-        Err(failure) => (Err(failure), None),
-    };
-    if remote::update::listed::<KnownEndpoint>(state, task, is_first, page) {
+impl ResourceUpdate for KnownEndpoint {
+    fn open(state: &mut State, id: &EndpointId) {
+        state.overlay = Overlay::Endpoints;
         let endpoints = &mut state.remote.endpoints;
-        endpoints.listed_in = listed_in.or(endpoints.listed_in.take());
+        endpoints.all.open = Some(id.clone());
+        if endpoints.confirming.as_ref() != Some(id) {
+            endpoints.confirming = None;
+        }
+        if endpoints.all.get_or_insert(id).deleting.is_none() {
+            watch(state, id);
+        }
     }
-}
 
-/// Shows the page of an endpoint, and polls the endpoint.
-pub(crate) fn open(state: &mut State, id: &EndpointId) {
-    state.overlay = Overlay::Endpoints;
-    let endpoints = &mut state.remote.endpoints;
-    endpoints.all.open = Some(id.clone());
-    if endpoints.confirming.as_ref() != Some(id) {
-        endpoints.confirming = None;
+    fn listed(state: &mut State, _: bool, listed_in: SageMakerAccess) {
+        state.remote.endpoints.listed_in = Some(listed_in);
     }
-    if endpoints.all.get_or_insert(id).deleting.is_none() {
-        watch(state, id);
+
+    fn seen(state: &mut State, id: &EndpointId, seen: SeenEndpoint) {
+        let endpoint = state.remote.endpoints.all.get_or_insert(id);
+        endpoint.config = seen.config.or(endpoint.config.take());
+        endpoint.usd_per_hour = seen.usd_per_hour;
+        // SageMaker still describes an endpoint for a moment after accepting its deletion.
+        let is_deleted = endpoint.presence == EndpointPresence::Absent && endpoint.deletion.is_some();
+        let found = seen.endpoint.filter(|found| !is_deleted || found.status != EndpointStatus::Deleting);
+        let presence = found.map_or(EndpointPresence::Absent, |found| EndpointPresence::Present(Box::new(found)));
+        let before = std::mem::replace(&mut endpoint.presence, presence);
+        let now = endpoint.presence.clone();
+        let is_ours = endpoint.is_ours();
+        if let Some(status) = now.status() {
+            list_as(state, id, status);
+        }
+        if before != now && is_ours {
+            show_change(state, id, &before, &now);
+        }
     }
 }
 
 /// Asks for confirmation before the endpoint is deleted.
 fn ask_to_delete(state: &mut State, id: &EndpointId) {
     state.remote.endpoints.confirming = Some(id.clone());
-    open(state, id);
+    KnownEndpoint::open(state, id);
 }
 
 /// Stores the records of this computer, and deletes the endpoints whose deletion time has passed.
@@ -145,34 +139,6 @@ pub(crate) fn watch(state: &mut State, id: &EndpointId) {
     remote::update::watch::<KnownEndpoint>(state, id);
 }
 
-/// `None` if no endpoint has this name, or no longer.
-fn polled(
-    state: &mut State,
-    id: &EndpointId,
-    task: TaskId,
-    found: Option<Box<Endpoint>>,
-    (config, usd_per_hour): (Option<EndpointConfig>, Option<f64>),
-) {
-    let Some(endpoint) = remote::update::polled::<KnownEndpoint>(state, id, task) else {
-        return;
-    };
-    endpoint.config = config.or(endpoint.config.take());
-    endpoint.usd_per_hour = usd_per_hour;
-    // SageMaker still describes an endpoint for a moment after accepting its deletion.
-    let is_deleted = endpoint.presence == EndpointPresence::Absent && endpoint.deletion.is_some();
-    let found = found.filter(|found| !is_deleted || found.status != EndpointStatus::Deleting);
-    let presence = found.map_or(EndpointPresence::Absent, EndpointPresence::Present);
-    let before = std::mem::replace(&mut endpoint.presence, presence);
-    let now = endpoint.presence.clone();
-    let is_ours = endpoint.is_ours();
-    if let Some(status) = now.status() {
-        list_as(state, id, status);
-    }
-    if before != now && is_ours {
-        show_change(state, id, &before, &now);
-    }
-}
-
 /// Shows a notice if the status of an endpoint deployed from this computer has changed.
 fn show_change(state: &mut State, id: &EndpointId, before: &EndpointPresence, now: &EndpointPresence) {
     let (name, is_on_screen) = (&id.name, is_on_screen(state, id));
@@ -213,7 +179,7 @@ fn read_log(state: &mut State, id: &EndpointId) {
         id,
         format!("Read the log of the endpoint {}", id.name),
         |endpoint: &mut KnownEndpoint, task| endpoint.log = Loadable::Loading(task),
-        |id, ticket| EndpointsEffect::ReadLog { id, ticket },
+        EndpointsEffect::ReadLog,
     );
 }
 
@@ -371,7 +337,7 @@ pub(crate) fn deployed(state: &mut State, task: TaskId, result: Result<EndpointI
     let said = |id: &EndpointId| format!("Started the endpoint {}", id.name);
     if let Some(id) = remote::update::started::<EndpointDraft, _>(state, task, result, said) {
         if state.overlay == Overlay::DeployEndpoint {
-            open(state, &id);
+            KnownEndpoint::open(state, &id);
         } else {
             watch(state, &id);
         }

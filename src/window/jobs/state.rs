@@ -8,16 +8,20 @@ use crate::domain::S3Access;
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::training::TrainingProgress;
 use crate::sagemaker::spec::transform::{
-    CheckGrade, JobKind, JobOutcome, JobPage, JobProgress, JobQuery, JobSummary, Leftover, Preflight, Price,
-    PriceChange, PriceTable, RetryChoice, SageMakerAccess, TransformPlan, TransformStatus,
+    CheckGrade, JobKind, JobOutcome, JobProgress, JobSummary, Leftover, Preflight, Price, PriceChange, PriceTable,
+    RetryChoice, SageMakerAccess, TransformPlan, TransformStatus,
 };
 use crate::tasks::ProgressUnit;
 use crate::window::jobs::form::state::RehearsalRequest;
-use crate::window::remote::state::{Resource, Resources, Watch};
+use crate::window::remote::state::{RemoteCommand, RemoteEffect, RemoteEvent, Resource, Resources, Watch};
 use crate::window::state::{
-    Effect, Failure, FormCheck, JobDraft, JobRequest, Loadable, Overlay, RehearsalOptions, RehearsalReport, State,
-    TaskId, TaskKind, Ticket,
+    Command, Effect, Failure, FormCheck, JobDraft, JobRequest, Loadable, Overlay, RehearsalOptions, RehearsalReport,
+    State, TaskId, TaskKind, Ticket,
 };
+
+pub type RemoteJobsCommand = RemoteCommand<JobId, TransformStatus>;
+pub type RemoteJobsEffect = RemoteEffect<JobId, TransformStatus>;
+pub type RemoteJobsEvent = RemoteEvent<KnownJob>;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobsCommand {
@@ -29,15 +33,6 @@ pub enum JobsCommand {
     KeepPrice(Box<Price>),
     /// Replaces a price in the price table.
     ChangePrice(Box<PriceChange>),
-    /// Lists jobs from the start.
-    List(JobQuery),
-    ListMore,
-    /// Shows the page of a job.
-    Open(JobId),
-    /// Shows only the list.
-    Close,
-    Watch(JobId),
-    StopWatching(JobId),
     Stop(JobId),
     /// Lists the objects without an output, and the reasons.
     FindOutcome(JobId),
@@ -78,13 +73,6 @@ pub enum JobsEffect {
         plan: Arc<TransformPlan>,
         ticket: Ticket,
     },
-    List {
-        access: S3Access,
-        query: JobQuery,
-        ticket: Ticket,
-    },
-    /// Poll a job until it ends.
-    Watch(JobId, Ticket),
     Stop(JobId, Ticket),
     /// Find the objects without an output, and the reasons.
     FindOutcome(JobId, Ticket),
@@ -118,30 +106,6 @@ pub enum JobsEvent {
     /// The result of the local test, for display.
     Rehearsed(TaskId, Result<Box<RehearsalReport>, Failure>),
     Started(TaskId, Result<JobId, Failure>),
-    /// A page of the list of jobs, and why one kind of job could not be listed.
-    Listed {
-        task: TaskId,
-        is_first: bool,
-        result: Result<(JobPage, Option<String>), Failure>,
-    },
-    /// The current state of a job.
-    Seen {
-        id: JobId,
-        task: TaskId,
-        seen: Box<SeenJob>,
-    },
-    /// The job could not be polled; polling continues.
-    Trouble {
-        id: JobId,
-        task: TaskId,
-        text: String,
-    },
-    /// The job has ended, or cannot be polled.
-    WatchEnded {
-        id: JobId,
-        task: TaskId,
-        end: WatchEnd,
-    },
     StopRequested(JobId, TaskId, Result<(), Failure>),
     OutcomeFound(JobId, TaskId, Result<JobOutcome, Failure>),
     RetryPlanned(JobId, TaskId, Result<Box<RetryPlan>, Failure>),
@@ -220,16 +184,6 @@ impl RetryPlan {
     }
 }
 
-/// How polling a job ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WatchEnd {
-    JobOver,
-    /// There is no such job, so polling again would not help.
-    NoSuchJob(Failure),
-    /// The job could not be polled. Polling may succeed later, after a sign-in or with a permission.
-    Failed(Failure),
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leftovers {
     /// Nothing is recorded, because the job was started from another computer.
@@ -242,6 +196,9 @@ impl Resource for KnownJob {
     type Id = JobId;
     type Status = TransformStatus;
     type Row = JobSummary;
+    /// Why some kind of job could not be listed.
+    type Listed = Option<String>;
+    type Seen = SeenJob;
 
     const NOUN: &'static str = "job";
     const DIALOG: Overlay = Overlay::Jobs;
@@ -272,12 +229,12 @@ impl Resource for KnownJob {
         &mut state.remote.jobs
     }
 
-    fn list(access: S3Access, query: JobQuery, ticket: Ticket) -> Effect {
-        JobsEffect::List { access, query, ticket }.into()
+    fn command(command: RemoteJobsCommand) -> Command {
+        command.into()
     }
 
-    fn poll(id: JobId, ticket: Ticket) -> Effect {
-        JobsEffect::Watch(id, ticket).into()
+    fn effect(effect: RemoteJobsEffect) -> Effect {
+        effect.into()
     }
 }
 

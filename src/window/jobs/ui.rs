@@ -11,8 +11,8 @@ use crate::sagemaker::spec::transform::{
     JobKind, JobProgress, JobSummary, Price, PriceChange, TransformStatus, human_usd,
 };
 use crate::tasks::now_ms;
-use crate::window::remote::ui::{EmptyPage, ListCommand, ListMemory, ListWords, ResourceUi, row_ui};
-use crate::window::state::{BrowseCommand, Command, Commands, JobId, JobsCommand, KnownJob, State};
+use crate::window::remote::ui::{EmptyPage, ListMemory, ListWords, ResourceUi, row_ui, watch_problems_ui};
+use crate::window::state::{BrowseCommand, Commands, JobId, JobsCommand, KnownJob, RemoteCommand, State};
 use crate::window::ui::form::{AmountMemory, text_ui};
 use crate::window::ui::widgets::{ago_text, number_field, problem_ui};
 use page::PageMemory;
@@ -43,21 +43,13 @@ impl ResourceUi for KnownJob {
         &mut memory.list
     }
 
-    fn command(command: ListCommand<TransformStatus>) -> Command {
-        Command::Jobs(match command {
-            ListCommand::Read(query) => JobsCommand::List(query),
-            ListCommand::ReadMore => JobsCommand::ListMore,
-            ListCommand::Close => JobsCommand::Close,
-        })
-    }
-
     fn name_buttons_ui(ui: &mut Ui, state: &State, name: &str, commands: &mut Commands) {
         for (kind, label) in [(JobKind::Transform, "Open this job"), (JobKind::Training, "Open this training job")] {
             let open = ui.add_enabled(!name.is_empty(), Button::new(label));
             let open = open.on_hover_text("Opens the job with exactly this name");
             let open = open.on_disabled_hover_text("Enter a job name first");
             if open.clicked() {
-                commands.push(JobsCommand::Open(JobId::new(&state.s3.access, kind, name)));
+                commands.push(RemoteCommand::Open(JobId::new(&state.s3.access, kind, name)));
             }
         }
     }
@@ -78,11 +70,13 @@ impl ResourceUi for KnownJob {
         job_row_ui(ui, state, &id, &ago_text(row.created_ms), row.status, commands);
     }
 
-    fn page_ui(&self, ui: &mut Ui, state: &State, memory: &mut JobsMemory, height: f32, commands: &mut Commands) {
-        page::frame_ui(ui, state, self, height, commands, |ui, commands| match &self.training {
+    fn page_ui(&self, ui: &mut Ui, state: &State, memory: &mut JobsMemory, commands: &mut Commands) {
+        page::name_ui(ui, state, self, commands);
+        watch_problems_ui(ui, &self.watch, None, commands);
+        match &self.training {
             Some(progress) => training::training_ui(ui, state, self, progress, &mut memory.page, commands),
             None => page::page_ui(ui, state, self, &mut memory.page, commands),
-        });
+        }
     }
 }
 
@@ -104,7 +98,7 @@ fn job_row_ui(ui: &mut Ui, state: &State, id: &JobId, text: &str, status: Transf
     };
     let row = row_ui(ui, is_open, format!("{} {}", status_sign(status), id.name), &format!("{kind}{text}"));
     if row.clicked() {
-        commands.push(JobsCommand::Open(id.clone()));
+        commands.push(RemoteCommand::Open(id.clone()));
     }
     row.on_hover_text(format!("{}\n{}", id.name, status.into_str())).accessible_name(format!(
         "{noun} {}, {}",

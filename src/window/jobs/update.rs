@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::transform::{
-    JobKind, JobOutcome, JobPage, JobRetry, PriceTable, RetryChoice, SageMakerAccess, TransformPlan, TransformStatus,
+    JobKind, JobOutcome, JobRetry, PriceTable, RetryChoice, SageMakerAccess, TransformPlan, TransformStatus,
 };
 use crate::tasks::ProgressUnit;
 use crate::window::endpoints;
 use crate::window::remote;
-use crate::window::remote::update::begin_for;
+use crate::window::remote::update::{ResourceUpdate, begin_for};
 use crate::window::s3;
 use crate::window::state::{
     ExportScope, Failure, JobDraft, JobId, JobRequest, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers,
@@ -26,12 +26,6 @@ pub(crate) fn on_command(state: &mut State, command: JobsCommand) {
         JobsCommand::Start => start(state),
         JobsCommand::KeepPrice(price) => state.effects.push(JobsEffect::KeepPrice(price)),
         JobsCommand::ChangePrice(change) => state.effects.push(JobsEffect::ChangePrice(change)),
-        JobsCommand::List(query) => remote::update::read_list::<KnownJob>(state, query),
-        JobsCommand::ListMore => remote::update::read_more::<KnownJob>(state),
-        JobsCommand::Close => state.remote.jobs.open = None,
-        JobsCommand::Open(id) => open(state, &id),
-        JobsCommand::Watch(id) => watch(state, &id),
-        JobsCommand::StopWatching(id) => stop_watching(state, &id),
         JobsCommand::Stop(id) => stop(state, &id),
         JobsCommand::FindOutcome(id) => find_outcome(state, &id),
         JobsCommand::PlanRetry(id, choice) => plan_retry(state, &id, choice),
@@ -49,14 +43,6 @@ pub(crate) fn on_event(state: &mut State, event: JobsEvent) {
         JobsEvent::Checked(task, result) => remote::update::checked::<JobDraft>(state, task, result),
         JobsEvent::Rehearsed(task, result) => rehearsed(state, task, result),
         JobsEvent::Started(task, result) => started(state, task, result),
-        JobsEvent::Listed { task, is_first, result } => {
-            listed(state, task, is_first, result);
-        }
-        JobsEvent::Seen { id, task, seen } => polled(state, &id, task, *seen),
-        JobsEvent::Trouble { id, task, text } => remote::update::trouble::<KnownJob>(state, &id, task, text),
-        JobsEvent::WatchEnded { id, task, end: ending } => {
-            watch_ended(state, &id, task, &ending);
-        }
         JobsEvent::StopRequested(id, task, result) => {
             if ended(state, &id, task, result, |job| &mut job.stopping).is_some() {
                 watch(state, &id);
@@ -81,21 +67,69 @@ pub(crate) fn on_event(state: &mut State, event: JobsEvent) {
     }
 }
 
-/// Shows the page of a job, and polls the job.
-fn open(state: &mut State, id: &JobId) {
-    state.overlay = Overlay::Jobs;
-    state.remote.jobs.open = Some(id.clone());
-    let job = state.remote.jobs.get_or_insert(id);
-    match (job.is_over(), id.kind) {
-        (false, _) => watch(state, id),
-        // Other jobs may use its model meanwhile.
-        (true, JobKind::Training) => drop(remote::update::watch::<KnownJob>(state, id)),
-        (true, JobKind::Transform) => {}
+impl ResourceUpdate for KnownJob {
+    fn open(state: &mut State, id: &JobId) {
+        state.overlay = Overlay::Jobs;
+        state.remote.jobs.open = Some(id.clone());
+        let job = state.remote.jobs.get_or_insert(id);
+        match (job.is_over(), id.kind) {
+            (false, _) => watch(state, id),
+            // Other jobs may use its model meanwhile.
+            (true, JobKind::Training) => drop(remote::update::watch::<Self>(state, id)),
+            (true, JobKind::Transform) => {}
+        }
+        // A retry may have changed the outcome meanwhile.
+        let known = job_outcome(state, id);
+        if known.is_some_and(|outcome| outcome.retry_under_way().is_some()) {
+            find_outcome(state, id);
+        }
     }
-    // A retry may have changed the outcome meanwhile.
-    let known = job_outcome(state, id);
-    if known.is_some_and(|outcome| outcome.retry_under_way().is_some()) {
-        find_outcome(state, id);
+
+    fn begin_watching(state: &mut State, id: &JobId) {
+        watch(state, id);
+    }
+
+    fn end_watching(state: &mut State, id: &JobId) {
+        stop_watching(state, id);
+    }
+
+    fn listed(state: &mut State, is_first: bool, unlisted: Option<String>) {
+        state.remote.jobs.list.rows.sort_by_key(|job| Reverse(job.created_ms));
+        if let Some(why) = unlisted.filter(|_| is_first) {
+            state.report_problem(why);
+        }
+    }
+
+    fn seen(state: &mut State, id: &JobId, seen: SeenJob) {
+        let job = state.remote.jobs.get_or_insert(id);
+        match seen {
+            SeenJob::Transform(progress) => job.progress = Some(progress),
+            SeenJob::Training(progress, used_by) => (job.training, job.used_by) = (Some(progress), used_by),
+        }
+        let Some(status) = job.status() else {
+            return;
+        };
+        let list = &mut state.remote.jobs.list;
+        let is_listed =
+            list.requested.as_ref().is_some_and(|(access, _)| SageMakerAccess::from(access) == id.sagemaker);
+        for job in list.rows.iter_mut().filter(|job| is_listed && (job.kind, &job.name) == (id.kind, &id.name)) {
+            job.status = status;
+        }
+    }
+
+    fn watch_ended(state: &mut State, id: &JobId, end: &WatchEnd) {
+        match end {
+            WatchEnd::Over => {
+                let was_watched = state.settings.watched_jobs.contains(id);
+                forget_watching(state, id);
+                if was_watched {
+                    job_ended(state, id);
+                }
+            }
+            WatchEnd::Absent(_) | WatchEnd::Failed(Failure::Cancelled) => forget_watching(state, id),
+            // The job itself continues and is watched again at the next start.
+            WatchEnd::Failed(Failure::Failed { .. }) => {}
+        }
     }
 }
 
@@ -132,57 +166,6 @@ fn stop_watching(state: &mut State, id: &JobId) {
 
 fn forget_watching(state: &mut State, id: &JobId) {
     state.settings.watched_jobs.retain(|watched| watched != id);
-}
-
-/// Stores a page of both kinds of jobs, each newest first.
-fn listed(state: &mut State, task: TaskId, is_first: bool, result: Result<(JobPage, Option<String>), Failure>) {
-    let (page, unlisted) = result.map_or_else(|failure| (Err(failure), None), |(page, unlisted)| (Ok(page), unlisted));
-    if remote::update::listed::<KnownJob>(state, task, is_first, page) {
-        state.remote.jobs.list.rows.sort_by_key(|job| Reverse(job.created_ms));
-        if let Some(why) = unlisted.filter(|_| is_first) {
-            state.report_problem(why);
-        }
-    }
-}
-
-fn polled(state: &mut State, id: &JobId, task: TaskId, seen: SeenJob) {
-    let Some(job) = remote::update::polled::<KnownJob>(state, id, task) else {
-        return;
-    };
-    match seen {
-        SeenJob::Transform(progress) => job.progress = Some(progress),
-        SeenJob::Training(progress, used_by) => (job.training, job.used_by) = (Some(progress), used_by),
-    }
-    let Some(status) = job.status() else {
-        return;
-    };
-    let list = &mut state.remote.jobs.list;
-    let is_listed = list.requested.as_ref().is_some_and(|(access, _)| SageMakerAccess::from(access) == id.sagemaker);
-    for job in list.rows.iter_mut().filter(|job| is_listed && (job.kind, &job.name) == (id.kind, &id.name)) {
-        job.status = status;
-    }
-}
-
-fn watch_ended(state: &mut State, id: &JobId, task: TaskId, ending: &WatchEnd) {
-    let result = match ending {
-        WatchEnd::JobOver => Ok(()),
-        WatchEnd::NoSuchJob(failure) | WatchEnd::Failed(failure) => Err(failure.clone()),
-    };
-    if !remote::update::watch_ended::<KnownJob>(state, id, task, &result) {
-        return;
-    }
-    match ending {
-        WatchEnd::JobOver => {
-            let was_watched = state.settings.watched_jobs.contains(id);
-            forget_watching(state, id);
-            if was_watched {
-                job_ended(state, id);
-            }
-        }
-        WatchEnd::NoSuchJob(_) | WatchEnd::Failed(Failure::Cancelled) => forget_watching(state, id),
-        // The job itself continues and is watched again at the next start.
-        WatchEnd::Failed(Failure::Failed { .. }) => {}
-    }
 }
 
 /// Reports the end of a watched job, as a problem if outputs are missing, and lists its leftovers.

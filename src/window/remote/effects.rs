@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::domain::{S3Access, S3Address};
+use crate::aws::{AwsError, AwsErrorKind, SageMaker};
+use crate::domain::{ListPage, ListQuery, S3Access, S3Address};
 use crate::project::export::{Existing, ExportError, ExportTarget};
 use crate::sagemaker::JobError;
 use crate::sagemaker::jobs::{NewArchive, NewModel};
@@ -19,7 +20,9 @@ use crate::sagemaker::spec::transform::{ArchiveContent, InstanceType, ModelSourc
 use crate::tasks::TaskControl;
 use crate::window::effects::Shared;
 use crate::window::s3::effects::failure;
-use crate::window::state::{ChosenModel, Event, Failure, FormCheck, ModelRequest, TaskId, Ticket};
+use crate::window::state::{
+    ChosenModel, Event, Failure, FormCheck, ModelRequest, RemoteEvent, Resource, TaskId, Ticket, WatchEnd,
+};
 
 /// The failure of work with this access.
 pub(crate) fn failure_of(shared: &Shared, access: &S3Access, error: JobError) -> Failure {
@@ -71,9 +74,70 @@ pub(crate) fn check<R: Send + 'static, P: Send + 'static, V: Into<Event> + 'stat
     );
 }
 
-/// “The server cannot be reached. Retry in 4 s”
-pub(crate) fn trouble_text(why: &str, again_in: Duration) -> String {
-    format!("{why}. Retry in {} s", again_in.as_secs())
+/// Reads a page of a list.
+pub(crate) fn list<R: Resource>(
+    shared: &Arc<Shared>,
+    name: &str,
+    (access, query, ticket): (&S3Access, ListQuery<R::Status>, Ticket),
+    read: fn(&SageMaker, &ListQuery<R::Status>, &TaskControl) -> Result<(ListPage<R::Row>, R::Listed), AwsError>,
+) where
+    RemoteEvent<R>: Into<Event>,
+{
+    let is_first = query.page_token.is_none();
+    run_once(
+        shared,
+        name,
+        (SageMakerAccess::from(access), ticket),
+        move |shared, access, control| Ok(read(&shared.aws.sagemaker(access), &query, control)?),
+        move |_, task, result| RemoteEvent::<R>::Listed { task, is_first, result },
+    );
+}
+
+/// Watches a resource until `follow` ends.
+pub(crate) fn watch<R: Resource>(
+    shared: &Arc<Shared>,
+    name: &str,
+    (id, ticket): (R::Id, Ticket),
+    follow: fn(&Shared, &R::Id, &Ticket) -> Result<(), JobError>,
+) where
+    RemoteEvent<R>: Into<Event>,
+    for<'i> S3Access: From<&'i R::Id>,
+{
+    let of_event = id.clone();
+    shared.run_task(
+        name,
+        ticket,
+        move |shared, ticket| {
+            Ok(match follow(shared, &id, ticket) {
+                Ok(()) => WatchEnd::Over,
+                Err(error) => {
+                    let is_absent = error.aws_kind() == Some(AwsErrorKind::NotFound);
+                    let failure = failure_of(shared, &S3Access::from(&id), error);
+                    if is_absent { WatchEnd::Absent(failure) } else { WatchEnd::Failed(failure) }
+                }
+            })
+        },
+        move |task, end| RemoteEvent::<R>::WatchEnded(of_event, task, end.unwrap_or_else(WatchEnd::Failed)),
+    );
+}
+
+/// Reports the result of a poll. Ends the watch once the window is closed.
+pub(crate) fn report_seen<R: Resource>(shared: &Shared, id: &R::Id, ticket: &Ticket, seen: R::Seen)
+where
+    RemoteEvent<R>: Into<Event>,
+{
+    if !shared.report(RemoteEvent::<R>::Seen { id: id.clone(), task: ticket.id, seen: Box::new(seen) }) {
+        ticket.control.cancel();
+    }
+}
+
+/// Reports a poll that failed and is retried.
+pub(crate) fn report_trouble<R: Resource>(shared: &Shared, id: &R::Id, ticket: &Ticket, why: &str, again_in: Duration)
+where
+    RemoteEvent<R>: Into<Event>,
+{
+    let text = format!("{why}. Retry in {} s", again_in.as_secs());
+    shared.report(RemoteEvent::<R>::Trouble { id: id.clone(), task: ticket.id, text });
 }
 
 /// Below the cache folder.

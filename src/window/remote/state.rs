@@ -11,8 +11,8 @@ use crate::domain::{ListPage, ListQuery, S3Access, S3Address, S3Link};
 use crate::sagemaker::spec::transform::{CheckGrade, Network, Preflight};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    Effect, EndpointForm, Endpoints, Failure, JobForm, KnownJob, Loadable, OpeningOutputs, Overlay, Prices, Reading,
-    RehearsalReport, RemoteModelForm, State, TaskId, TaskKind, Ticket,
+    Command, Effect, EndpointForm, Endpoints, Failure, JobForm, KnownJob, Loadable, OpeningOutputs, Overlay, Prices,
+    Reading, RehearsalReport, RemoteModelForm, State, TaskId, TaskKind, Ticket,
 };
 
 /// The state of SageMaker in the window.
@@ -32,10 +32,14 @@ pub struct Remote {
 
 /// A job or an endpoint, as far as the window knows it.
 pub trait Resource: Debug + Sized + 'static {
-    type Id: Debug + Clone + PartialEq;
-    type Status: Debug + Clone + PartialEq;
+    type Id: Debug + Clone + PartialEq + Send;
+    type Status: Debug + Clone + PartialEq + Send;
     /// An entry of the list.
-    type Row: Debug;
+    type Row: Debug + Send;
+    /// What else is known about a page of the list.
+    type Listed: Debug + Send;
+    /// The result of a poll.
+    type Seen: Debug + Send;
 
     /// “job”
     const NOUN: &'static str;
@@ -50,10 +54,57 @@ pub trait Resource: Debug + Sized + 'static {
     fn watch(&mut self) -> &mut Watch;
     fn all(state: &State) -> &Resources<Self>;
     fn all_mut(state: &mut State) -> &mut Resources<Self>;
-    /// The effect that reads a page of the list.
-    fn list(access: S3Access, query: ListQuery<Self::Status>, ticket: Ticket) -> Effect;
-    /// The effect that polls the resource.
-    fn poll(id: Self::Id, ticket: Ticket) -> Effect;
+    fn command(command: RemoteCommand<Self::Id, Self::Status>) -> Command;
+    fn effect(effect: RemoteEffect<Self::Id, Self::Status>) -> Effect;
+}
+
+/// Commands of the list and the page of every kind of resource.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RemoteCommand<I, S> {
+    /// Reads the list from the start.
+    List(ListQuery<S>),
+    ListMore,
+    Open(I),
+    /// Closes the page; the list stays.
+    Close,
+    Watch(I),
+    StopWatching(I),
+}
+
+#[derive(Debug, Clone)]
+pub enum RemoteEffect<I, S> {
+    List { access: S3Access, query: ListQuery<S>, ticket: Ticket },
+    Watch(I, Ticket),
+}
+
+#[derive(Debug)]
+pub enum RemoteEvent<R: Resource> {
+    Listed {
+        task: TaskId,
+        is_first: bool,
+        result: Result<(ListPage<R::Row>, R::Listed), Failure>,
+    },
+    Seen {
+        id: R::Id,
+        task: TaskId,
+        seen: Box<R::Seen>,
+    },
+    /// A poll failed and is retried.
+    Trouble {
+        id: R::Id,
+        task: TaskId,
+        text: String,
+    },
+    WatchEnded(R::Id, TaskId, WatchEnd),
+}
+
+/// Why a resource is no longer watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WatchEnd {
+    /// It does not change any more.
+    Over,
+    Absent(Failure),
+    Failed(Failure),
 }
 
 #[derive(Debug, Default)]

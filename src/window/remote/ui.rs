@@ -6,7 +6,7 @@ use eframe::egui::{
 
 use crate::domain::{ListQuery, S3Access, Utc};
 use crate::sagemaker::spec::transform::LogLine;
-use crate::window::remote::state::{Resource, Resources};
+use crate::window::remote::state::{RemoteCommand, Resource, Resources};
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
 use crate::window::state::{Command, Commands, Failure, State, Watch};
 use crate::window::ui::dialog::dialog_ui;
@@ -29,7 +29,6 @@ pub(crate) trait ResourceUi: Resource<Status: Copy> {
     const WORDS: ListWords<Self::Status>;
 
     fn list_memory(memory: &mut Self::Memory) -> &mut ListMemory<Self::Status>;
-    fn command(command: ListCommand<Self::Status>) -> Command;
 
     /// Buttons next to “List”, for the typed name.
     fn name_buttons_ui(_ui: &mut Ui, _state: &State, _name: &str, _commands: &mut Commands) {}
@@ -43,7 +42,7 @@ pub(crate) trait ResourceUi: Resource<Status: Copy> {
     /// A row of the list, which was read with `access`.
     fn row_ui(ui: &mut Ui, state: &State, access: &S3Access, row: &Self::Row, commands: &mut Commands);
 
-    fn page_ui(&self, ui: &mut Ui, state: &State, memory: &mut Self::Memory, height: f32, commands: &mut Commands);
+    fn page_ui(&self, ui: &mut Ui, state: &State, memory: &mut Self::Memory, commands: &mut Commands);
 }
 
 pub(crate) fn resources_ui<R: ResourceUi>(
@@ -100,13 +99,6 @@ pub(crate) struct ListWords<S: 'static> {
     pub(crate) empty: &'static str,
 }
 
-pub(crate) enum ListCommand<S> {
-    Read(ListQuery<S>),
-    ReadMore,
-    /// Shows only the list.
-    Close,
-}
-
 /// The filter fields with the rows below.
 fn list_ui<R: ResourceUi>(ui: &mut Ui, state: &State, memory: &mut R::Memory, height: f32, commands: &mut Commands) {
     let things = R::WORDS.things;
@@ -137,7 +129,7 @@ fn list_ui<R: ResourceUi>(ui: &mut Ui, state: &State, memory: &mut R::Memory, he
             if list.next.is_some() {
                 let more = Button::new(format!("More {things}"));
                 if ui.add_enabled(!list.status.is_loading(), more).clicked() {
-                    commands.push(R::command(ListCommand::ReadMore));
+                    commands.push(R::command(RemoteCommand::ListMore));
                 }
             }
         },
@@ -175,7 +167,7 @@ fn filter_ui<R: ResourceUi>(ui: &mut Ui, state: &State, memory: &mut ListMemory<
     if is_asked {
         let name_contains = (!name.is_empty()).then(|| name.to_owned());
         let query = ListQuery { name_contains, status: memory.status, page_token: None };
-        commands.push(R::command(ListCommand::Read(query)));
+        commands.push(R::command(RemoteCommand::List(query)));
     }
 }
 
@@ -222,8 +214,8 @@ fn columns_ui<R: ResourceUi>(ui: &mut Ui, state: &State, memory: &mut R::Memory,
         let Some(open) = open else {
             return list_ui::<R>(ui, state, memory, height, commands);
         };
-        command_button_ui(ui, format!("All {}", R::WORDS.things), commands, || R::command(ListCommand::Close));
-        return open.page_ui(ui, state, memory, height - 30.0, commands);
+        command_button_ui(ui, format!("All {}", R::WORDS.things), commands, || R::command(RemoteCommand::Close));
+        return page_ui(open, ui, state, memory, height - 30.0, commands);
     }
     ui.horizontal_top(|ui| {
         ui.vertical(|ui| {
@@ -234,11 +226,27 @@ fn columns_ui<R: ResourceUi>(ui: &mut Ui, state: &State, memory: &mut R::Memory,
         ui.vertical(|ui| {
             ui.set_width(ui.available_width());
             match open {
-                Some(open) => open.page_ui(ui, state, memory, height, commands),
+                Some(open) => page_ui(open, ui, state, memory, height, commands),
                 None => nothing_open_ui(ui, &R::NOTHING_OPEN),
             }
         });
     });
+}
+
+fn page_ui<R: ResourceUi>(
+    open: &R,
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut R::Memory,
+    height: f32,
+    commands: &mut Commands,
+) {
+    ScrollArea::vertical()
+        .id_salt((R::NOUN, R::name_of(open.id())))
+        .max_height(height)
+        .min_scrolled_height(height)
+        .auto_shrink(false)
+        .show(ui, |ui| open.page_ui(ui, state, memory, commands));
 }
 
 fn nothing_open_ui(ui: &mut Ui, nothing: &EmptyPage) {

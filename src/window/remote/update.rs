@@ -3,14 +3,82 @@
 
 use std::sync::Arc;
 
-use crate::domain::{Credentials, ListPage, ListQuery};
+use crate::domain::{Credentials, ListQuery};
 use crate::tasks::ProgressUnit;
 use crate::window::s3;
 use crate::window::state::{
-    Draft, Effect, Failure, FormCheck, Loadable, ModelDraft, Overlay, Resource, S3Effect, State, TaskId, TaskKind,
-    TaskOutcome, Ticket, Watch,
+    Draft, Effect, Failure, FormCheck, Loadable, ModelDraft, Overlay, RemoteCommand, RemoteEffect, RemoteEvent,
+    Resource, S3Effect, State, TaskId, TaskKind, TaskOutcome, Ticket, Watch, WatchEnd,
 };
 use crate::window::tasks::update::{begin, cancel, end, settle};
+
+/// What a kind of resource does beyond what all do.
+pub(crate) trait ResourceUpdate: Resource {
+    fn open(state: &mut State, id: &Self::Id);
+
+    fn begin_watching(state: &mut State, id: &Self::Id) {
+        watch::<Self>(state, id);
+    }
+
+    fn end_watching(state: &mut State, id: &Self::Id) {
+        stop_watching::<Self>(state, id);
+    }
+
+    /// A page of the list was added.
+    fn listed(state: &mut State, is_first: bool, listed: Self::Listed);
+
+    fn seen(state: &mut State, id: &Self::Id, seen: Self::Seen);
+
+    fn watch_ended(_state: &mut State, _id: &Self::Id, _end: &WatchEnd) {}
+}
+
+pub(crate) fn on_command<R: ResourceUpdate>(state: &mut State, command: RemoteCommand<R::Id, R::Status>) {
+    match command {
+        RemoteCommand::List(query) => read_list::<R>(state, query),
+        RemoteCommand::ListMore => read_more::<R>(state),
+        RemoteCommand::Open(id) => R::open(state, &id),
+        RemoteCommand::Close => R::all_mut(state).open = None,
+        RemoteCommand::Watch(id) => R::begin_watching(state, &id),
+        RemoteCommand::StopWatching(id) => R::end_watching(state, &id),
+    }
+}
+
+pub(crate) fn on_event<R: ResourceUpdate>(state: &mut State, event: RemoteEvent<R>) {
+    match event {
+        RemoteEvent::Listed { task, is_first, result } => {
+            end(state, task, result.as_ref().err());
+            let (page, listed) = result.map_or_else(|why| (Err(why), None), |(page, more)| (Ok(page), Some(more)));
+            let is_wanted = R::all_mut(state).list.take(task, is_first, page);
+            if let Some(listed) = listed.filter(|_| is_wanted) {
+                R::listed(state, is_first, listed);
+            }
+        }
+        RemoteEvent::Seen { id, task, seen } => {
+            if let Some(known) = watched_by::<R>(state, &id, task) {
+                *known.watch() = Watch { task: Some(task), ..Watch::default() };
+                R::seen(state, &id, *seen);
+            }
+        }
+        RemoteEvent::Trouble { id, task, text } => {
+            if let Some(known) = watched_by::<R>(state, &id, task) {
+                known.watch().trouble = Some(text);
+            }
+        }
+        RemoteEvent::WatchEnded(id, task, ending) => {
+            let failure = match &ending {
+                WatchEnd::Over => None,
+                WatchEnd::Absent(failure) | WatchEnd::Failed(failure) => Some(failure),
+            };
+            end(state, task, failure);
+            if let Some(known) = watched_by::<R>(state, &id, task) {
+                let failure = failure.filter(|failure| **failure != Failure::Cancelled).cloned();
+                let watch = known.watch();
+                *watch = Watch { task: None, failure: failure.or(watch.failure.take()), trouble: None };
+                R::watch_ended(state, &id, &ending);
+            }
+        }
+    }
+}
 
 /// Opens or closes the dialog. A list that was read before is read again; the first time, the user requests it.
 pub(crate) fn toggle_dialog<R: Resource>(state: &mut State) {
@@ -54,18 +122,7 @@ fn read_page<R: Resource>(state: &mut State, page_token: Option<String>) {
     };
     let ticket = begin(state, R::TASKS, ProgressUnit::Steps, format!("List SageMaker {}s", R::NOUN));
     R::all_mut(state).list.status = Loadable::Loading(ticket.id);
-    state.effects.push(R::list(access, ListQuery { page_token, ..query }, ticket));
-}
-
-/// Stores a page of the list. False if it is late.
-pub(crate) fn listed<R: Resource>(
-    state: &mut State,
-    task: TaskId,
-    is_first: bool,
-    page: Result<ListPage<R::Row>, Failure>,
-) -> bool {
-    end(state, task, page.as_ref().err());
-    R::all_mut(state).list.take(task, is_first, page)
+    state.effects.push(R::effect(RemoteEffect::List { access, query: ListQuery { page_token, ..query }, ticket }));
 }
 
 /// Polls a resource until it no longer changes by itself. False if it is being polled already.
@@ -78,7 +135,7 @@ pub(crate) fn watch<R: Resource>(state: &mut State, id: &R::Id) -> bool {
     let known = R::all_mut(state).get_or_insert(id);
     *known.watch() = Watch { task: Some(ticket.id), failure: None, trouble: known.watch().trouble.take() };
     let id = known.id().clone();
-    state.effects.push(R::poll(id, ticket));
+    state.effects.push(R::effect(RemoteEffect::Watch(id, ticket)));
     true
 }
 
@@ -91,37 +148,6 @@ pub(crate) fn stop_watching<R: Resource>(state: &mut State, id: &R::Id) {
 fn watched_by<'s, R: Resource>(state: &'s mut State, id: &R::Id, task: TaskId) -> Option<&'s mut R> {
     let known = R::all_mut(state).get_mut(id)?;
     (known.watch().task == Some(task)).then_some(known)
-}
-
-/// The resource that a task has polled successfully; `None` if it is late.
-pub(crate) fn polled<'s, R: Resource>(state: &'s mut State, id: &R::Id, task: TaskId) -> Option<&'s mut R> {
-    let known = watched_by::<R>(state, id, task)?;
-    *known.watch() = Watch { task: Some(task), ..Watch::default() };
-    Some(known)
-}
-
-/// Shows why a poll failed; polling continues.
-pub(crate) fn trouble<R: Resource>(state: &mut State, id: &R::Id, task: TaskId, text: String) {
-    if let Some(known) = watched_by::<R>(state, id, task) {
-        known.watch().trouble = Some(text);
-    }
-}
-
-/// Ends the polling. False if it is late.
-pub(crate) fn watch_ended<R: Resource>(
-    state: &mut State,
-    id: &R::Id,
-    task: TaskId,
-    result: &Result<(), Failure>,
-) -> bool {
-    end(state, task, result.as_ref().err());
-    let Some(known) = watched_by::<R>(state, id, task) else {
-        return false;
-    };
-    let failure = result.clone().err().filter(|failure| *failure != Failure::Cancelled);
-    let watch = known.watch();
-    *watch = Watch { task: None, failure: failure.or(watch.failure.take()), trouble: None };
-    true
 }
 
 /// Starts a task for a known resource: `note` stores its id there.

@@ -14,8 +14,9 @@ use crate::window::state::{
     EvaluationCommand, EvaluationEffect, EvaluationEvent, ExportCommand, ExportEffect, ExportEvent, InferenceCommand,
     InferenceEffect, InferenceEvent, JobsCommand, JobsEffect, JobsEvent, MapCommand, MapEffect, MapEvent,
     ModelsCommand, ModelsEffect, ModelsEvent, OutputsCommand, OutputsEffect, OutputsEvent, ProjectCommand,
-    ProjectEffect, ProjectEvent, ReviewCommand, ReviewEffect, ReviewEvent, S3Command, S3Effect, S3Event, SearchCommand,
-    SearchEvent, UploadCommand, UploadEffect, UploadEvent,
+    ProjectEffect, ProjectEvent, RemoteEndpointsCommand, RemoteEndpointsEffect, RemoteEndpointsEvent,
+    RemoteJobsCommand, RemoteJobsEffect, RemoteJobsEvent, ReviewCommand, ReviewEffect, ReviewEvent, S3Command,
+    S3Effect, S3Event, SearchCommand, SearchEvent, UploadCommand, UploadEffect, UploadEvent,
 };
 
 /// A command, sent by panels and at startup.
@@ -38,6 +39,8 @@ pub enum Command {
     DismissNotice,
     Jobs(JobsCommand),
     Endpoints(EndpointsCommand),
+    RemoteJobs(RemoteJobsCommand),
+    RemoteEndpoints(RemoteEndpointsCommand),
     Outputs(OutputsCommand),
     Inference(InferenceCommand),
     Models(ModelsCommand),
@@ -91,6 +94,8 @@ pub enum Event {
     Problem(Problem),
     Jobs(JobsEvent),
     Endpoints(EndpointsEvent),
+    RemoteJobs(RemoteJobsEvent),
+    RemoteEndpoints(RemoteEndpointsEvent),
     Outputs(OutputsEvent),
     Inference(InferenceEvent),
     Models(ModelsEvent),
@@ -266,6 +271,8 @@ pub enum Effect {
     Quit,
     Jobs(JobsEffect),
     Endpoints(EndpointsEffect),
+    RemoteJobs(RemoteJobsEffect),
+    RemoteEndpoints(RemoteEndpointsEffect),
     Outputs(OutputsEffect),
     Inference(InferenceEffect),
     Models(ModelsEffect),
@@ -379,6 +386,8 @@ macro_rules! areas {
 areas!(
     Jobs(JobsCommand, JobsEffect, JobsEvent),
     Endpoints(EndpointsCommand, EndpointsEffect, EndpointsEvent),
+    RemoteJobs(RemoteJobsCommand, RemoteJobsEffect, RemoteJobsEvent),
+    RemoteEndpoints(RemoteEndpointsCommand, RemoteEndpointsEffect, RemoteEndpointsEvent),
     Outputs(OutputsCommand, OutputsEffect, OutputsEvent),
     Inference(InferenceCommand, InferenceEffect, InferenceEvent),
     Models(ModelsCommand, ModelsEffect, ModelsEvent),

@@ -29,7 +29,7 @@ pub use crate::window::duplicates::state::{
 pub use crate::window::endpoints::form::state::{EndpointDraft, EndpointForm, EndpointRequest};
 pub use crate::window::endpoints::state::{
     DeletionCause, EndpointId, EndpointPresence, Endpoints, EndpointsCommand, EndpointsEffect, EndpointsEvent,
-    KnownEndpoint,
+    KnownEndpoint, RemoteEndpointsCommand, RemoteEndpointsEffect, RemoteEndpointsEvent, SeenEndpoint,
 };
 pub use crate::window::evaluation::state::{
     CorrectedLabels, EvaluateRequest, EvaluatedFound, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect,
@@ -47,7 +47,8 @@ pub use crate::window::jobs::form::state::{
     ImagesFrom, JobDraft, JobForm, JobImages, JobRequest, RehearsalOptions, RehearsalReport, RehearsalRequest,
 };
 pub use crate::window::jobs::state::{
-    JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, ModelUse, Prices, RetryPlan, SeenJob, WatchEnd,
+    JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, ModelUse, Prices, RemoteJobsCommand,
+    RemoteJobsEffect, RemoteJobsEvent, RetryPlan, SeenJob,
 };
 pub use crate::window::judge::state::judgments::{ImageJudgment, Judgments};
 pub use crate::window::judge::state::spot_check::{SampleDesign, SampleRequest, SampleWork, SpotChecks};
@@ -81,7 +82,8 @@ pub use crate::window::project::state::{
 };
 pub(crate) use crate::window::remote::state::Draft;
 pub use crate::window::remote::state::{
-    ChosenModel, Form, FormCheck, ModelDraft, ModelFrom, ModelRequest, Remote, RemoteList, Resource, Watch,
+    ChosenModel, Form, FormCheck, ModelDraft, ModelFrom, ModelRequest, Remote, RemoteCommand, RemoteEffect,
+    RemoteEvent, RemoteList, Resource, Watch, WatchEnd,
 };
 pub use crate::window::remote_inference::state::{
     ConnectFailure, FoundModel, RemoteCheck, RemoteModelForm, RemoteOutcome, RemotePrediction, RemoteReport,

@@ -4,21 +4,23 @@ pub(crate) mod auto_delete;
 
 use std::sync::Arc;
 
-use crate::aws::SageMaker;
-use crate::domain::S3Access;
+use crate::aws::{AwsError, SageMaker};
 use crate::sagemaker::endpoints::{DeployError, EndpointRecords, Leftovers, deploy, preflight};
 use crate::sagemaker::jobs::read_prices;
 use crate::sagemaker::log::endpoint_log_tail;
 use crate::sagemaker::spec::Deleted;
-use crate::sagemaker::spec::endpoint::{Endpoint, EndpointConfig, EndpointPlan, EndpointQuery, EndpointRecord};
+use crate::sagemaker::spec::endpoint::{
+    Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord,
+};
 use crate::sagemaker::spec::transform::{Leftover, LogLine, SageMakerAccess};
 use crate::sagemaker::{self, JobError, Poll};
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::{Effects, Shared};
 use crate::window::remote;
-use crate::window::remote::effects::{model_source, run_once, trouble_text};
+use crate::window::remote::effects::{model_source, report_seen, report_trouble, run_once};
 use crate::window::state::{
-    DeletionCause, EndpointId, EndpointRequest, EndpointsEffect, EndpointsEvent, Failure, FormCheck, TaskId, Ticket,
+    DeletionCause, EndpointId, EndpointRequest, EndpointsEffect, EndpointsEvent, Failure, FormCheck, KnownEndpoint,
+    RemoteEffect, RemoteEndpointsEffect, SeenEndpoint, Ticket,
 };
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: EndpointsEffect) {
@@ -30,14 +32,7 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: EndpointsEffect) {
         }
         EndpointsEffect::Deploy { plan, ticket } => start(shared, plan, ticket),
         EndpointsEffect::FollowRecords => effects.endpoints.start(shared),
-        EndpointsEffect::List { access, query, ticket } => list(shared, &access, query, ticket),
-        EndpointsEffect::Watch { id, ticket } => {
-            let task = ticket.id;
-            let follow =
-                move |shared: &Shared, id: &EndpointId, control: &TaskControl| follow(shared, id, task, control);
-            run_once(shared, "watch an endpoint", (id, ticket), follow, EndpointsEvent::WatchEnded);
-        }
-        EndpointsEffect::ReadLog { id, ticket } => {
+        EndpointsEffect::ReadLog(id, ticket) => {
             run_once(shared, "read the log of an endpoint", (id, ticket), read_log, EndpointsEvent::LogRead);
         }
         EndpointsEffect::Delete { id, cause, ticket } => delete(shared, id, cause, ticket),
@@ -54,24 +49,30 @@ pub(crate) fn records(shared: &Shared) -> EndpointRecords {
     EndpointRecords::in_folder(shared.dirs.endpoints())
 }
 
-fn list(shared: &Arc<Shared>, access: &S3Access, query: EndpointQuery, ticket: Ticket) {
-    let is_first = query.page_token.is_none();
-    run_once(
-        shared,
-        "list endpoints",
-        (SageMakerAccess::from(access), ticket),
-        move |shared, access, control| {
-            let sagemaker = shared.aws.sagemaker(access);
-            let region = sagemaker.region(control)?;
-            let page = sagemaker.list_endpoints(&query, control)?;
-            Ok((SageMakerAccess { region: Some(region), ..access.clone() }, page))
-        },
-        move |_, task, result| EndpointsEvent::Listed { task, is_first, result },
-    );
+pub(crate) fn list_or_watch(shared: &Arc<Shared>, effect: RemoteEndpointsEffect) {
+    match effect {
+        RemoteEffect::List { access, query, ticket } => {
+            remote::effects::list::<KnownEndpoint>(shared, "list endpoints", (&access, query, ticket), list_page);
+        }
+        RemoteEffect::Watch(id, ticket) => {
+            remote::effects::watch::<KnownEndpoint>(shared, "watch an endpoint", (id, ticket), follow);
+        }
+    }
 }
 
-/// Polls the endpoint until it no longer changes by itself.
-fn follow(shared: &Shared, id: &EndpointId, task: TaskId, control: &TaskControl) -> Result<(), JobError> {
+fn list_page(
+    sagemaker: &SageMaker,
+    query: &EndpointQuery,
+    control: &TaskControl,
+) -> Result<(EndpointPage, SageMakerAccess), AwsError> {
+    let region = sagemaker.region(control)?;
+    let page = sagemaker.list_endpoints(query, control)?;
+    Ok((page, SageMakerAccess { region: Some(region), ..sagemaker.access() }))
+}
+
+/// Polls until the status of the endpoint is final. Its configuration is read once.
+fn follow(shared: &Shared, id: &EndpointId, ticket: &Ticket) -> Result<(), JobError> {
+    let control = &ticket.control;
     let sagemaker = shared.aws.sagemaker(&id.sagemaker);
     let mut known = None;
     let watched = sagemaker::endpoints::watch(&sagemaker, &id.name, None, control, |poll| match poll {
@@ -83,20 +84,11 @@ fn follow(shared: &Shared, id: &EndpointId, task: TaskId, control: &TaskControl)
             if let Some(endpoint) = endpoint {
                 control.set_step(endpoint.status.to_string());
             }
-            let is_open = shared.report(EndpointsEvent::Seen {
-                id: id.clone(),
-                task,
-                endpoint: endpoint.clone().map(Box::new),
-                usd_per_hour: known.as_ref().and_then(|(price, _)| *price),
-                config: known.as_ref().map(|(_, config)| config.clone()),
-            });
-            if !is_open {
-                control.cancel();
-            }
+            let (usd_per_hour, config) = known.clone().unzip();
+            let seen = SeenEndpoint { endpoint: endpoint.clone(), config, usd_per_hour: usd_per_hour.flatten() };
+            report_seen::<KnownEndpoint>(shared, id, ticket, seen);
         }
-        Poll::Trouble { why, again_in } => {
-            shared.report(EndpointsEvent::Trouble { id: id.clone(), task, text: trouble_text(why, again_in) });
-        }
+        Poll::Trouble { why, again_in } => report_trouble::<KnownEndpoint>(shared, id, ticket, why, again_in),
     });
     Ok(watched.map(drop)?)
 }

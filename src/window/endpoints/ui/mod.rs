@@ -11,10 +11,10 @@ use crate::domain::S3Access;
 use crate::sagemaker::spec::endpoint::{Endpoint, EndpointStatus};
 use crate::sagemaker::spec::transform::human_usd;
 use crate::tasks::{clock_text, now_ms};
-use crate::window::remote::ui::{EmptyPage, ListCommand, ListMemory, ListWords, ResourceUi, row_ui};
+use crate::window::remote::ui::{EmptyPage, ListMemory, ListWords, ResourceUi, row_ui};
 use crate::window::s3::ui::sign_in::duration_text;
 use crate::window::state::{
-    Action, Command, Commands, EndpointId, EndpointPresence, Endpoints, EndpointsCommand, KnownEndpoint, State,
+    Action, Commands, EndpointId, EndpointPresence, Endpoints, EndpointsCommand, KnownEndpoint, RemoteCommand, State,
 };
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{ago_text, command_button_ui};
@@ -48,15 +48,6 @@ impl ResourceUi for KnownEndpoint {
         memory
     }
 
-    fn command(command: ListCommand<EndpointStatus>) -> Command {
-        Command::Endpoints(match command {
-            ListCommand::Read(query) => EndpointsCommand::List(query),
-            ListCommand::ReadMore => EndpointsCommand::ListMore,
-            ListCommand::Close => EndpointsCommand::Close,
-        })
-    }
-
-    /// A completely deleted endpoint is listed only while its page is shown.
     fn is_above_list(&self, state: &State) -> bool {
         let Endpoints { all, listed_in, .. } = &state.remote.endpoints;
         let region = listed_in.as_ref().and_then(|access| access.region.as_deref());
@@ -73,7 +64,7 @@ impl ResourceUi for KnownEndpoint {
         let word = endpoint_word(self);
         let row = endpoint_row_ui(ui, state, &self.id, (sign, &word), self.id.region());
         if row.on_hover_text(&word).clicked() {
-            commands.push(EndpointsCommand::Open(self.id.clone()));
+            commands.push(RemoteCommand::Open(self.id.clone()));
         }
     }
 
@@ -88,12 +79,12 @@ impl ResourceUi for KnownEndpoint {
         let text = ago_text(row.created_ms);
         let row = endpoint_row_ui(ui, state, &id, (endpoint_sign(row.status), &word), &text);
         if row.on_hover_text(hover).clicked() {
-            commands.push(EndpointsCommand::Open(id));
+            commands.push(RemoteCommand::Open(id));
         }
     }
 
-    fn page_ui(&self, ui: &mut Ui, state: &State, _: &mut EndpointsMemory, height: f32, commands: &mut Commands) {
-        page::page_ui(ui, state, self, height, commands);
+    fn page_ui(&self, ui: &mut Ui, state: &State, _: &mut EndpointsMemory, commands: &mut Commands) {
+        page::page_ui(ui, state, self, commands);
     }
 }
 
@@ -221,7 +212,7 @@ fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
     let name = &endpoint.id.name;
     let show = ui.button("Show");
     if show.clicked() {
-        commands.push(EndpointsCommand::Open(endpoint.id.clone()));
+        commands.push(RemoteCommand::Open(endpoint.id.clone()));
     }
     show.accessible_name(format!("Show the endpoint {name}"));
     let delete = delete_endpoint_button(ui, endpoint);

@@ -1,6 +1,6 @@
 //! The page of one endpoint: its status, its cost, when it is deleted, and what is deleted with it.
 
-use eframe::egui::{Button, CollapsingHeader, Label, ScrollArea, Ui};
+use eframe::egui::{Button, CollapsingHeader, Label, Ui};
 
 use crate::domain::{Utc, capitalized};
 use crate::sagemaker::spec::Deleted;
@@ -9,7 +9,8 @@ use crate::sagemaker::spec::remote_model::RemoteModel;
 use crate::tasks::now_ms;
 use crate::window::remote::ui::{log_lines_ui, page_name_ui, watch_problems_ui};
 use crate::window::state::{
-    Commands, EndpointId, EndpointPresence, EndpointsCommand, InferenceCommand, KnownEndpoint, Loadable, State,
+    Commands, EndpointId, EndpointPresence, EndpointsCommand, InferenceCommand, KnownEndpoint, Loadable, RemoteCommand,
+    State,
 };
 use crate::window::ui::widgets::{
     Tone, banner_ui, command_button_ui, delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign,
@@ -20,20 +21,13 @@ const HOUR_MS: i64 = 60 * 60_000;
 /// Hours by which the deletion can be postponed with one click.
 const LATER_H: [i64; 3] = [1, 4, 12];
 
-pub(crate) fn page_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, height: f32, commands: &mut Commands) {
-    ScrollArea::vertical()
-        .id_salt(("endpoint", &endpoint.id.name))
-        .max_height(height)
-        .min_scrolled_height(height)
-        .auto_shrink([false, true])
-        .show(ui, |ui| {
-            name_ui(ui, endpoint, commands);
-            watch_problems_ui(ui, &endpoint.watch, endpoint.undeleted.as_ref(), commands);
-            status_ui(ui, endpoint, commands);
-            deletion_ui(ui, state, endpoint, commands);
-            log_ui(ui, endpoint, commands);
-            facts_ui(ui, endpoint);
-        });
+pub(crate) fn page_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &mut Commands) {
+    name_ui(ui, endpoint, commands);
+    watch_problems_ui(ui, &endpoint.watch, endpoint.undeleted.as_ref(), commands);
+    status_ui(ui, endpoint, commands);
+    deletion_ui(ui, state, endpoint, commands);
+    log_ui(ui, endpoint, commands);
+    facts_ui(ui, endpoint);
 }
 
 fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
@@ -42,10 +36,10 @@ fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
             let stop = ui.button("Stop watching");
             let stop = stop.on_hover_text("The endpoint keeps running and is still billed");
             if stop.clicked() {
-                commands.push(EndpointsCommand::StopWatching(endpoint.id.clone()));
+                commands.push(RemoteCommand::StopWatching(endpoint.id.clone()));
             }
         } else if ui.add_enabled(endpoint.deleting.is_none(), Button::new("Refresh")).clicked() {
-            commands.push(EndpointsCommand::Watch(endpoint.id.clone()));
+            commands.push(RemoteCommand::Watch(endpoint.id.clone()));
         }
     });
 }

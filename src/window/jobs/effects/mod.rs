@@ -10,7 +10,7 @@ use std::sync::Arc;
 use strum::VariantArray;
 
 use crate::aws::{AwsError, AwsErrorKind, SageMaker, upload};
-use crate::domain::{S3Access, S3Address, Sample, SampleUri, counted};
+use crate::domain::{S3Address, Sample, SampleUri, counted};
 use crate::sagemaker::jobs::{
     CleanUp, Followed, JobRecords, PlannedRetry, PolledJob, Retry, RetryChanges, StartFolders, Watch, add_price,
     aws_commands, change_price, clean_up, find_record, manifest_of, outcome, preflight, read_prices, shell_script,
@@ -25,10 +25,10 @@ use crate::sagemaker::{self, JobError, Poll, training};
 use crate::tasks::{TaskControl, now_ms};
 use crate::window::effects::{Effects, Shared};
 use crate::window::remote;
-use crate::window::remote::effects::{failure_of, model_source, run_once, trouble_text};
+use crate::window::remote::effects::{model_source, report_seen, report_trouble, run_once};
 use crate::window::state::{
-    FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEffect, JobsEvent, Leftovers, RetryPlan, SeenJob, Ticket,
-    WatchEnd,
+    FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEffect, JobsEvent, KnownJob, Leftovers, RemoteEffect,
+    RemoteJobsEffect, RetryPlan, SeenJob, Ticket,
 };
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
@@ -45,8 +45,6 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
             work_on_prices(shared, "change a price", move |path| change_price(path, &change));
         }
         JobsEffect::Start { plan, ticket } => start(shared, plan, ticket),
-        JobsEffect::List { access, query, ticket } => list(shared, &access, query, ticket),
-        JobsEffect::Watch(id, ticket) => watch(shared, id, ticket),
         JobsEffect::Stop(id, ticket) => run_once(shared, "stop a job", (id, ticket), stop, JobsEvent::StopRequested),
         JobsEffect::FindOutcome(id, ticket) => {
             run_once(shared, "find failed images", (id, ticket), find_outcome, JobsEvent::OutcomeFound);
@@ -84,15 +82,15 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
     }
 }
 
-fn list(shared: &Arc<Shared>, access: &S3Access, query: JobQuery, ticket: Ticket) {
-    let is_first = query.page_token.is_none();
-    run_once(
-        shared,
-        "list jobs",
-        (SageMakerAccess::from(access), ticket),
-        move |shared, access, control| Ok(list_page(&shared.aws.sagemaker(access), &query, control)?),
-        move |_, task, result| JobsEvent::Listed { task, is_first, result },
-    );
+pub(crate) fn list_or_watch(shared: &Arc<Shared>, effect: RemoteJobsEffect) {
+    match effect {
+        RemoteEffect::List { access, query, ticket } => {
+            remote::effects::list::<KnownJob>(shared, "list jobs", (&access, query, ticket), list_page);
+        }
+        RemoteEffect::Watch(id, ticket) => {
+            remote::effects::watch::<KnownJob>(shared, "watch a job", (id, ticket), follow);
+        }
+    }
 }
 
 /// A page of all kinds of jobs, newest first, and why one kind could not be listed. Its token has a line per kind, which
@@ -126,25 +124,6 @@ fn list_page(
     let is_more = next.iter().any(|token| !token.is_empty());
     let next = is_more.then(|| next.join("\n"));
     Ok((JobPage { items, next }, denied.pop().map(|error| error.to_string())))
-}
-
-/// Polls the job until it ends.
-fn watch(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
-    let of_event = id.clone();
-    shared.run_task(
-        "watch a job",
-        ticket,
-        move |shared, ticket| {
-            Ok(match follow(shared, &id, ticket) {
-                Ok(()) => WatchEnd::JobOver,
-                Err(error) if error.aws_kind() == Some(AwsErrorKind::NotFound) => {
-                    WatchEnd::NoSuchJob(failure_of(shared, &id.s3, error))
-                }
-                Err(error) => WatchEnd::Failed(failure_of(shared, &id.s3, error)),
-            })
-        },
-        move |task, end| JobsEvent::WatchEnded { id: of_event, task, end: end.unwrap_or_else(WatchEnd::Failed) },
-    );
 }
 
 fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> {
@@ -189,20 +168,14 @@ fn follow_until_end<P: Followed + Clone>(
     poll: impl FnMut() -> Result<P, JobError>,
     seen: impl Fn(P) -> SeenJob,
 ) -> Result<P, JobError> {
-    let (task, control) = (ticket.id, &ticket.control);
+    let control = &ticket.control;
     let report = |progress: &P| {
         control.set_step(progress.glance().phase);
-        let seen = Box::new(seen(progress.clone()));
-        if !shared.report(JobsEvent::Seen { id: id.clone(), task, seen }) {
-            control.cancel();
-        }
+        report_seen::<KnownJob>(shared, id, ticket, seen(progress.clone()));
     };
     let last = sagemaker::jobs::follow(poll, control, |event| match event {
         Poll::Seen(progress) => report(progress),
-        Poll::Trouble { why, again_in } => {
-            let text = trouble_text(why, again_in);
-            shared.report(JobsEvent::Trouble { id: id.clone(), task, text });
-        }
+        Poll::Trouble { why, again_in } => report_trouble::<KnownJob>(shared, id, ticket, why, again_in),
     })?;
     report(&last);
     Ok(last)

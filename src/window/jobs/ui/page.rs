@@ -13,10 +13,10 @@ use crate::sagemaker::spec::transform::{
 };
 use crate::tasks::now_ms;
 use crate::window::jobs::ui::{PriceMemory, keep_price_ui, price_problem_ui, status_sign};
-use crate::window::remote::ui::{ConfirmedButton, log_lines_ui, page_name_ui, watch_problems_ui};
+use crate::window::remote::ui::{ConfirmedButton, log_lines_ui, page_name_ui};
 use crate::window::state::{
     Action, BrowseCommand, Commands, JobId, JobsCommand, KnownJob, Leftovers, Loadable, OutputsAt, OutputsCommand,
-    OutputsRequest, RetryPlan, State,
+    OutputsRequest, RemoteCommand, RetryPlan, State,
 };
 use crate::window::ui::form::{preflight_ui, price_ui};
 use crate::window::ui::theme;
@@ -39,27 +39,6 @@ pub(crate) struct PageMemory {
     usd_per_hour: Option<f64>,
 }
 
-/// The page of a job of any kind, with its name above `content_ui`.
-pub(super) fn frame_ui(
-    ui: &mut Ui,
-    state: &State,
-    job: &KnownJob,
-    height: f32,
-    commands: &mut Commands,
-    content_ui: impl FnOnce(&mut Ui, &mut Commands),
-) {
-    ScrollArea::vertical()
-        .id_salt(("job", &job.id.name))
-        .max_height(height)
-        .min_scrolled_height(height)
-        .auto_shrink(false)
-        .show(ui, |ui| {
-            name_ui(ui, state, job, commands);
-            watch_problems_ui(ui, &job.watch, None, commands);
-            content_ui(ui, commands);
-        });
-}
-
 pub(super) fn page_ui(ui: &mut Ui, state: &State, job: &KnownJob, memory: &mut PageMemory, commands: &mut Commands) {
     let Some(progress) = &job.progress else {
         if job.watch.task.is_some() {
@@ -80,13 +59,13 @@ pub(super) fn page_ui(ui: &mut Ui, state: &State, job: &KnownJob, memory: &mut P
     log_ui(ui, progress);
 }
 
-fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Commands) {
+pub(super) fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Commands) {
     page_name_ui(ui, &job.id.name, commands, |ui, commands| {
         if job.watch.task.is_some() {
             let stop = ui.button("Stop watching");
             let stop = stop.on_hover_text("The job keeps running");
             if stop.clicked() {
-                commands.push(JobsCommand::StopWatching(job.id.clone()));
+                commands.push(RemoteCommand::StopWatching(job.id.clone()));
             }
             return;
         }
@@ -97,10 +76,10 @@ fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Commands) 
                 running",
             );
             if forget.clicked() {
-                commands.push(JobsCommand::StopWatching(job.id.clone()));
+                commands.push(RemoteCommand::StopWatching(job.id.clone()));
             }
         }
-        command_button_ui(ui, "Refresh", commands, || JobsCommand::Watch(job.id.clone()));
+        command_button_ui(ui, "Refresh", commands, || RemoteCommand::Watch(job.id.clone()));
     });
 }
 

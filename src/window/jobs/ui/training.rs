@@ -9,7 +9,8 @@ use crate::sagemaker::spec::training::{TrainingJob, TrainingProgress};
 use crate::sagemaker::spec::transform::{TransformStatus, billed_text};
 use crate::window::remote::ui::log_lines_ui;
 use crate::window::state::{
-    Action, Commands, JobId, JobsCommand, KnownJob, ModelUse, OutputsAt, OutputsCommand, OutputsRequest, State,
+    Action, Commands, JobId, JobsCommand, KnownJob, ModelUse, OutputsAt, OutputsCommand, OutputsRequest, RemoteCommand,
+    State,
 };
 use crate::window::ui::widgets::{Tone, key_value_ui, message_ui, note_ui, strong};
 
@@ -86,7 +87,7 @@ fn next_steps_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Comm
     for user in &job.used_by {
         ui.horizontal_wrapped(|ui| {
             if ui.link(&user.name).on_hover_text("A Batch Transform job with this model").clicked() {
-                commands.push(JobsCommand::Open(user.clone()));
+                commands.push(RemoteCommand::Open(user.clone()));
             }
             compare_ui(ui, state, user, commands);
         });

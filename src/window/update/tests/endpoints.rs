@@ -9,7 +9,8 @@ use crate::sagemaker::spec::endpoint::{EndpointConfig, EndpointPlan, EndpointRec
 use crate::sagemaker::spec::transform::{Leftover, ModelSource, Preflight, SageMakerAccess};
 use crate::window::state::{
     Action, DeletionCause, Effect, EndpointDraft, EndpointId, EndpointPresence, EndpointsCommand, EndpointsEffect,
-    EndpointsEvent, Event, Failure, FormCheck, KnownEndpoint, Overlay, State, TaskId, TaskOutcome, TaskSignal,
+    EndpointsEvent, Event, Failure, FormCheck, KnownEndpoint, Overlay, RemoteEffect, RemoteEndpointsCommand,
+    RemoteEndpointsEvent, SeenEndpoint, State, TaskId, TaskOutcome, TaskSignal, WatchEnd,
 };
 
 fn record() -> EndpointRecord {
@@ -33,15 +34,16 @@ fn known(state: &State) -> &KnownEndpoint {
 fn see(state: &mut State, presence: EndpointPresence) {
     let task = known(state).watch.task.expect("it is watched");
     let endpoint = match presence {
-        EndpointPresence::Present(endpoint) => Some(endpoint),
+        EndpointPresence::Present(endpoint) => Some(*endpoint),
         EndpointPresence::Unknown | EndpointPresence::Absent => None,
     };
-    event(state, Event::Endpoints(EndpointsEvent::Seen { id: id(), task, endpoint, config: None, usd_per_hour: None }));
+    let seen = Box::new(SeenEndpoint { endpoint, config: None, usd_per_hour: None });
+    event(state, RemoteEndpointsEvent::Seen { id: id(), task, seen });
 }
 
 fn end_watching(state: &mut State) {
     let task = known(state).watch.task.expect("it is watched");
-    event(state, Event::Endpoints(EndpointsEvent::WatchEnded(id(), task, Ok(()))));
+    event(state, RemoteEndpointsEvent::WatchEnded(id(), task, WatchEnd::Over));
 }
 
 fn deleting(state: &State) -> TaskId {
@@ -68,7 +70,7 @@ fn refused() -> Failure {
 fn deployed_endpoints_are_watched_and_changes_reported() {
     let mut state = State::default();
     let effects = read(&mut state, vec![record()], Vec::new());
-    assert!(has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"), "{effects:?}");
+    assert!(has!(effects, Effect::RemoteEndpoints(RemoteEffect::Watch(id, _)) if id.name == "cats"), "{effects:?}");
     // Reading the same records again changes nothing.
     let effects = read(&mut state, vec![record()], Vec::new());
     assert!(effects.is_empty(), "{effects:?}");
@@ -81,7 +83,7 @@ fn deployed_endpoints_are_watched_and_changes_reported() {
 
     end_watching(&mut state);
     let effects = event(&mut state, EndpointsEvent::Outdated);
-    assert!(has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"), "{effects:?}");
+    assert!(has!(effects, Effect::RemoteEndpoints(RemoteEffect::Watch(id, _)) if id.name == "cats"), "{effects:?}");
     see(&mut state, EndpointPresence::Absent);
     let text = notice(&mut state).expect("that is unexpected");
     assert!(text.contains("cats"), "{text}");
@@ -100,7 +102,7 @@ fn endpoint_unknown_to_sagemaker_is_free() {
     assert!(effects.is_empty(), "{effects:?}");
     assert_eq!(state.endpoints_at_our_cost().count(), 0);
     let effects = read(&mut state, vec![record()], Vec::new());
-    assert!(has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"), "{effects:?}");
+    assert!(has!(effects, Effect::RemoteEndpoints(RemoteEffect::Watch(id, _)) if id.name == "cats"), "{effects:?}");
 }
 
 #[test]
@@ -220,10 +222,10 @@ fn unreadable_record_is_reported_once() {
 fn list_is_requested_when_opened() {
     let mut state = State::default();
     let effects = command(&mut state, Action::Endpoints);
-    assert!(!has!(effects, Effect::Endpoints(EndpointsEffect::List { .. })), "{effects:?}");
+    assert!(!has!(effects, Effect::RemoteEndpoints(RemoteEffect::List { .. })), "{effects:?}");
     let query = crate::sagemaker::spec::endpoint::EndpointQuery::default();
-    let effects = command(&mut state, EndpointsCommand::List(query));
-    assert!(has!(effects, Effect::Endpoints(EndpointsEffect::List { .. })), "{effects:?}");
+    let effects = command(&mut state, RemoteEndpointsCommand::List(query));
+    assert!(has!(effects, Effect::RemoteEndpoints(RemoteEffect::List { .. })), "{effects:?}");
 }
 
 #[test]

@@ -14,8 +14,8 @@ use crate::sagemaker::spec::transform::{
 use crate::window::state::{
     Action, BrowseCommand, BrowseEvent, Command, DisplayInfo, Effect, Event, ExportScope, Failure, FormCheck,
     ImagesFrom, JobDraft, JobId, JobRequest, JobsCommand, JobsEffect, JobsEvent, Leftovers, Loadable, ModelDraft,
-    OutputsAt, OutputsCommand, OutputsEffect, OutputsEvent, Overlay, ReadingTrial, RetryPlan, S3Effect, SeenJob, State,
-    TaskId, TaskKind, WatchEnd,
+    OutputsAt, OutputsCommand, OutputsEffect, OutputsEvent, Overlay, ReadingTrial, RemoteCommand, RemoteEffect,
+    RemoteEvent, RemoteJobsCommand, RemoteJobsEvent, RetryPlan, S3Effect, SeenJob, State, TaskId, TaskKind, WatchEnd,
 };
 
 fn id(name: &str) -> JobId {
@@ -112,7 +112,7 @@ fn progress(status: TransformStatus, inputs: u64, outputs: u64) -> Box<SeenJob> 
 
 /// Opens a job for the first time; returns the task that watches it.
 fn watched(state: &mut State, id: &JobId) -> TaskId {
-    command(state, Command::Jobs(JobsCommand::Open(id.clone())));
+    command(state, RemoteCommand::Open(id.clone()));
     let job = state.remote.jobs.get(id).expect("its page is there");
     job.watch.task.expect("it is watched")
 }
@@ -188,7 +188,7 @@ fn only_a_valid_checked_plan_starts() {
     assert_eq!(state.settings.job.model.role, draft.model.role);
 
     let effects = event(&mut state, JobsEvent::Started(task, Ok(id("cats-1"))));
-    assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
+    assert!(has!(effects, Effect::RemoteJobs(RemoteEffect::Watch { .. })), "{effects:?}");
     assert_eq!(state.overlay, Overlay::Jobs);
     assert_eq!(state.remote.jobs.open, Some(id("cats-1")));
     // The next form starts with the values of this one, with another name.
@@ -228,12 +228,12 @@ fn jobs_are_paged_and_late_pages_dropped() {
     let mut state = State::default();
     let effects = command(&mut state, Action::Jobs);
     assert!(
-        !has!(effects, Effect::Jobs(JobsEffect::List { .. })),
+        !has!(effects, Effect::RemoteJobs(RemoteEffect::List { .. })),
         "the list is not requested before the user opens it"
     );
     let task_of = |effects: &[Effect]| {
         let found = effects.iter().find_map(|effect| match effect {
-            Effect::Jobs(JobsEffect::List { ticket, query, .. }) => Some((ticket.id, query.page_token.clone())),
+            Effect::RemoteJobs(RemoteEffect::List { ticket, query, .. }) => Some((ticket.id, query.page_token.clone())),
             _ => None,
         });
         found.expect("jobs are listed")
@@ -249,12 +249,13 @@ fn jobs_are_paged_and_late_pages_dropped() {
         }],
         next: next.map(str::to_owned),
     };
-    let (late, _) = task_of(&command(&mut state, JobsCommand::List(JobQuery::default())));
-    let (first, _) = task_of(&command(&mut state, JobsCommand::List(JobQuery::default())));
-    let listed = |task, is_first, page| Event::Jobs(JobsEvent::Listed { task, is_first, result: Ok((page, None)) });
+    let (late, _) = task_of(&command(&mut state, RemoteJobsCommand::List(JobQuery::default())));
+    let (first, _) = task_of(&command(&mut state, RemoteJobsCommand::List(JobQuery::default())));
+    let listed =
+        |task, is_first, page| Event::RemoteJobs(RemoteEvent::Listed { task, is_first, result: Ok((page, None)) });
     event(&mut state, listed(late, true, page("late", None)));
     event(&mut state, listed(first, true, page("a", Some("more"))));
-    let (second, token) = task_of(&command(&mut state, JobsCommand::ListMore));
+    let (second, token) = task_of(&command(&mut state, RemoteJobsCommand::ListMore));
     assert_eq!(token.as_deref(), Some("more"));
     event(&mut state, listed(second, false, page("b", None)));
     let names: Vec<&str> = state.remote.jobs.list.rows.iter().map(|job| job.name.as_str()).collect();
@@ -268,8 +269,8 @@ fn completed_job_with_missing_outputs_is_a_problem() {
     let id = id("cats-1");
     let task = watched(&mut state, &id);
     let seen = progress(TransformStatus::Completed, 3, 2);
-    event(&mut state, JobsEvent::Seen { id: id.clone(), task, seen });
-    let ended = Event::Jobs(JobsEvent::WatchEnded { id: id.clone(), task, end: WatchEnd::JobOver });
+    event(&mut state, RemoteJobsEvent::Seen { id: id.clone(), task, seen });
+    let ended = RemoteJobsEvent::WatchEnded(id.clone(), task, WatchEnd::Over);
     let effects = event(&mut state, ended);
     assert!(has!(effects, Effect::Jobs(JobsEffect::FindOutcome { .. })), "{effects:?}");
     assert!(has!(effects, Effect::Jobs(JobsEffect::FindLeftovers { .. })), "{effects:?}");
@@ -277,7 +278,7 @@ fn completed_job_with_missing_outputs_is_a_problem() {
     let problems = state.problems.entries();
     assert!(problems[0].problem.message.contains("1 missing"));
     // Opening it again does not watch a finished job.
-    assert!(!has!(command(&mut state, JobsCommand::Open(id)), Effect::Jobs(JobsEffect::Watch { .. })));
+    assert!(!has!(command(&mut state, RemoteCommand::Open(id)), Effect::RemoteJobs(RemoteEffect::Watch { .. })));
 }
 
 #[test]
@@ -292,8 +293,8 @@ fn reopened_training_job_lists_new_users_of_its_model() {
         let progress =
             TrainingProgress { training, billed_s: None, cost_usd: None, log_tail: Vec::new(), notes: Vec::new() };
         let seen = Box::new(SeenJob::Training(progress, used_by));
-        event(state, JobsEvent::Seen { id: id.clone(), task, seen });
-        event(state, JobsEvent::WatchEnded { id: id.clone(), task, end: WatchEnd::JobOver })
+        event(state, RemoteJobsEvent::Seen { id: id.clone(), task, seen });
+        event(state, RemoteJobsEvent::WatchEnded(id.clone(), task, WatchEnd::Over))
     };
     let effects = over(&mut state, Vec::new());
     assert!(has!(effects, Effect::Jobs(JobsEffect::FindLeftovers { .. })), "{effects:?}");
@@ -360,7 +361,7 @@ fn retry_job_is_watched_instead() {
     let task = state.remote.jobs.get(&id).unwrap().retrying.unwrap();
     let result = Ok("cats-2".to_owned());
     let effects = event(&mut state, JobsEvent::RetryStarted(id.clone(), task, result));
-    assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
+    assert!(has!(effects, Effect::RemoteJobs(RemoteEffect::Watch { .. })), "{effects:?}");
     assert_eq!(state.remote.jobs.open.as_ref().unwrap().name, "cats-2");
 }
 
@@ -405,35 +406,35 @@ fn watched_jobs_resume_after_a_restart() {
     let mut state = State::new(state.settings);
     let start = Command::Start { source: None, model: None };
     let effects = command(&mut state, start);
-    assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
+    assert!(has!(effects, Effect::RemoteJobs(RemoteEffect::Watch { .. })), "{effects:?}");
     let task = state.remote.jobs.get(&id).unwrap().watch.task.unwrap();
     let failure = Failure::Failed { message: "The sign-in is over".to_owned(), renewal: None };
-    event(&mut state, JobsEvent::WatchEnded { id: id.clone(), task, end: WatchEnd::Failed(failure) });
+    event(&mut state, RemoteJobsEvent::WatchEnded(id.clone(), task, WatchEnd::Failed(failure)));
     assert!(state.remote.jobs.get(&id).unwrap().watch.failure.is_some());
     // The job itself continues, so the next start watches it as well.
     assert!(state.settings.watched_jobs.contains(&id));
-    let effects = command(&mut state, JobsCommand::Watch(id.clone()));
-    assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
+    let effects = command(&mut state, RemoteCommand::Watch(id.clone()));
+    assert!(has!(effects, Effect::RemoteJobs(RemoteEffect::Watch { .. })), "{effects:?}");
     assert!(state.remote.jobs.get(&id).unwrap().watch.failure.is_none());
 }
 
 #[test]
 fn missing_jobs_are_not_watched_after_a_restart() {
     let failure = || Failure::Failed { message: "There is no such job".to_owned(), renewal: None };
-    for end in [WatchEnd::NoSuchJob(failure()), WatchEnd::Failed(Failure::Cancelled)] {
+    for end in [WatchEnd::Absent(failure()), WatchEnd::Failed(Failure::Cancelled)] {
         let mut state = State::default();
         let id = id("cats-1");
         let task = watched(&mut state, &id);
-        event(&mut state, JobsEvent::WatchEnded { id, task, end });
+        event(&mut state, RemoteJobsEvent::WatchEnded(id, task, end));
         assert!(state.settings.watched_jobs.is_empty());
     }
     let mut state = State::default();
     let id = id("cats-1");
     let task = watched(&mut state, &id);
     let end = WatchEnd::Failed(failure());
-    let ended = Event::Jobs(JobsEvent::WatchEnded { id: id.clone(), task, end });
+    let ended = RemoteJobsEvent::WatchEnded(id.clone(), task, end);
     event(&mut state, ended);
-    command(&mut state, JobsCommand::StopWatching(id));
+    command(&mut state, RemoteCommand::StopWatching(id));
     assert!(state.settings.watched_jobs.is_empty());
 }
 
