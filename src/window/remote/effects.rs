@@ -74,12 +74,15 @@ pub(crate) fn check<R: Send + 'static, P: Send + 'static, V: Into<Event> + 'stat
     );
 }
 
+/// A page of a list, and what else is known about it.
+type Page<R> = (ListPage<<R as Resource>::Row>, <R as Resource>::Listed);
+
 /// Reads a page of a list.
 pub(crate) fn list<R: Resource>(
     shared: &Arc<Shared>,
     name: &str,
     (access, query, ticket): (&S3Access, ListQuery<R::Status>, Ticket),
-    read: fn(&SageMaker, &ListQuery<R::Status>, &TaskControl) -> Result<(ListPage<R::Row>, R::Listed), AwsError>,
+    read: fn(&SageMaker, &ListQuery<R::Status>, &TaskControl) -> Result<Page<R>, AwsError>,
 ) where
     RemoteEvent<R>: Into<Event>,
 {
