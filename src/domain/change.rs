@@ -51,6 +51,12 @@ impl Verdict {
             _ => None,
         }
     }
+
+    /// Whether it says more than another verdict on the same image, without contradicting it: an image with a verdict
+    /// is complete, unless it goes back to the labeler.
+    pub fn implies(&self, other: &Self) -> bool {
+        *other == Self::Complete && !matches!(self, Self::Complete | Self::Returned)
+    }
 }
 
 /// Whether the verdicts on an image and on its visible boxes, with added ones, cover everything in it: it was accepted

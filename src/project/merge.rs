@@ -204,6 +204,14 @@ impl Merge {
                 }
                 continue;
             };
+            if our.verdict.implies(&their.verdict) {
+                continue;
+            }
+            if their.verdict.implies(&our.verdict) {
+                self.added += 1;
+                merged.insert(*target, their);
+                continue;
+            }
             let class = match object {
                 Some(object) => Some(object.class().to_owned()),
                 None => prediction.and_then(|prediction| class_of(prediction, target.box_index)),

@@ -502,9 +502,11 @@ fn marks_of_an_image_are_no_rivals_of_its_verdict() {
     check(&["complete"], &[], 0, "accept");
     check(&["reject"], &[], 3, "accept");
     check(&["complete", "accept"], &[], 0, "accept");
-    check(&["returned"], &[], 0, "returned");
-    check(&["accept", "complete"], &[], 0, "returned");
-    check(&["returned", "accept"], &["--replace"], 0, "returned");
+    check(&["returned"], &[], 3, "accept");
+    check(&["returned", "accept"], &["--replace"], 3, "returned");
+    for word in ["accept", "complete"] {
+        check(&[word], &[], 3, "returned");
+    }
     check(&["accept"], &["--replace"], 0, "accept");
     check(&["accept", "accept"], &[], 3, "accept");
 }
@@ -793,6 +795,35 @@ fn merged_project_has_the_verdicts_of_both() {
     assert_eq!(bench.review("merge", &twice).status.code(), Some(1));
     let input = bench.review("merge", &["a.spotcheck", "b.spotcheck", "--out", "a.spotcheck", "--force"]);
     assert_eq!(input.status.code(), Some(1));
+}
+
+#[test]
+fn complete_images_are_no_conflict_with_a_verdict() {
+    let bench = Bench::new();
+    let image = bench.boxes()[0]["image"].as_str().unwrap();
+    let cases = [
+        (["complete", "accept"], "accept", 0),
+        (["accept", "complete"], "accept", 0),
+        (["complete", "returned"], "", 1),
+        (["returned", "accept"], "", 1),
+        (["complete", "complete"], "complete", 0),
+    ];
+    for (words, merged, conflicts) in cases {
+        for (name, word) in ["a", "b"].into_iter().zip(words) {
+            let project = format!("{name}.spotcheck");
+            bench.project(&project);
+            std::fs::write(bench.path("v.csv"), format!("image,box,verdict,reviewer\n{image},,{word},{name}\n")).unwrap();
+            bench.reviewed("import", &[&project, "v.csv", "--replace"]);
+        }
+        let arguments = ["a.spotcheck", "b.spotcheck", "--out", "c.spotcheck", "--conflicts", "c.csv", "--force"];
+        bench.reviewed("merge", &arguments);
+        assert_eq!(bench.rows("c.csv").len(), conflicts, "{words:?}");
+        bench.reviewed("export", &["c.spotcheck", "--out", "w.csv", "--force"]);
+        let left: Vec<Vec<String>> = bench.rows("w.csv");
+        assert_eq!(left.first().map_or("", |row| &row[2]), merged, "{words:?}");
+        let giver = words.iter().position(|word| *word == merged);
+        assert_eq!(left.first().map(|row| &*row[8]), giver.map(|at| ["a", "b"][at]), "{words:?}");
+    }
 }
 
 #[test]

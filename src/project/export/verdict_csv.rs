@@ -1,7 +1,6 @@
 //! Verdicts as CSV: one row per verdict, for other tools and people, and back.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{self, BufRead, BufReader, Read, Write};
 
@@ -126,25 +125,6 @@ pub enum VerdictCsvError {
 pub enum OtherVerdicts {
     Keep,
     Replace,
-}
-
-/// The marks of an image and the verdict on it, which are no rivals: the last one contains those before. A verdict says
-/// that the image is complete, and an image goes back to the labeler whatever its verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum MarkRank {
-    Complete,
-    Verdict,
-    Returned,
-}
-
-impl MarkRank {
-    fn new(verdict: Option<&Verdict>) -> Self {
-        match verdict {
-            Some(Verdict::Complete) => Self::Complete,
-            Some(Verdict::Returned) => Self::Returned,
-            _ => Self::Verdict,
-        }
-    }
 }
 
 /// A row with a verdict.
@@ -293,14 +273,18 @@ fn number(text: &str) -> Option<f32> {
 
 /// Why a verdict in the file changes nothing.
 enum Kept {
-    /// The project has it already, or a mark that contains it.
+    /// The project has it already, or one that implies it.
     Same,
     /// The project has this one.
     Other(&'static str),
 }
 
-/// The rows so far: their kind and line.
-type Seen = HashMap<(SampleUri, VerdictTarget), (MarkRank, u64)>;
+fn implies(verdict: Option<&Verdict>, other: Option<&Verdict>) -> bool {
+    verdict.zip(other).is_some_and(|(verdict, other)| verdict.implies(other))
+}
+
+/// The rows so far: their verdict and line.
+type Seen = HashMap<(SampleUri, VerdictTarget), (Option<Verdict>, u64)>;
 
 /// The images that a file mentions, with their predictions and verdicts.
 struct KnownImages {
@@ -322,17 +306,16 @@ impl KnownImages {
         imported: &mut ImportedVerdicts,
     ) -> bool {
         let line = row.line;
-        let rank = MarkRank::new(verdict);
         match seen.get(key) {
-            Some((earlier, other)) if *earlier == rank => {
-                imported.rejected.push(RejectedRow { line, reason: format!("line {other} already judges this") });
-                return false;
-            }
-            Some((earlier, _)) if *earlier > rank => {
+            Some((earlier, _)) if implies(earlier.as_ref(), verdict) => {
                 imported.unchanged += 1;
                 return false;
             }
-            _ => drop(seen.insert(key.clone(), (rank, line))),
+            Some((earlier, other)) if !implies(verdict, earlier.as_ref()) => {
+                imported.rejected.push(RejectedRow { line, reason: format!("line {other} already judges this") });
+                return false;
+            }
+            _ => drop(seen.insert(key.clone(), (verdict.cloned(), line))),
         }
         match self.keeps(key, verdict, others) {
             Some(Kept::Same) => imported.unchanged += 1,
@@ -385,12 +368,10 @@ impl KnownImages {
         if Some(existing) == verdict {
             return Some(Kept::Same);
         }
-        match MarkRank::new(Some(existing)).cmp(&MarkRank::new(verdict)) {
-            Ordering::Less => None,
-            _ if others == OtherVerdicts::Replace => None,
-            Ordering::Greater => Some(Kept::Same),
-            Ordering::Equal => Some(Kept::Other(existing.into())),
+        if others == OtherVerdicts::Replace || implies(verdict, Some(existing)) {
+            return None;
         }
+        Some(if implies(Some(existing), verdict) { Kept::Same } else { Kept::Other(existing.into()) })
     }
 
     /// The changes that remove added boxes of an image: those after them take their indices.
