@@ -479,8 +479,11 @@ struct JudgedImages {
     strata: Vec<CountedImages>,
     /// The units of completely judged images, with the strata of their images.
     units: Vec<(usize, usize)>,
-    /// Drawn images without a prediction.
+    /// Images of the list without a prediction.
     unpredicted: usize,
+    /// The numbers of images that were drawn and that the list contains.
+    drawn: usize,
+    in_list: usize,
 }
 
 fn judged_images(frame: &ImageFrame, population: &Population) -> JudgedImages {
@@ -507,7 +510,9 @@ fn judged_images(frame: &ImageFrame, population: &Population) -> JudgedImages {
             }
         }
     }
-    JudgedImages { strata, units, unpredicted: frame.stratum_of.len() - predicted }
+    let in_list = frame.stratum_of.len();
+    let drawn = frame.strata.iter().map(|stratum| stratum.sampled).sum();
+    JudgedImages { strata, units, unpredicted: in_list - predicted, drawn, in_list }
 }
 
 impl JudgedImages {
@@ -528,6 +533,14 @@ impl JudgedImages {
             notes.push(format!(
                 "{} of {with_predictions} images with predictions are judged completely; the others do not count yet",
                 grouped(judged)
+            ));
+        }
+        if self.in_list != self.drawn {
+            notes.push(format!(
+                "the list contains {} images, but {} were drawn: it was changed, and the precision is wrong unless the \
+                 change had nothing to do with the predictions",
+                grouped(self.in_list),
+                grouped(self.drawn)
             ));
         }
         if self.unpredicted > 0 {

@@ -96,6 +96,15 @@ fn drawn_images_are_predicted_and_speak_for_the_folder() {
     assert!(found["low"].as_f64().unwrap() < 0.6 && found["high"].as_f64().unwrap() > 0.8, "{found}");
     let note = found["notes"][0].as_str().unwrap();
     assert!(note.starts_with("4 of 6 images"), "{note}");
+
+    let text = std::fs::read_to_string(bench.path("drawn.json")).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.remove(1);
+    std::fs::write(bench.path("drawn.json"), lines.join("\n")).unwrap();
+    let output = bench.run(&report);
+    let notes = bench.json("report.json")["notes"].to_string();
+    let fact = "contains 5 images, but 6 were drawn";
+    assert!(notes.contains(fact) && stderr(&output).contains(fact), "{notes}");
 }
 
 #[test]
