@@ -121,6 +121,18 @@ impl ExportArgs {
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
     }
 
+    /// The first given option that does not apply to a format, and the formats that it applies to.
+    fn option_of_other_formats(&self, format: ExportFormat) -> Option<(&'static str, &'static str)> {
+        use ExportFormat::{AnnotatedImages, Report, Voc, Yolo};
+        let given = [
+            (self.yolo_scores, &[Yolo][..], ("--yolo-scores", "yolo")),
+            (self.with_images, &[Yolo, Voc], ("--with-images", "yolo and voc")),
+            (self.annotated_kind != AnnotatedKind::AsImage, &[AnnotatedImages], ("--image-kind", "images")),
+            (self.target_precision.is_some(), &[Report], ("--target-precision", "report")),
+        ];
+        given.into_iter().find(|(is_given, of, _)| *is_given && !of.contains(&format)).map(|(.., names)| names)
+    }
+
     fn options(&self, format: ExportFormat) -> ExportOptions {
         ExportOptions {
             format,
@@ -152,6 +164,9 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
              corrections",
             format.name()
         );
+    }
+    if let Some((option, formats)) = args.option_of_other_formats(format) {
+        bail!("{option} is for {formats}, not for {}; leave it out", format.name());
     }
     if args.verdicts == VerdictChoice::Corrected && (args.model_classes || args.all_boxes) {
         bail!("--verdicts corrected exports what a person confirmed; remove --model-classes and --all-boxes");

@@ -682,6 +682,24 @@ fn ids_of_new_classes_do_not_depend_on_the_filter() {
 }
 
 #[test]
+fn options_of_other_formats_are_refused() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    for (format, option) in [
+        ("csv", &["--target-precision", "0.9"][..]),
+        ("yolo", &["--target-precision", "0.9"]),
+        ("voc", &["--yolo-scores"]),
+        ("coco", &["--with-images"]),
+        ("jsonl", &["--image-kind", "png"]),
+    ] {
+        let (output, _) = export(&bench, "c.out", &[&["--format", format], option].concat());
+        assert_eq!(output.status.code(), Some(1), "{option:?}");
+        assert!(stderr(&output).contains(option[0]), "{}", stderr(&output));
+        assert!(!bench.path("c.out").exists());
+    }
+}
+
+#[test]
 fn new_classes_keep_their_ids() {
     let bench = Bench::new();
     bench.project("p.spotcheck");
@@ -812,7 +830,8 @@ fn complete_images_are_no_conflict_with_a_verdict() {
         for (name, word) in ["a", "b"].into_iter().zip(words) {
             let project = format!("{name}.spotcheck");
             bench.project(&project);
-            std::fs::write(bench.path("v.csv"), format!("image,box,verdict,reviewer\n{image},,{word},{name}\n")).unwrap();
+            std::fs::write(bench.path("v.csv"), format!("image,box,verdict,reviewer\n{image},,{word},{name}\n"))
+                .unwrap();
             bench.reviewed("import", &[&project, "v.csv", "--replace"]);
         }
         let arguments = ["a.spotcheck", "b.spotcheck", "--out", "c.spotcheck", "--conflicts", "c.csv", "--force"];
