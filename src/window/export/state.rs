@@ -8,7 +8,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::domain::{Location, RunId, RunInfo, Sample, SampleId, SampleSet, SampleUri, SharedList, ViewSettings};
 use crate::evaluation::Evaluated;
-use crate::project::export::options::{ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions};
+use crate::project::export::options::{ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions, VerdictChoice};
 use crate::review::{Marks, Outcomes, Predictions, Suppressed};
 use crate::window::state::{
     Derived, EvaluateRequest, Failure, Loadable, Order, Overlay, RequestId, SourceId, State, TaskId, Ticket,
@@ -68,6 +68,8 @@ pub enum ExportEvent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportDraft {
     pub options: ExportOptions,
+    /// The user's choice of verdicts, if there is one.
+    pub chosen_verdicts: Option<VerdictChoice>,
     pub scope: ExportScope,
     /// The choice in the dialog that exports a comparison.
     pub comparison: ComparisonFormat,
@@ -130,6 +132,7 @@ impl Default for ExportDraft {
     fn default() -> Self {
         Self {
             options: ExportOptions::for_format(ExportFormat::Coco),
+            chosen_verdicts: None,
             scope: ExportScope::Filter,
             comparison: ComparisonFormat::default(),
             evaluation: EvaluationFormat::default(),

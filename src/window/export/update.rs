@@ -18,8 +18,14 @@ use crate::window::{evaluation, tasks};
 pub(crate) fn on_command(state: &mut State, command: ExportCommand) {
     match command {
         ExportCommand::Set(options, scope) => {
-            state.export.options = options;
+            let before = std::mem::replace(&mut state.export.options, options);
             state.export.scope = scope;
+            if options.verdicts != before.verdicts {
+                state.export.chosen_verdicts = Some(options.verdicts);
+            }
+            if options.format != before.format {
+                choose_verdicts(state);
+            }
         }
         ExportCommand::SetComparisonFormat(format) => state.export.comparison = format,
         ExportCommand::SetEvaluationFormat(format) => state.export.evaluation = format,
@@ -48,7 +54,17 @@ pub(crate) fn open(state: &mut State) {
     if task.is_some_and(|task| !state.export.options.format.takes(task)) {
         state.export.options.format = ExportFormat::Csv;
     }
+    choose_verdicts(state);
     show(state, Overlay::Export);
+}
+
+/// Without the user's choice, labels that a person judged are exported as corrected.
+fn choose_verdicts(state: &mut State) {
+    let is_judged = state.runs.current().is_some_and(|run| state.judgments.judged_images(run.id()) > 0);
+    let draft = &mut state.export;
+    let is_of_labels = !matches!(draft.options.format, ExportFormat::AnnotatedImages | ExportFormat::Report);
+    let usual = if is_judged && is_of_labels { VerdictChoice::Corrected } else { VerdictChoice::All };
+    draft.options.verdicts = draft.chosen_verdicts.unwrap_or(usual);
 }
 
 /// Opens an export dialog, without the result of an earlier export.

@@ -1,7 +1,8 @@
 use super::*;
 use crate::domain::{Change, Detection, JudgedSample, ModelTask, SampleSet, Verdict, VerdictTarget};
+use crate::project::export::options::{ExportFormat, ExportOptions, VerdictChoice};
 use crate::review::VerdictKind;
-use crate::window::state::{NoticeOffer, ProjectCommand};
+use crate::window::state::{ExportCommand, NoticeOffer, ProjectCommand};
 
 fn verdicts(state: &State) -> Vec<VerdictKind> {
     let samples = state.samples.ids();
@@ -582,4 +583,26 @@ fn run_is_automatic_until_used() {
     let effects = event(&mut state, predicted(source, run, boxes(1)));
     assert_eq!(remembered(&effects), Some(automatic));
     assert_eq!(remembered(&command(&mut state, Action::PredictAll)), Some(kept));
+}
+
+#[test]
+fn judged_labels_are_exported_as_corrected_by_default() {
+    let (mut state, ..) = with_boxes();
+    let opened = |state: &mut State| {
+        command(state, Action::Export);
+        state.export.options
+    };
+    let options = opened(&mut state);
+    assert_eq!(options.verdicts, VerdictChoice::All, "nothing is judged");
+    command(&mut state, Action::Accept);
+    assert_eq!(opened(&mut state).verdicts, VerdictChoice::Corrected);
+    let scope = state.export.scope;
+    let set = |state: &mut State, format, verdicts| {
+        command(state, ExportCommand::Set(ExportOptions { format, verdicts, ..options }, scope));
+        state.export.options.verdicts
+    };
+    assert_eq!(set(&mut state, ExportFormat::Report, VerdictChoice::Corrected), VerdictChoice::All);
+    assert_eq!(set(&mut state, ExportFormat::Voc, VerdictChoice::All), VerdictChoice::Corrected);
+    assert_eq!(set(&mut state, ExportFormat::Voc, VerdictChoice::All), VerdictChoice::All, "the user's choice");
+    assert_eq!(opened(&mut state).verdicts, VerdictChoice::All);
 }
