@@ -6,6 +6,8 @@
 //!
 //! The format has no list of classes. Spotcheck and Datumaro, CVAT's library, write one to `dataset_meta.json`.
 
+use std::collections::BTreeSet;
+
 use quick_xml::Reader as Xml;
 use quick_xml::events::Event;
 
@@ -152,6 +154,8 @@ impl Document {
 #[derive(Default)]
 struct Reader {
     collector: Collector,
+    /// Those in `dataset_meta.json`.
+    classes: BTreeSet<String>,
     other_names: Tally,
     before_first: Tally,
 }
@@ -161,7 +165,8 @@ impl Reader {
         match serde_json::from_slice::<Classes>(content) {
             Ok(classes) => {
                 for name in classes.labels {
-                    self.collector.class(None, Some(name.trim()));
+                    self.collector.class(None, Some(&name));
+                    self.classes.insert(name);
                 }
             }
             Err(error) => {
@@ -198,7 +203,8 @@ impl Reader {
     }
 
     fn object(&mut self, object: Object, place: impl FnOnce() -> String) -> Result<AnnotatedBox, Refusal> {
-        let class = object.name.trim();
+        let is_listed = self.classes.contains(&object.name);
+        let class = if is_listed { &object.name } else { object.name.trim() };
         if class.is_empty() {
             return Err((Kind::UnknownClass, "has no name".to_owned()));
         }

@@ -227,7 +227,7 @@ fn are_inside(bounds: &[f64], points: &[f64], values: usize) -> bool {
 impl Reader {
     fn name_classes(&mut self, names: impl IntoIterator<Item = (i64, String)>) {
         for (number, name) in names {
-            let class = self.collector.class(Some(number), Some(name.trim()));
+            let class = self.collector.class(Some(number), Some(&name));
             self.classes.insert(number, class);
         }
     }

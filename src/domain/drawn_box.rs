@@ -33,11 +33,11 @@ impl DrawnBox {
 
     /// As [`Self::new`], for an image of unknown size.
     pub fn from_bounds(class: &str, bounds: BoundingBox) -> Option<Self> {
-        let class = class.trim().to_owned();
         // A cast of NaN is 0; of an edge beyond the range, the nearest number.
         let edges = <[f32; 4]>::from(bounds).map(|edge| (f64::from(edge) * 2.0).round() as u32);
         let has_area = edges[0] < edges[2] && edges[1] < edges[3];
-        (has_area && !class.is_empty() && bounds.is_finite()).then_some(Self { class, edges })
+        let is_named = !class.trim().is_empty();
+        (has_area && is_named && bounds.is_finite()).then(|| Self { class: class.to_owned(), edges })
     }
 
     pub fn class(&self) -> &str {

@@ -110,9 +110,9 @@ impl LabelSet {
         both.map(|(id, name)| (id, name.to_owned())).collect()
     }
 
-    /// The class that a person named: people type `Dog` for the class `dog`. The exact name wins.
+    /// The class that a person named: people type `Dog` for the class `dog`. The exact name wins. Spaces around a name
+    /// are part of it.
     pub fn find(&self, name: &str) -> Option<(u32, &str)> {
-        let name = name.trim();
         let exact = self.iter().find(|(_, label)| *label == name);
         let similar = || self.iter().find(|(_, label)| label.to_lowercase() == name.to_lowercase());
         exact.or_else(similar)

@@ -360,7 +360,7 @@ impl<'t> Statements<'t> {
                 if let (Some(of), Some(class)) = (target.run, right_class) {
                     let name = given_classes_name(of);
                     self.begin_classes.execute(params![name, run])?;
-                    self.add_class.execute([&*name, class.trim()])?;
+                    self.add_class.execute([&*name, class])?;
                 }
                 let values = params![sample, run, box_number, verdict.into_str(), right_class, bounds, reviewer];
                 self.set_verdict.execute(values)?;

@@ -130,7 +130,7 @@ pub(super) fn new_classes(judgments: &[JudgedSample], run: &RunInfo, given: &[St
     let verdicts = judgments.iter().flat_map(|judged| &judged.verdicts);
     let of_run = verdicts.filter(|(target, _)| target.run == Some(run.id));
     let used = of_run.filter_map(|(_, verdict)| verdict.right_class());
-    let used: BTreeSet<&str> = used.filter(is_new).map(str::trim).collect();
+    let used: BTreeSet<&str> = used.filter(is_new).collect();
     let given: Vec<&str> = given.iter().map(String::as_str).filter(is_new).collect();
     let last = given.iter().rposition(|name| used.contains(name)).map_or(0, |last| last + 1);
     let unknown = used.into_iter().filter(|name| !given.contains(name));
@@ -552,7 +552,6 @@ impl<'c> Chooser<'c> {
     /// The id and name of a class that a person gave.
     fn class_of<'r>(&'r self, name: &'r str, tally: &mut Tally) -> (u32, &'r str) {
         self.context.run.labels.find(name).unwrap_or_else(|| {
-            let name = name.trim();
             tally.new_classes.insert(name.to_owned());
             let id = self.new_ids.get(name).copied().unwrap_or(NEW_CLASS);
             (id, name)

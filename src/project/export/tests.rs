@@ -52,7 +52,7 @@ fn hidden_boxes_are_exported_only_on_request() {
 #[test]
 fn corrected_class_replaces_the_predicted_one() {
     let mut row = sampler::row("a.jpg", &[CAT, DOG]);
-    row.box_verdicts.insert(0, Verdict::WrongClass(" Dog".to_owned()));
+    row.box_verdicts.insert(0, Verdict::WrongClass("Dog".to_owned()));
     row.box_verdicts.insert(1, Verdict::WrongClass("fox".to_owned()));
     let judged = Sampled::new(ExportFormat::Coco, vec![row.clone()]);
     // A class that the model does not have gets the next free id.

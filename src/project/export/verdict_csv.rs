@@ -207,8 +207,10 @@ fn new_class<'v>(verdict: &'v Verdict, run: &RunInfo, given: &[String]) -> Optio
 
 /// The name of a class as the run, or an earlier verdict, has it.
 fn known_class(name: &str, run: &RunInfo, given: &[String]) -> String {
+    let exact = given.iter().find(|known| *known == name);
     let similar = || given.iter().find(|known| known.to_lowercase() == name.to_lowercase());
-    let known = run.labels.find(name).map(|(_, known)| known).or_else(|| similar().map(String::as_str));
+    let of_run = || run.labels.find(name).map(|(_, known)| known);
+    let known = exact.map(String::as_str).or_else(of_run).or_else(|| similar().map(String::as_str));
     known.unwrap_or(name).to_owned()
 }
 
@@ -261,7 +263,7 @@ impl Header {
         let cell = |at: Option<usize>| at.and_then(|at| cells.get(at)).map(ToString::to_string).unwrap_or_default();
         let [image, box_index, verdict, right_class, x1, y1, x2, y2, reviewer] = self.columns.map(cell);
         let [class, score] = self.sampled.map(cell);
-        let right_class = unescaped(&right_class).trim().to_owned();
+        let right_class = unescaped(&right_class).to_owned();
         Row { line, image, box_index, verdict, right_class, edges: [x1, y1, x2, y2], reviewer, class, score }
     }
 }
@@ -499,7 +501,7 @@ impl Row {
     /// # Errors
     /// The sample is of another run.
     fn check_sampled(&self, judged: Option<(String, f32)>) -> Result<(), String> {
-        let class = unescaped(&self.class).trim();
+        let class = unescaped(&self.class);
         let Some((name, score)) = judged.filter(|_| !class.is_empty()) else {
             return Ok(());
         };

@@ -489,7 +489,7 @@ impl Judgments {
         if let Mark::Verdict(VerdictTarget { run: Some(run), .. }, Some(verdict)) = &before
             && let (Some(class), Some(counts)) = (verdict.right_class(), self.given_classes.get_mut(run))
         {
-            forget_one(counts, class.trim());
+            forget_one(counts, class);
         }
         if let Some(run) = run {
             match (was_judged, said.is_of_run(run)) {
@@ -514,7 +514,7 @@ impl Judgments {
 
 fn count_class(counts: &mut BTreeMap<RunId, BTreeMap<String, usize>>, target: VerdictTarget, verdict: &Verdict) {
     if let (Some(run), Some(class)) = (target.run, verdict.right_class()) {
-        *counts.entry(run).or_default().entry(class.trim().to_owned()).or_default() += 1;
+        *counts.entry(run).or_default().entry(class.to_owned()).or_default() += 1;
     }
 }
 

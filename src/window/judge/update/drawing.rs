@@ -38,7 +38,6 @@ pub(crate) fn choose_class(state: &mut State, class: &str) {
 
 /// Lets a digit choose a class of the run's model, or frees it if it does already.
 pub(crate) fn toggle_class_digit(state: &mut State, digit: u8, class: &str) {
-    let class = class.trim();
     let Some(run) = state.runs.current().filter(|_| !class.is_empty()) else {
         state.show_notice("Choose a class with the arrow keys first");
         return;
