@@ -132,11 +132,15 @@ fn write_object(xml: &mut XmlBytes, found: &InsideBox, [width, height]: [u32; 2]
     Ok(())
 }
 
-/// The first and last pixel, counted from 1, of an interval inside `0..=side`; at least one pixel.
+/// The first and last pixel, counted from 1, of an interval inside `0..=side`. An interval without a whole pixel is the
+/// pixel of its center. Whole numbers, because many readers accept no others.
 fn inclusive(low: f32, high: f32, side: u32) -> [u32; 2] {
-    let first = (low.round() as u32 + 1).min(side);
-    let last = (high.round() as u32).clamp(first, side);
-    [first, last]
+    let [first, last] = [low, high].map(|edge| edge.round() as u32);
+    if first < last {
+        return [first + 1, last];
+    }
+    let pixel = (f32::midpoint(low, high) as u32 + 1).min(side);
+    [pixel, pixel]
 }
 
 fn write_judgment(xml: &mut XmlBytes, verdict: Option<&Verdict>) -> io::Result<()> {
@@ -170,9 +174,17 @@ mod tests {
 
     #[test]
     fn pixels_are_one_based_and_inclusive() {
-        for (low, high, expected) in
-            [(0.0, 10.0, [1, 10]), (0.0, 1.0, [1, 1]), (3.4, 7.6, [4, 8]), (9.7, 10.0, [10, 10]), (4.2, 4.4, [5, 5])]
-        {
+        for (low, high, expected) in [
+            (0.0, 10.0, [1, 10]),
+            (0.0, 1.0, [1, 1]),
+            (3.4, 7.6, [4, 8]),
+            (9.7, 10.0, [10, 10]),
+            (10.0, 10.0, [10, 10]),
+            (4.2, 4.4, [5, 5]),
+            (3.0, 3.5, [4, 4]),
+            (3.5, 4.0, [4, 4]),
+            (3.5, 4.5, [5, 5]),
+        ] {
             assert_eq!(inclusive(low, high, 10), expected, "{low}..{high}");
         }
     }
