@@ -6,6 +6,7 @@
 
 mod coco;
 mod collect;
+pub(crate) mod dataset_files;
 mod flag;
 pub mod import;
 pub mod json;
@@ -26,17 +27,14 @@ pub use judged::{JudgedImage, from_verdicts};
 pub use names::{ClassNamesError, from_file_names, name_classes};
 pub use run::{RunClasses, name_by, read_class_map, task_of};
 pub use tf_record::from_records;
-pub(crate) use voc::CLASSES_FILE as VOC_CLASSES;
 
 use std::fmt;
 
 use self::recognize::Recognized;
+use self::rows::{BOM, is_utf16, text_of};
 use crate::domain::Annotations;
 use crate::image::source::{FileEntry, Files, FilesError, SourceError};
 use crate::tasks::{Cancelled, TaskControl};
-
-/// The UTF-8 byte order mark, which is skipped.
-const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The detected format of a file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,26 +189,6 @@ impl fmt::Display for AnnotationFormat {
             Self::TfRecord => "TFRecord",
             Self::Verdicts => "verdicts",
         })
-    }
-}
-
-/// The text of a file or line, without a byte order mark.
-///
-/// # Errors
-/// A message to follow the location.
-fn text_of(bytes: &[u8]) -> Result<&str, &'static str> {
-    if is_utf16(bytes) {
-        return Err("is in UTF-16; save it as UTF-8");
-    }
-    std::str::from_utf8(bytes.strip_prefix(BOM).unwrap_or(bytes)).map_err(|_| "is not UTF-8; save the file as UTF-8")
-}
-
-/// Whether text begins with UTF-16's byte order mark, or with two ASCII characters in UTF-16.
-fn is_utf16(bytes: &[u8]) -> bool {
-    match bytes {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
-        [0, one, 0, other, ..] | [one, 0, other, 0, ..] => *one != 0 && *other != 0,
-        _ => false,
     }
 }
 

@@ -4,8 +4,9 @@ mod splits;
 
 use std::collections::BTreeSet;
 
+use super::dataset_files::{IMAGE_LIST, ImagesByFile, VOC_CLASSES};
 use super::json::shortened;
-use super::voc::{CLASSES_FILE, VocFiles};
+use super::voc::VocFiles;
 use super::yolo::{DataYaml, YoloFiles};
 use super::{AnnotationFormat, AnnotationsError, json_lines, table};
 use crate::domain::counted;
@@ -65,7 +66,7 @@ pub(super) fn recognize(
     let file = file.clone();
     Ok(match content {
         Content::Format(AnnotationFormat::PascalVoc) => {
-            Recognized::PascalVoc(VocFiles { documents: listed, classes: None })
+            Recognized::PascalVoc(VocFiles { documents: listed, classes: None, listed: ImagesByFile::default() })
         }
         Content::Format(AnnotationFormat::TfRecord) => Recognized::TfRecord,
         Content::Format(format) => Recognized::File { format, file, first_line },
@@ -100,14 +101,15 @@ fn recognize_folder(look: &Look, listed: &[FileEntry], split: Option<&str>) -> R
     }
     let found = look.yolo(listed)?;
     if !found.labels.is_empty() {
-        return Ok(Recognized::Yolo(found.into()));
+        return Ok(Recognized::Yolo(YoloFiles { listed: look.image_list()?, ..found }.into()));
     }
     let xml = with_extension(&["xml"]);
     for file in xml.iter().take(LOOKED_AT) {
         if let Content::Format(AnnotationFormat::PascalVoc) = look.content(file)?.0 {
-            let is_classes = |file: &&FileEntry| file.name.rsplit('/').next() == Some(CLASSES_FILE);
+            let is_classes = |file: &&FileEntry| file.name.rsplit('/').next() == Some(VOC_CLASSES);
             let classes = listed.iter().filter(is_classes).min_by_key(|file| depth(&file.name)).cloned();
-            return Ok(Recognized::PascalVoc(VocFiles { documents: xml, classes }));
+            let listed = look.image_list()?;
+            return Ok(Recognized::PascalVoc(VocFiles { documents: xml, classes, listed }));
         }
     }
     let whole = with_extension(&["json", "csv", "tsv", "jsonl", "jsonlines", "ndjson"]);
@@ -198,7 +200,16 @@ impl Look<'_> {
             (None, Some(listed)) => self.yolo(listed)?,
             (None, None) => self.yolo(&self.files.list(self.control)?)?,
         };
-        Ok(Recognized::Yolo(YoloFiles { data: Some(data), ..found }.into()))
+        let listed = around.image_list()?;
+        Ok(Recognized::Yolo(YoloFiles { data: Some(data), listed, ..found }.into()))
+    }
+
+    /// The images of an exported dataset's label files.
+    fn image_list(&self) -> Result<ImagesByFile, AnnotationsError> {
+        match self.listed(self.files, IMAGE_LIST)?.as_deref() {
+            Some([file]) => Ok(ImagesByFile::read(&self.files.read(file, self.control)?)),
+            _ => Ok(ImagesByFile::default()),
+        }
     }
 
     /// The label files of a folder and related files. If there are folders named `labels`, only the topmost ones are

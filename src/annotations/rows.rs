@@ -1,7 +1,30 @@
-//! The rows of a CSV file (RFC 4180) with their lines. An unclosed quote costs only its own line.
+//! Text and its lines, and the rows of a CSV file (RFC 4180) with theirs. An unclosed quote costs only its own line.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
+
+/// The UTF-8 byte order mark, which is skipped.
+pub const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The text of a file or line, without a byte order mark.
+///
+/// # Errors
+/// A message to follow the location.
+pub fn text_of(bytes: &[u8]) -> Result<&str, &'static str> {
+    if is_utf16(bytes) {
+        return Err("is in UTF-16; save it as UTF-8");
+    }
+    std::str::from_utf8(bytes.strip_prefix(BOM).unwrap_or(bytes)).map_err(|_| "is not UTF-8; save the file as UTF-8")
+}
+
+/// Whether text begins with UTF-16's byte order mark, or with two ASCII characters in UTF-16.
+pub fn is_utf16(bytes: &[u8]) -> bool {
+    match bytes {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
+        [0, one, 0, other, ..] | [one, 0, other, 0, ..] => *one != 0 && *other != 0,
+        _ => false,
+    }
+}
 
 /// Longer lines are rejected.
 const LONGEST_LINE: u64 = 64 << 20;
@@ -44,7 +67,7 @@ fn each_ended_line(reader: impl Read, mut each: impl FnMut(u64, Result<&str, &st
         let mut lines = text.split(|byte| *byte == b'\r').peekable();
         while let Some(line) = lines.next() {
             number += 1;
-            each(number, super::text_of(line), if lines.peek().is_some() { "\r" } else { last });
+            each(number, text_of(line), if lines.peek().is_some() { "\r" } else { last });
         }
     }
 }

@@ -12,6 +12,7 @@ use quick_xml::Reader as Xml;
 use quick_xml::events::Event;
 
 use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
+use super::dataset_files::ImagesByFile;
 use super::flag::flag;
 use super::json::{Scalar, shortened};
 use super::{AnnotationFormat, AnnotationsError, Found};
@@ -22,12 +23,11 @@ use crate::tasks::TaskControl;
 /// The format has no elements nested this deeply.
 const DEEPEST: usize = 64;
 
-/// The file with the names of all classes, also of those without an object.
-pub(crate) const CLASSES_FILE: &str = "dataset_meta.json";
-
 pub(super) struct VocFiles {
     pub documents: Vec<FileEntry>,
     pub classes: Option<FileEntry>,
+    /// The image of each document, where their names differ.
+    pub listed: ImagesByFile,
 }
 
 #[derive(serde::Deserialize)]
@@ -44,7 +44,7 @@ pub(super) fn read(files: &Files, listed: &VocFiles, control: &TaskControl) -> R
         reader.collector.files += 1;
         let file = &listed.documents[index].name;
         match content.and_then(|content| Document::read(&content)) {
-            Ok(document) => reader.document(file, document),
+            Ok(document) => reader.document(file, listed.listed.get(file), document),
             Err(reason) => reader.collector.problem(Kind::Unreadable, file, reason),
         }
     })?;
@@ -179,8 +179,11 @@ impl Reader {
         }
     }
 
-    fn document(&mut self, file: &str, document: Document) {
-        let name = self.image_name(file, document.filename.trim());
+    fn document(&mut self, file: &str, listed: Option<&str>, document: Document) {
+        let name = match listed {
+            Some(image) => format!("JPEGImages/{image}"),
+            None => self.image_name(file, document.filename.trim()),
+        };
         if self.collector.known_image(&name).is_some() {
             let reason = format!("repeats an image; the first entry is used: {name}");
             return self.collector.problem(Kind::Duplicate, file, reason);

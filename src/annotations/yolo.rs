@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Deserialize;
 
 use super::collect::{Collector, Refusal, Tally, checked_box, checked_score, unreadable};
+use super::dataset_files::ImagesByFile;
 use super::json::{Scalar, shortened};
 use super::{AnnotationFormat, AnnotationsError, Found};
 use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUnit, DatasetSplit, ExactBox};
@@ -25,6 +26,8 @@ pub(super) struct YoloFiles {
     pub labels: Vec<FileEntry>,
     /// The paths of the known images, relative to the same folder as the labels.
     pub images: Vec<String>,
+    /// The image of each label file, where their names differ.
+    pub listed: ImagesByFile,
     pub split: Option<DatasetSplit>,
     /// As [`Found::notes`].
     pub notes: Vec<String>,
@@ -132,7 +135,7 @@ pub(super) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Re
     if reader.classes.is_empty() {
         reader.collector.notes.push("classes have numbers only; add data.yaml or classes.txt to name them".to_owned());
     }
-    let images = ImagesByLabel::new(&found.images);
+    let images = ImagesByLabel::new(&found.images, &found.listed);
     files.read_each(&found.labels, control, |index, content| {
         let file = &found.labels[index];
         reader.collector.files += 1;
@@ -350,19 +353,23 @@ fn around(points: &[f64]) -> ExactBox {
 }
 
 /// Maps label files to listed images.
-struct ImagesByLabel<'i>(HashMap<&'i str, &'i str>);
+struct ImagesByLabel<'i> {
+    by_stem: HashMap<&'i str, &'i str>,
+    listed: &'i ImagesByFile,
+}
 
 impl<'i> ImagesByLabel<'i> {
-    fn new(images: &'i [String]) -> Self {
-        Self(images.iter().map(|image| (without_extension(image), image.as_str())).collect())
+    fn new(images: &'i [String], listed: &'i ImagesByFile) -> Self {
+        Self { by_stem: images.iter().map(|image| (without_extension(image), image.as_str())).collect(), listed }
     }
 
     /// `labels/a/1.txt` describes `images/a/1.jpg` (Ultralytics' `img2label_paths`), or an image next to it. The
     /// extension is missing if the image is not listed.
     fn image_of(&self, label: &str) -> String {
         let stem = label_stem(label);
-        let found = self.0.get(stem.as_str()).or_else(|| self.0.get(without_extension(label)));
-        found.map_or(stem, |image| (*image).to_owned())
+        let found = self.by_stem.get(stem.as_str()).or_else(|| self.by_stem.get(without_extension(label)));
+        let found = found.map(|image| (*image).to_owned());
+        found.or_else(|| self.listed.get(label).map(|image| format!("images/{image}"))).unwrap_or(stem)
     }
 }
 

@@ -161,3 +161,81 @@ fn unsure_boxes_leave_their_image_out_of_all_labels() {
     assert_eq!(measured[0], measured[1]);
     assert_eq!(measured[0][0], names.len());
 }
+
+/// Corrected labels of images with difficult names, with classes that differ in spaces, read again as ground truth.
+#[test]
+fn difficult_names_survive_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let run = |arguments: &[&str], code: i32| {
+        let output = spotcheck(arguments).current_dir(folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+        output
+    };
+    let names = [
+        " leading.png",
+        "trailing .png",
+        "say \"hi\", <b>.png",
+        "new\nline.png",
+        "what?*|.png",
+        "한국어 é.png",
+        "-1+1.png",
+        "sub./'x'.jpg.png",
+        "same.png",
+        "same.jpg",
+    ];
+    std::fs::create_dir_all(path("images/sub.")).unwrap();
+    for name in names {
+        image::RgbImage::new(60, 40).save(path("images").join(name)).unwrap();
+    }
+    let listed =
+        |(id, name): (usize, &&str)| serde_json::json!({"id": id, "file_name": name, "width": 60, "height": 40});
+    let images: Vec<Value> = names.iter().enumerate().map(listed).collect();
+    let found = |id: usize| {
+        let left = 2.0 * id as f32;
+        let classes = [0, 1].map(|class| {
+            serde_json::json!({"image_id": id, "category_id": class, "bbox": [left, 3 + class * 20, 20.5, 10], "score": 0.9})
+        });
+        classes.to_vec()
+    };
+    let boxes: Vec<Value> = (0..names.len()).flat_map(found).collect();
+    let categories = serde_json::json!([{"id": 0, "name": "cat"}, {"id": 1, "name": " cat"}]);
+    let dataset = serde_json::json!({"images": images, "annotations": boxes, "categories": categories});
+    std::fs::write(path("found.json"), dataset.to_string()).unwrap();
+    run(&["import", "images", "--predictions", "found.json", "--project", "p.spotcheck"], 0);
+    run(&["import", "images", "--predictions", "found.json", "--project", "q.spotcheck"], 0);
+
+    // Moving a box keeps its class, and both classes are exchanged.
+    let mut table = csv::Writer::from_path(path("v.csv")).unwrap();
+    table.write_record(["image", "box", "verdict", "right_class", "x1", "y1", "x2", "y2"]).unwrap();
+    for name in names {
+        let name = if name.starts_with([' ', '-']) { format!("'{name}") } else { name.to_owned() };
+        table.write_record([&name, "0", "wrong", "' cat", "", "", "", ""]).unwrap();
+        table.write_record([&name, "1", "moved", "", "30", "20", "50.5", "35"]).unwrap();
+        table.write_record([&name, "", "added", "'dog ", "1", "1", "5", "5.5"]).unwrap();
+    }
+    table.flush().unwrap();
+    run(&["review", "import", "p.spotcheck", "v.csv"], 0);
+    run(&["review", "export", "p.spotcheck", "--out", "w.csv"], 0);
+    run(&["review", "import", "q.spotcheck", "w.csv"], 0);
+    run(&["review", "export", "q.spotcheck", "--out", "x.csv"], 0);
+    let [w, x] = ["w.csv", "x.csv"].map(|name| std::fs::read_to_string(path(name)).unwrap());
+    assert_eq!(w, x);
+    assert_eq!(w.matches("' cat").count(), 2 * names.len(), "{w}");
+    assert_eq!(w.matches("'dog ").count(), names.len(), "{w}");
+
+    let export = |format: &str, out: &str| {
+        let arguments = ["export", "q.spotcheck", "--verdicts", "corrected", "--format", format, "--out", out];
+        run(&arguments, 0);
+    };
+    export("coco", "labels.json");
+    for (format, out) in [("csv", "labels.csv"), ("jsonl", "labels.jsonl"), ("voc", "voc"), ("yolo", "yolo")] {
+        export(format, out);
+        let arguments =
+            ["evaluate", "images", "--predictions", "labels.json", "--truth", out, "--draws", "0", "--out", "-"];
+        let metrics: Value = serde_json::from_slice(&run(&arguments, 0).stdout).unwrap();
+        assert_eq!(metrics["images"], names.len(), "{out}");
+        assert_eq!(metrics["true_positives"], 3 * names.len(), "{out}");
+        assert_eq!(metrics["recall"], 1.0, "{out}");
+    }
+}

@@ -136,7 +136,7 @@ impl Look<'_> {
     }
 
     /// The files at a path, relative to `root`; `None` if it does not exist.
-    fn listed(&self, root: &Files, path: &str) -> Result<Option<Vec<FileEntry>>, AnnotationsError> {
+    pub(super) fn listed(&self, root: &Files, path: &str) -> Result<Option<Vec<FileEntry>>, AnnotationsError> {
         let Some(files) = root.at(path) else {
             return Ok(None);
         };

@@ -1,13 +1,17 @@
-//! Shared code of dataset formats with one file per image: names, copies of the images, and the mark of an export.
+//! Shared code of dataset formats with one file per image: names, copies of the images, the list of both, and the mark
+//! of an export.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufWriter};
 
 use super::ExportError;
+use super::csv_table::{escape_formula, io_error};
 use super::error::is_fatal;
 use super::file_names::{FileNames, safe_stem};
 use super::row::{ChosenImage, ExportContext};
 use super::tally::Tally;
 use super::target::{ExportTarget, FOLDER_MARK, WholeFolder};
+use crate::annotations::dataset_files::{IMAGE_LIST, IMAGE_LIST_COLUMNS};
 use crate::domain::Problem;
 use crate::image::source::SourceError;
 use crate::project::export::options::ExportOptions;
@@ -19,6 +23,8 @@ pub(super) struct DatasetFolder<'c> {
     options: ExportOptions,
     names: FileNames,
     places: Places,
+    /// The label file of each image: their names can differ.
+    images: csv::Writer<BufWriter<File>>,
 }
 
 /// The layout of the folder.
@@ -45,7 +51,12 @@ impl<'c> DatasetFolder<'c> {
         options: ExportOptions,
         places: Places,
     ) -> Result<Self, ExportError> {
-        Ok(Self { folder: WholeFolder::create(target)?, context, options, names: FileNames::default(), places })
+        let folder = WholeFolder::create(target)?;
+        let images = BufWriter::new(create_file(&folder, IMAGE_LIST)?);
+        let images = csv::Writer::from_writer(images);
+        let mut created = Self { folder, context, options, names: FileNames::default(), places, images };
+        created.list(IMAGE_LIST_COLUMNS.map(str::to_owned))?;
+        Ok(created)
     }
 
     /// Unique names. The label's name follows the image's, and the copy's follows the label's, because readers find one
@@ -70,7 +81,7 @@ impl<'c> DatasetFolder<'c> {
     /// Writes the label file and, if requested, the image's copy. Returns false for an unreadable image, which is
     /// listed and has neither.
     pub(super) fn write_image(
-        &self,
+        &mut self,
         image: &ChosenImage,
         names: &ImageNames,
         content: &[u8],
@@ -102,6 +113,8 @@ impl<'c> DatasetFolder<'c> {
         if is_written {
             tally.images += 1;
             tally.boxes += boxes;
+            let uri = uri.as_str();
+            self.list([&name, &names.image, uri].map(escape_formula))?;
         }
         Ok(is_written)
     }
@@ -112,16 +125,16 @@ impl<'c> DatasetFolder<'c> {
     }
 
     /// Creates a file of the dataset as a whole, and the folders above it.
-    pub(super) fn create_file(&self, name: &str) -> Result<std::fs::File, ExportError> {
-        let path = self.folder.partial().join(name);
-        let create = || {
-            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-            std::fs::File::create(&path)
-        };
-        create().map_err(ExportError::write(self.folder.partial()))
+    pub(super) fn create_file(&self, name: &str) -> Result<File, ExportError> {
+        create_file(&self.folder, name)
     }
 
-    pub(super) fn commit(self, tally: &Tally) -> Result<(), ExportError> {
+    fn list(&mut self, cells: [String; 3]) -> Result<(), ExportError> {
+        self.images.write_record(cells).map_err(|error| ExportError::write(self.folder.partial())(io_error(error)))
+    }
+
+    pub(super) fn commit(mut self, tally: &Tally) -> Result<(), ExportError> {
+        self.images.flush().map_err(ExportError::write(self.folder.partial()))?;
         let mark = folder_mark(self.context, self.options, tally);
         self.write(FOLDER_MARK, mark.as_bytes())?;
         self.folder.commit()
@@ -140,6 +153,15 @@ impl<'c> DatasetFolder<'c> {
             }
         }
     }
+}
+
+fn create_file(folder: &WholeFolder, name: &str) -> Result<File, ExportError> {
+    let path = folder.partial().join(name);
+    let create = || {
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        File::create(&path)
+    };
+    create().map_err(ExportError::write(folder.partial()))
 }
 
 /// A description of the folder's content and origin for people and programs, which also marks it as an export.

@@ -309,7 +309,7 @@ pub(super) struct ChosenBox<'r> {
     /// 1 for a corrected label.
     pub score: f32,
     /// Whether the exported box is a person's: added, or with another position or class than the model's.
-    is_by_person: bool,
+    pub(super) is_by_person: bool,
     /// `None` for a corrected label in formats that otherwise hold the model's box next to its verdict.
     pub verdict: Option<&'r Verdict>,
 }

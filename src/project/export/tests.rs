@@ -97,8 +97,9 @@ fn drawn_boxes_are_exported_with_their_author() {
     let boxes = &line["detections"];
     assert_eq!(boxes[0]["right_box"], json([12.0, 22.5, 40.0, 60.0].into()));
     assert_eq!((&boxes[2]["verdict"], &boxes[2]["label"]), (&json("added".into()), &json("fox".into())));
-    let yolo = Sampled::new(ExportFormat::Yolo, vec![row.clone()]).file("labels/a.txt");
-    assert_eq!(yolo.lines().nth(2), Some("3 0.0200000 0.0406250 0.0200000 0.0312500"));
+    let yolo = Sampled::new(ExportFormat::Yolo, vec![row.clone()]);
+    assert_eq!(yolo.file("labels/a.txt").lines().nth(2), Some("3 0.0200000 0.0406250 0.0200000 0.0312500"));
+    assert_eq!(yolo.file("authors.csv"), "label,line,author\nlabels/a.txt,1,person\nlabels/a.txt,3,person\n");
     let table = Sampled::new(ExportFormat::Csv, vec![row]).text;
     let mut table = csv::Reader::from_reader(table.as_bytes());
     let headers = table.headers().unwrap().clone();

@@ -7,6 +7,7 @@
 //! ```text
 //! Annotations/sub/photo.xml  JPEGImages/sub/photo.jpg (copies, if requested)
 //! ImageSets/Main/default.txt: the names of all images     dataset_meta.json: the names of all classes
+//! images.csv: the label file of each image
 //! ```
 //!
 //! CVAT and Datumaro, its library, read the list of images, and only classes in `dataset_meta.json`.
@@ -23,7 +24,7 @@ use super::row::{ChosenImage, ExportContext, InsideBox};
 use super::tally::Tally;
 use super::target::ExportTarget;
 use super::{ExportError, Writer};
-use crate::annotations::VOC_CLASSES as CLASSES_FILE;
+use crate::annotations::dataset_files::VOC_CLASSES;
 use crate::domain::Verdict;
 use crate::project::export::options::ExportOptions;
 
@@ -102,7 +103,7 @@ impl Writer for VocWriter<'_> {
         self.images.flush().map_err(ExportError::write(&self.target.path))?;
         let labels: Vec<&String> = self.classes.values().collect();
         let classes = serde_json::json!({ "labels": labels });
-        self.folder.write(CLASSES_FILE, format!("{classes:#}\n").as_bytes())?;
+        self.folder.write(VOC_CLASSES, format!("{classes:#}\n").as_bytes())?;
         self.folder.commit(tally)
     }
 }

@@ -5,6 +5,7 @@
 //! labels/sub/photo.txt   images/sub/photo.jpg (copies, if requested)
 //! data.yaml              classes.txt     classes.csv: YOLO's ids, which start at 0, next to the model's
 //! images.csv             the label file of each image
+//! authors.csv            the lines of label files with the box or class of a person; the others are the model's
 //! ```
 
 use std::collections::HashMap;
@@ -25,7 +26,7 @@ pub(super) struct YoloWriter<'c> {
     folder: DatasetFolder<'c>,
     with_scores: bool,
     classes: Classes,
-    images: csv::Writer<BufWriter<File>>,
+    authors: csv::Writer<BufWriter<File>>,
     target: ExportTarget,
 }
 
@@ -88,20 +89,15 @@ impl<'c> YoloWriter<'c> {
     ) -> Result<Self, ExportError> {
         let places = Places { labels: "labels", extension: "txt", images: "images" };
         let folder = DatasetFolder::create(target, context, options, places)?;
-        let images = BufWriter::new(folder.create_file("images.csv")?);
-        let mut writer = Self {
-            folder,
-            with_scores: options.yolo_scores,
-            classes: Classes::new(context),
-            images: csv::Writer::from_writer(images),
-            target: target.clone(),
-        };
-        writer.list(["label", "image", "uri"])?;
+        let authors = csv::Writer::from_writer(BufWriter::new(folder.create_file("authors.csv")?));
+        let (with_scores, classes) = (options.yolo_scores, Classes::new(context));
+        let mut writer = Self { folder, with_scores, classes, authors, target: target.clone() };
+        writer.author(["label", "line", "author"])?;
         Ok(writer)
     }
 
-    fn list(&mut self, cells: [&str; 3]) -> Result<(), ExportError> {
-        self.images.write_record(cells).map_err(|error| ExportError::write(&self.target.path)(io_error(error)))
+    fn author(&mut self, cells: [&str; 3]) -> Result<(), ExportError> {
+        self.authors.write_record(cells).map_err(|error| ExportError::write(&self.target.path)(io_error(error)))
     }
 }
 
@@ -122,23 +118,17 @@ impl Writer for YoloWriter<'_> {
         }
         let names = self.folder.name(image, tally);
         if self.folder.write_image(image, &names, lines.as_bytes(), boxes.len() as u64, tally)? {
-            let label = format!("labels/{}.txt", names.label);
-            self.list([
-                &escape_formula(&label),
-                &escape_formula(&names.image),
-                &escape_formula(image.row.sample.uri.as_str()),
-            ])?;
+            let label = escape_formula(&format!("labels/{}.txt", names.label));
+            for (line, InsideBox { chosen, .. }) in (1..).zip(&boxes).filter(|(_, found)| found.chosen.is_by_person) {
+                self.author([&label, &u64::to_string(&line), chosen.author()])?;
+            }
         }
         Ok(())
     }
 
-    fn finish(self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
+    fn finish(mut self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
         let failed = ExportError::write(&self.target.path);
-        self.images
-            .into_inner()
-            .map_err(|error| failed(error.into_error()))?
-            .into_inner()
-            .map_err(|error| failed(error.into_error()))?;
+        self.authors.flush().map_err(&failed)?;
         let table = self.classes.table();
         let table = table.map_err(|error| failed(io_error(error)))?;
         let folder = self.folder;
