@@ -14,7 +14,7 @@ use std::io::Write;
 use spotcheck::domain::LabelSet;
 use spotcheck::review::{
     Basis, CountedImages, DrawBy, Drawn, DrawnImages, ImageClusters, ImageDraw, Judgment, ReviewedUnit, SampleBy,
-    Statement, Stratum, Unit, draw, draw_from_clusters, without_design,
+    Statement, Stratum, Unit, draw, draw_from_clusters,
 };
 use strum::VariantArray;
 
@@ -69,22 +69,23 @@ fn main() {
             }
             None => Statement::new(Basis::Judged, &strata, reviewed),
         };
-        let mut print = |name: &str, inside: &dyn Fn(&ReviewedUnit) -> bool| {
-            let is_correct = |unit: &ReviewedUnit| unit.judgment != Some(Judgment::Wrong);
-            let verdicts = statement.verdicts(statement.units().iter().filter(|unit| inside(unit)));
-            if let Some(found) = verdicts.proportion(is_correct) {
+        let mut print = |name: &str, is_inside: &dyn Fn(u32, f32) -> bool| {
+            let is_correct = |unit: &ReviewedUnit| matches!(unit.judgment, Some(Judgment::Correct { .. }));
+            let population = units.iter().filter(|unit| is_inside(unit.class, unit.score)).count();
+            let inside = statement.units().iter().filter(|unit| is_inside(unit.class, unit.score));
+            let verdicts = statement.verdicts(inside);
+            if let Some(found) = verdicts.estimate(population, is_correct) {
                 let count = verdicts.counted().count();
-                let found = if found.low == found.high { without_design(found.share, count) } else { found };
                 writeln!(out, "{name},{},{},{},{count}", found.share, found.low, found.high).unwrap();
             }
         };
-        print("all", &|_| true);
-        for class in 0..3 {
-            print(&format!("class {class}"), &|unit| unit.class == class);
+        print("all", &|_, _| true);
+        for of_class in 0..3 {
+            print(&format!("class {of_class}"), &|class, _| class == of_class);
         }
         for tenth in 5..10_u8 {
             let from = f32::from(tenth) / 10.0;
-            print(&format!("score {from}"), &|unit| (from..from + 0.1).contains(&unit.score));
+            print(&format!("score {from}"), &|_, score| (from..from + 0.1).contains(&score));
         }
     }
 }

@@ -64,7 +64,7 @@ pub use sampling::{
     draw_from_clusters,
 };
 pub use sort::{Direction, Sort, SortBy};
-pub use statement::{Basis, CountedImages, Judgment, Proportion, ReviewedUnit, Statement, Verdicts, without_design};
+pub use statement::{Basis, CountedImages, Judgment, Proportion, ReviewedUnit, Statement, Verdicts};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};
 pub use suppressed::Suppressed;
 pub use suspects::{FilmBox, Suspect, SuspectKind, SuspectOrder};

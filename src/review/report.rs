@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::sampling::{VERDICTS_PER_CLASS, tenth};
-use super::statement::{Verdicts, without_design};
+use super::statement::ROUNDING;
 use super::{
-    Basis, CountedImages, Judgment, Population, Proportion, ReviewSample, ReviewedUnit, SampleBy, Statement, Stratum,
+    Basis, CountedImages, Judgment, Population, ReviewSample, ReviewedUnit, SampleBy, Statement, Stratum,
     Unit, cohens_kappa,
 };
 use crate::domain::{LabelSet, ModelTask, counted, decimal, grouped};
@@ -554,9 +554,8 @@ fn part(statement: &Statement, group: &Group<'_>) -> Part {
     let judged = group.units.iter().filter(|unit| unit.is_judged()).count();
     let unsure = group.units.iter().filter(|unit| unit.judgment == Some(Judgment::Unsure)).count();
     let verdicts = statement.verdicts(group.units.iter().copied());
-    let estimate = |is_hit: fn(&ReviewedUnit) -> bool| estimate(&verdicts, group, judged, is_hit);
-    let precision = estimate(is_correct);
-    let acceptance = estimate(is_accepted);
+    let precision = verdicts.estimate(group.population, is_correct);
+    let acceptance = verdicts.estimate(group.population, is_accepted);
     let withheld = if judged == 0 { Withheld::NoVerdicts } else { Withheld::OutOfOrder };
     Part {
         population: group.population,
@@ -574,38 +573,6 @@ fn part(statement: &Statement, group: &Group<'_>) -> Part {
             high: acceptance.map(|found| found.high),
         },
     }
-}
-
-/// Far more than the rounding of a count, and far less than one.
-const ROUNDING: f64 = 1e-6;
-
-/// A proportion in a part of the population; `None` if no verdict counts.
-fn estimate(
-    verdicts: &Verdicts<'_>,
-    group: &Group<'_>,
-    judged: usize,
-    is_hit: fn(&ReviewedUnit) -> bool,
-) -> Option<Proportion> {
-    let hits = group.units.iter().filter(|unit| unit.is_judged() && is_hit(unit)).count() as f64;
-    let exact = |share: f64| Proportion { share, low: share, high: share };
-    if verdicts.basis() == Basis::Images {
-        return verdicts.proportion(is_hit);
-    }
-    // All of it is judged: there is no sampling error, and no verdict stands for another prediction.
-    if judged > 0 && judged == group.population {
-        return Some(exact(hits / judged as f64));
-    }
-    let found = verdicts.proportion(is_hit)?;
-    let is_certain = found.low == found.high;
-    let found = if is_certain { without_design(found.share, verdicts.counted().count()) } else { found };
-    // What the verdicts rule out, whether they count or not.
-    let population = group.population as f64;
-    let [least, most] = [hits / population, 1.0 - (judged as f64 - hits) / population];
-    let within = |value: f64| value.max(least).min(most);
-    // A precision is a whole number of predictions, which matters if most of them are judged.
-    let low = (found.low * population + ROUNDING).floor() / population;
-    let high = (found.high * population - ROUNDING).ceil() / population;
-    Some(Proportion { share: within(found.share), low: within(low), high: within(high) })
 }
 
 fn is_correct(unit: &ReviewedUnit) -> bool {

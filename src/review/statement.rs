@@ -34,6 +34,8 @@ use super::binomial::mid_p_interval;
 const NORMAL: f64 = 1.959_963_984_540_054;
 /// The number of verdicts that the common proportion counts for in the variance of a stratum.
 const PRIOR: f64 = 2.0;
+/// Far more than the rounding of a count, and far less than one.
+pub(super) const ROUNDING: f64 = 1e-6;
 
 /// What a verdict says about a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,8 +229,34 @@ impl<'s> Verdicts<'s> {
         }
     }
 
+    /// The proportion of `is_hit` among `population` predictions, as far as the verdicts allow it; `None` if no verdict
+    /// counts.
+    pub fn estimate(&self, population: usize, is_hit: impl Fn(&ReviewedUnit) -> bool) -> Option<Proportion> {
+        if self.basis() == Basis::Images {
+            return self.proportion(is_hit);
+        }
+        let judged = self.units.iter().filter(|unit| unit.is_judged()).count();
+        let hits = self.units.iter().filter(|unit| unit.is_judged() && is_hit(unit)).count() as f64;
+        let exact = |share: f64| Proportion { share, low: share, high: share };
+        // All of it is judged: there is no sampling error, and no verdict stands for another prediction.
+        if judged > 0 && judged == population {
+            return Some(exact(hits / judged as f64));
+        }
+        let found = self.proportion(is_hit)?;
+        let is_certain = found.low == found.high;
+        let found = if is_certain { without_design(found.share, self.counted().count()) } else { found };
+        // What the verdicts rule out, whether they count or not.
+        let population = population as f64;
+        let [least, most] = [hits / population, 1.0 - (judged as f64 - hits) / population];
+        let within = |value: f64| value.max(least).min(most);
+        // A precision is a whole number of predictions, which matters if most of them are judged.
+        let low = (found.low * population + ROUNDING).floor() / population;
+        let high = (found.high * population - ROUNDING).ceil() / population;
+        Some(Proportion { share: within(found.share), low: within(low), high: within(high) })
+    }
+
     /// The proportion of `is_hit`; `None` without verdicts that count.
-    pub fn proportion(&self, is_hit: impl Fn(&ReviewedUnit) -> bool) -> Option<Proportion> {
+    fn proportion(&self, is_hit: impl Fn(&ReviewedUnit) -> bool) -> Option<Proportion> {
         match self.statement.basis {
             Basis::Judged => clustered(&self.statement.strata, self.counted(), is_hit),
             Basis::Images => clustered_in_strata(&self.statement.strata, self.counted(), is_hit),
@@ -507,7 +535,7 @@ fn widening(degrees_of_freedom: f64) -> f64 {
 
 /// The interval of a part of which only strata without variance were judged, although it has units elsewhere: as from
 /// this many verdicts without a design.
-pub fn without_design(share: f64, judged: usize) -> Proportion {
+fn without_design(share: f64, judged: usize) -> Proportion {
     interval(share, judged as f64)
 }
 
