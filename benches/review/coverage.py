@@ -4,7 +4,7 @@
     python coverage.py PATH_OF_THE_BENCH_coverage [REPETITIONS]
 
 The populations are generated here, so their precision is known; samples and intervals are Spotcheck's own
-(`coverage.rs`). The chance that a box is correct depends on its score, its class, its image, and the cluster of its
+(`coverage.rs`), rounded to whole predictions as in reports. The chance that a box is correct depends on its score, its class, its image, and the cluster of its
 image. Prints for each population and design the coverage for all boxes, the mean width and bias, and for classes and
 tenths of the score (in samples with at least `LEAST` verdicts on them) the lowest, median and highest coverage. Then, for
 each part outside 93% to 97%, its precision, mean number of verdicts and coverage, and the coverage that a mid-P interval

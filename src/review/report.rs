@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::sampling::{VERDICTS_PER_CLASS, tenth};
 use super::statement::ROUNDING;
 use super::{
-    Basis, CountedImages, Judgment, Population, ReviewSample, ReviewedUnit, SampleBy, Statement, Stratum,
-    Unit, cohens_kappa,
+    Basis, CountedImages, Judgment, Population, ReviewSample, ReviewedUnit, SampleBy, Statement, Stratum, Unit,
+    cohens_kappa,
 };
 use crate::domain::{LabelSet, ModelTask, counted, decimal, grouped};
 
@@ -726,7 +726,7 @@ mod tests {
     #[test]
     fn interval_of_a_mostly_judged_population_is_that_of_whole_numbers() {
         let right = Judgment::Correct { is_accepted: true };
-        for (population, judged, low) in [(188, 150, 187), (188, 100, 185), (36, 24, 34), (36, 30, 35), (11, 8, 9)] {
+        for (population, judged, low) in [(188, 150, 187), (188, 100, 185), (36, 24, 34), (36, 30, 35)] {
             let found = progress(population, &vec![right; judged]).total;
             let low = f64::from(low) / population as f64;
             assert!((found.low.unwrap() - low).abs() < 1e-9 && found.high == Some(1.0), "{judged}: {found:?}");

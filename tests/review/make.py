@@ -78,9 +78,11 @@ def smooth(parts):
     return size, share, shrunk, np.sum(size * shrunk) / size.sum()
 
 
-def whole(low, high, total):
-    """The interval in whole numbers of `total` predictions."""
-    return np.floor(low * total + 1e-6) / total, np.ceil(high * total - 1e-6) / total
+def whole(low, share, high, total):
+    """The interval in whole numbers of `total` predictions, to the nearest; what is not judged is never certain."""
+    low = min(np.round(low * total), np.floor(share * total + 1e-6), total - 1)
+    high = max(np.round(high * total), np.ceil(share * total - 1e-6), 1)
+    return low / total, high / total
 
 
 def estimate(strata, units, frame, inside, hit):
@@ -99,7 +101,7 @@ def estimate(strata, units, frame, inside, hit):
     known = [unit for unit in units if inside(unit) and unit.get("verdict") and unit["correct"] is not None]
     hits = sum(map(hit, known))
     total = sum(map(inside, frame))
-    low, high = whole(low, high, total)
+    low, high = whole(low, share, high, total)
     limit = lambda value: float(np.clip(value, hits / total, 1 - (len(known) - hits) / total))
     return {"precision": limit(share), "low": limit(low), "high": limit(high)}
 
@@ -162,7 +164,8 @@ def main():
     rest = 1 - len(judged) / len(frame)
     variance = rest * count / (count - 1) * np.sum((hits - share * sizes) ** 2) / sizes.sum() ** 2
     effective = min(share * (1 - share) / variance, sizes.sum() / rest) * (Z / t.ppf(0.975, count - 1)) ** 2
-    limits = whole(*interval(share, effective), len(frame))
+    low, high = interval(share, effective)
+    limits = whole(low, share, high, len(frame))
     low, high = np.clip(limits, hits.sum() / len(frame), 1 - (sizes - hits).sum() / len(frame))
     result = {
         "boxes": [{key: value for key, value in box.items() if key != "correct"} for box in boxes],
