@@ -71,6 +71,11 @@ pub(super) fn unreadable(reason: impl Into<String>) -> Refusal {
     (AnnotationProblemKind::Unreadable, reason.into())
 }
 
+/// The name of a class in a run of these annotations.
+pub(super) fn class_name(class: &TruthLabel) -> String {
+    class.name.clone().unwrap_or_else(|| class.to_string())
+}
+
 /// A class in a list of all classes, as in COCO.
 #[derive(Deserialize)]
 pub(super) struct Category {
@@ -123,6 +128,11 @@ impl Collector {
             classes.push(TruthLabel { number: *number, name: name.clone() });
             next
         })
+    }
+
+    /// The name of a class, as in a run of these annotations.
+    pub(super) fn class_name(&self, class: u32) -> String {
+        class_name(&self.annotations.classes[class as usize])
     }
 
     pub(super) fn problem(&mut self, kind: AnnotationProblemKind, place: impl Into<String>, reason: impl Into<String>) {

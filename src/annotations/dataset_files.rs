@@ -1,7 +1,11 @@
-//! Files of exported datasets with what their formats lack. Spotcheck writes both; Datumaro, CVAT's library, also reads
-//! and writes the classes.
+//! What exports and patches of datasets write alike, and the files with what the formats lack. Spotcheck writes both;
+//! Datumaro, CVAT's library, also reads and writes the classes.
 
 use std::collections::HashMap;
+use std::io;
+
+use quick_xml::Writer as XmlWriter;
+use quick_xml::events::BytesText;
 
 use super::rows::{each_row, unescaped};
 
@@ -38,6 +42,66 @@ impl ImagesByFile {
 
     pub(super) fn get(&self, file: &str) -> Option<&str> {
         self.0.get(file).map(String::as_str)
+    }
+}
+
+/// The numbers of a box in YOLO's label files: its center and size as fractions of the image.
+pub(crate) fn yolo_label_text([x, y, width, height]: [f64; 4]) -> String {
+    format!("{x:.7} {y:.7} {width:.7} {height:.7}")
+}
+
+pub(crate) type XmlBytes = XmlWriter<Vec<u8>>;
+
+/// An object without details, with its first and last pixels, counted from 1; each level is indented by a tab.
+pub(super) fn object_xml(name: &str, sides: [f64; 4]) -> io::Result<String> {
+    let mut xml = XmlWriter::new_with_indent(Vec::new(), b'\t', 1);
+    write_object(&mut xml, name, sides, |_| Ok(()))?;
+    String::from_utf8(xml.into_inner()).map_err(io::Error::other)
+}
+
+/// Writes an object with its first and last pixels, counted from 1.
+///
+/// # Errors
+/// Those of `details`.
+pub(crate) fn write_object(
+    xml: &mut XmlBytes,
+    name: &str,
+    [xmin, ymin, xmax, ymax]: [f64; 4],
+    details: impl FnOnce(&mut XmlBytes) -> io::Result<()>,
+) -> io::Result<()> {
+    xml.create_element("object").write_inner_content(|xml| {
+        xml_text(xml, "name", name)?;
+        xml_text(xml, "pose", "Unspecified")?;
+        xml_text(xml, "truncated", "0")?;
+        xml_text(xml, "difficult", "0")?;
+        details(xml)?;
+        xml.create_element("bndbox").write_inner_content(|xml| {
+            xml_text(xml, "xmin", &xmin.to_string())?;
+            xml_text(xml, "ymin", &ymin.to_string())?;
+            xml_text(xml, "xmax", &xmax.to_string())?;
+            xml_text(xml, "ymax", &ymax.to_string())
+        })?;
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Writes an element with text.
+///
+/// # Errors
+/// None in memory.
+pub(crate) fn xml_text(xml: &mut XmlBytes, tag: &str, content: &str) -> io::Result<()> {
+    let content: String = content.chars().map(xml_char).collect();
+    xml.create_element(tag).write_text_content(BytesText::new(&content))?;
+    Ok(())
+}
+
+/// XML 1.0 cannot represent other control characters, not even escaped (section 2.2).
+fn xml_char(letter: char) -> char {
+    match letter {
+        '\t' | '\n' | '\r' => letter,
+        '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
+        _ => letter,
     }
 }
 

@@ -13,6 +13,7 @@ pub mod json;
 mod json_lines;
 mod judged;
 mod names;
+pub mod patch;
 mod recognize;
 pub mod rows;
 mod run;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use super::collect::class_name;
 use crate::annotations::matching::{
     ClassCorrections, ClassMatches, CorrectionsError, Folders, ImageKey, ImageMatches, classes_of,
 };
@@ -102,8 +103,7 @@ fn own_labels(classes: &[TruthLabel]) -> LabelSet {
     let numbers: Option<Vec<u32>> = classes.iter().map(number).collect();
     let numbers = numbers.filter(|numbers| numbers.iter().collect::<HashSet<_>>().len() == numbers.len());
     let numbers = numbers.unwrap_or_else(|| (0..classes.len() as u32).collect());
-    let name = |class: &TruthLabel| class.name.clone().unwrap_or_else(|| class.to_string());
-    numbers.into_iter().zip(classes.iter().map(name)).collect()
+    numbers.into_iter().zip(classes.iter().map(class_name)).collect()
 }
 
 fn bounds(found: &AnnotatedBox, size: [u32; 2]) -> Option<BoundingBox> {

@@ -3,16 +3,18 @@
 //! The columns have names, in any order and case. `docs/ground-truth.md` lists them.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::{self, Read};
 use std::num::IntErrorKind;
 
-use super::collect::{Category, Collector, Refusal, Tally, checked_box, checked_score, unreadable};
+use super::collect::{Category, Collector, Refusal, Tally, checked_box, checked_score, class_name, unreadable};
 use super::flag::flag;
 use super::json::{Scalar, shortened};
 use super::rows::{each_row, fields, unescaped};
 use super::{AnnotationFormat, Found};
 use crate::domain::{
-    AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, ExactBox, column_delimiter,
+    AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, ExactBox, TruthLabel,
+    column_delimiter,
 };
 
 /// Column names, in lowercase with only letters and digits.
@@ -38,12 +40,12 @@ const IMAGE_SIZE: &[[&str; 2]] = &[["imagewidth", "imageheight"], ["imgwidth", "
 const ROUNDING: f64 = 1e-6;
 
 /// The positions of the columns.
-struct Columns {
+pub(super) struct Columns {
     image: usize,
-    name: Option<usize>,
-    number: Option<usize>,
+    pub name: Option<usize>,
+    pub number: Option<usize>,
     score: Option<usize>,
-    bounds: Option<Bounds>,
+    pub bounds: Option<Bounds>,
     size: Option<[usize; 2]>,
     crowd: Option<usize>,
     ignored: Option<usize>,
@@ -51,13 +53,13 @@ struct Columns {
     error: Option<usize>,
     verdict: Option<usize>,
     /// All classes, in the first row of corrected labels.
-    all_classes: Option<usize>,
+    pub all_classes: Option<usize>,
     /// Set for Open Images, whose boxes are fractions.
     unit: Option<BoxUnit>,
 }
 
 #[derive(Clone, Copy)]
-enum Bounds {
+pub(super) enum Bounds {
     Corners([usize; 4]),
     Size([usize; 4]),
     /// The center and the size.
@@ -108,6 +110,20 @@ impl Columns {
             ));
         }
         Ok(columns)
+    }
+}
+
+impl Columns {
+    /// The columns that describe the image of a row.
+    pub(super) fn of_image(&self) -> Vec<usize> {
+        [self.image].into_iter().chain(self.status).chain(self.size.into_iter().flatten()).collect()
+    }
+
+    /// The columns that describe the label of a row.
+    pub(super) fn of_label(&self) -> Vec<usize> {
+        let bounds = self.bounds.iter().flat_map(Bounds::columns).copied();
+        let others = [self.name, self.number, self.score, self.crowd, self.ignored, self.verdict];
+        others.into_iter().flatten().chain(bounds).collect()
     }
 }
 
@@ -216,6 +232,54 @@ pub(super) fn read(reader: impl Read, header: &str) -> io::Result<Result<Found, 
     })?;
     let columns = columns.unwrap_or_else(|| Err("it has no header".to_owned()));
     Ok(columns.map(|columns| rows.finish(&columns)))
+}
+
+/// A row of an image, and the class name and box of its label.
+pub(super) struct PlacedRow {
+    pub line: u64,
+    pub image: String,
+    pub label: Option<(String, ExactBox)>,
+}
+
+/// The rows of a file.
+pub(super) struct PlacedRows {
+    pub columns: Columns,
+    pub unit: BoxUnit,
+    pub classes: HashMap<String, TruthLabel>,
+    pub rows: Vec<PlacedRow>,
+}
+
+/// The usable rows.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn placed_rows(text: &str, delimiter: char) -> Result<PlacedRows, String> {
+    let mut rows = Rows::default();
+    let mut columns: Option<Result<Columns, String>> = None;
+    let mut placed = Vec::new();
+    let read = each_row(text.as_bytes(), delimiter, |line, row| {
+        let Some(columns) = &columns else {
+            columns = Some(row.map_err(str::to_owned).and_then(Columns::parse));
+            return;
+        };
+        let (Ok(columns), Ok(row)) = (columns, row) else { return };
+        let boxes = rows.parts.count() + rows.beyond.count();
+        if rows.take(columns, row, String::new).is_err() {
+            return;
+        }
+        let image = super::image_name(unescaped(row.get(columns.image).map_or("", |cell| cell)));
+        let is_box = rows.parts.count() + rows.beyond.count() > boxes;
+        let found = rows.collector.known_image(&image).and_then(|image| image.boxes.last()).filter(|_| is_box);
+        let label = found.map(|found| (rows.collector.class_name(found.class), found.bounds));
+        placed.push(PlacedRow { line, image, label });
+    });
+    read.map_err(|error| error.to_string())?;
+    let columns = columns.unwrap_or_else(|| Err("it has no header".to_owned()))?;
+    let annotations = rows.finish(&columns).annotations;
+    let unit =
+        annotations.images.iter().find_map(|image| image.boxes.first()).map_or(BoxUnit::Pixels, |found| found.unit);
+    let classes = annotations.classes.into_iter().map(|class| (class_name(&class), class)).collect();
+    Ok(PlacedRows { columns, unit, classes, rows: placed })
 }
 
 #[derive(Default)]

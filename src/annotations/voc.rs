@@ -36,10 +36,7 @@ struct Classes {
 }
 
 pub(super) fn read(files: &Files, listed: &VocFiles, control: &TaskControl) -> Result<Found, AnnotationsError> {
-    let mut reader = Reader::default();
-    if let Some(file) = &listed.classes {
-        reader.classes(&file.name, &files.read(file, control)?);
-    }
+    let mut reader = reader(files, listed, control)?;
     files.read_each(&listed.documents, control, |index, content| {
         reader.collector.files += 1;
         let file = &listed.documents[index].name;
@@ -51,17 +48,26 @@ pub(super) fn read(files: &Files, listed: &VocFiles, control: &TaskControl) -> R
     Ok(reader.finish())
 }
 
+/// A reader that knows the listed classes.
+pub(super) fn reader(files: &Files, listed: &VocFiles, control: &TaskControl) -> Result<Reader, AnnotationsError> {
+    let mut reader = Reader::default();
+    if let Some(file) = &listed.classes {
+        reader.classes(&file.name, &files.read(file, control)?);
+    }
+    Ok(reader)
+}
+
 /// The parts of a file that are used, as text.
 #[derive(Default)]
-struct Document {
-    filename: String,
+pub(super) struct Document {
+    pub filename: String,
     width: String,
     height: String,
-    objects: Vec<Object>,
+    pub objects: Vec<Object>,
 }
 
 #[derive(Default)]
-struct Object {
+pub(super) struct Object {
     line: u64,
     name: String,
     difficult: String,
@@ -73,7 +79,7 @@ struct Object {
 impl Document {
     /// # Errors
     /// A message to follow the file name.
-    fn read(content: &[u8]) -> Result<Self, String> {
+    pub(super) fn read(content: &[u8]) -> Result<Self, String> {
         let text = super::text_of(content)?;
         let content = text.as_bytes();
         let mut xml = Xml::from_str(text);
@@ -152,7 +158,7 @@ impl Document {
 }
 
 #[derive(Default)]
-struct Reader {
+pub(super) struct Reader {
     collector: Collector,
     /// Those in `dataset_meta.json`.
     classes: BTreeSet<String>,
@@ -180,10 +186,7 @@ impl Reader {
     }
 
     fn document(&mut self, file: &str, listed: Option<&str>, document: Document) {
-        let name = match listed {
-            Some(image) => format!("JPEGImages/{image}"),
-            None => self.image_name(file, document.filename.trim()),
-        };
+        let name = self.image_name(file, listed, document.filename.trim());
         if self.collector.known_image(&name).is_some() {
             let reason = format!("repeats an image; the first entry is used: {name}");
             return self.collector.problem(Kind::Duplicate, file, reason);
@@ -205,7 +208,11 @@ impl Reader {
         }
     }
 
-    fn object(&mut self, object: Object, place: impl FnOnce() -> String) -> Result<AnnotatedBox, Refusal> {
+    pub(super) fn class_name(&self, class: u32) -> String {
+        self.collector.class_name(class)
+    }
+
+    pub(super) fn object(&mut self, object: Object, place: impl FnOnce() -> String) -> Result<AnnotatedBox, Refusal> {
         let is_listed = self.classes.contains(&object.name);
         let class = if is_listed { &object.name } else { object.name.trim() };
         if class.is_empty() {
@@ -233,8 +240,11 @@ impl Reader {
         Ok(AnnotatedBox { bounds, unit: BoxUnit::Pixels, class, score, area: None, role })
     }
 
-    /// `JPEGImages/a/1.jpg` for `Annotations/a/1.xml`.
-    fn image_name(&mut self, file: &str, filename: &str) -> String {
+    /// `JPEGImages/a/1.jpg` for `Annotations/a/1.xml`, unless an image is `listed` for the file.
+    pub(super) fn image_name(&mut self, file: &str, listed: Option<&str>, filename: &str) -> String {
+        if let Some(image) = listed {
+            return format!("JPEGImages/{image}");
+        }
         let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
         let (folder, stem) = stem.rsplit_once('/').unwrap_or(("", stem));
         let filename = filename.replace('\\', "/");

@@ -119,19 +119,8 @@ impl YoloFiles {
 }
 
 pub(super) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Result<Found, AnnotationsError> {
-    let mut reader = Reader::default();
+    let mut reader = reader(files, &found, control)?;
     reader.collector.notes = found.notes;
-    if let Some(data) = found.data {
-        reader.keypoints = data.kpt_shape.map(|[points, values]| points.saturating_mul(values));
-        if let Some(Names(names)) = data.names {
-            reader.name_classes(names);
-        }
-    } else if let Some(names) = &found.names {
-        let content = files.read(names, control)?;
-        let text = super::text_of(&content).map_err(|reason| broken(files, names, reason))?;
-        let names = text.trim_end().lines().map(|name| name.trim().to_owned());
-        reader.name_classes((0..).zip(names).filter(|(_, name)| !name.is_empty()));
-    }
     if reader.classes.is_empty() {
         reader.collector.notes.push("classes have numbers only; add data.yaml or classes.txt to name them".to_owned());
     }
@@ -152,13 +141,30 @@ pub(super) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Re
     Ok(reader.finish(found.split))
 }
 
+/// A reader that knows the class names and keypoints of a dataset.
+pub(super) fn reader(files: &Files, found: &YoloFiles, control: &TaskControl) -> Result<Reader, AnnotationsError> {
+    let mut reader = Reader::default();
+    if let Some(data) = &found.data {
+        reader.keypoints = data.kpt_shape.map(|[points, values]| points.saturating_mul(values));
+        if let Some(Names(names)) = &data.names {
+            reader.name_classes(names.iter().cloned());
+        }
+    } else if let Some(names) = &found.names {
+        let content = files.read(names, control)?;
+        let text = super::text_of(&content).map_err(|reason| broken(files, names, reason))?;
+        let names = text.trim_end().lines().map(|name| name.trim().to_owned());
+        reader.name_classes((0..).zip(names).filter(|(_, name)| !name.is_empty()));
+    }
+    Ok(reader)
+}
+
 fn broken(files: &Files, file: &FileEntry, reason: impl Into<String>) -> AnnotationsError {
     let (place, reason) = (files.name_of(file), reason.into());
     AnnotationsError::Broken { place, format: AnnotationFormat::Yolo, reason }
 }
 
 #[derive(Default)]
-struct Reader {
+pub(super) struct Reader {
     collector: Collector,
     /// The named classes by number; empty if no file names them.
     classes: HashMap<i64, u32>,
@@ -228,6 +234,21 @@ fn are_inside(bounds: &[f64], points: &[f64], values: usize) -> bool {
 }
 
 impl Reader {
+    pub(super) fn keypoints(&self) -> Option<usize> {
+        self.keypoints
+    }
+
+    /// The number of each named class.
+    pub(super) fn numbers_by_name(&self) -> HashMap<String, i64> {
+        self.classes.iter().map(|(number, class)| (self.collector.class_name(*class), *number)).collect()
+    }
+
+    /// The class name and box of a line; `None` if it cannot be used.
+    pub(super) fn label(&mut self, line: &str) -> Option<(String, ExactBox)> {
+        let found = self.row(line, &String::new).ok()?;
+        Some((self.collector.class_name(found.class), found.bounds))
+    }
+
     fn name_classes(&mut self, names: impl IntoIterator<Item = (i64, String)>) {
         for (number, name) in names {
             let class = self.collector.class(Some(number), Some(&name));
@@ -353,19 +374,19 @@ fn around(points: &[f64]) -> ExactBox {
 }
 
 /// Maps label files to listed images.
-struct ImagesByLabel<'i> {
+pub(super) struct ImagesByLabel<'i> {
     by_stem: HashMap<&'i str, &'i str>,
     listed: &'i ImagesByFile,
 }
 
 impl<'i> ImagesByLabel<'i> {
-    fn new(images: &'i [String], listed: &'i ImagesByFile) -> Self {
+    pub(super) fn new(images: &'i [String], listed: &'i ImagesByFile) -> Self {
         Self { by_stem: images.iter().map(|image| (without_extension(image), image.as_str())).collect(), listed }
     }
 
     /// `labels/a/1.txt` describes `images/a/1.jpg` (Ultralytics' `img2label_paths`), or an image next to it. The
     /// extension is missing if the image is not listed.
-    fn image_of(&self, label: &str) -> String {
+    pub(super) fn image_of(&self, label: &str) -> String {
         let stem = label_stem(label);
         let found = self.by_stem.get(stem.as_str()).or_else(|| self.by_stem.get(without_extension(label)));
         let found = found.map(|image| (*image).to_owned());
@@ -382,6 +403,17 @@ fn label_stem(label: &str) -> String {
         *part = "images";
     }
     parts.join("/")
+}
+
+/// The label file of an image, the reverse of [`ImagesByLabel::image_of`].
+pub(super) fn label_of_image(image: &str) -> String {
+    let stem = without_extension(image);
+    let mut parts: Vec<&str> = stem.split('/').collect();
+    let folders = parts.len() - 1;
+    if let Some(part) = parts[..folders].iter_mut().rev().find(|part| **part == "images") {
+        *part = "labels";
+    }
+    parts.join("/") + ".txt"
 }
 
 fn folder(name: &str) -> &str {

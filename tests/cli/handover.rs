@@ -214,7 +214,10 @@ fn impossible_changes_are_conflicts_and_change_nothing() {
     let flag = Path::new;
     let args = [&file, flag("--changes"), &changes, flag("--out"), &out];
     let messages = stderr(&Reviewed::run(&["review", "apply"], &args, 3));
-    assert!(messages.contains(&format!("applied 0 changes, 0 unchanged, {} in conflict", lines.len())), "{messages}");
+    assert!(
+        messages.contains(&format!("applied 0 changes, 0 unchanged, 0 rejected, {} in conflict", lines.len())),
+        "{messages}"
+    );
     let unchanged: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
     assert_eq!(unchanged, truth());
 }
@@ -289,7 +292,7 @@ fn changes_of_ground_truth_are_listed_and_applied() {
     std::fs::write(&file, newer.to_string()).unwrap();
     let messages = apply(&file, &corrected, 3);
     assert!(messages.contains("line 1: ") && messages.contains("line 3: "), "{messages}");
-    assert!(messages.contains("applied 2 changes, 0 unchanged, 2 in conflict"), "{messages}");
+    assert!(messages.contains("applied 2 changes, 0 unchanged, 0 rejected, 2 in conflict"), "{messages}");
     let labels = json_of(&corrected)["annotations"].as_array().unwrap().clone();
     let ids: Vec<&Value> = labels.iter().map(|label| &label["id"]).collect();
     assert_eq!(ids, [10, 30, 50, 51]);

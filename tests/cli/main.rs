@@ -11,6 +11,7 @@ mod handover;
 mod import;
 mod inspect;
 mod kill;
+mod label_patch;
 mod labeler;
 mod models;
 mod out;

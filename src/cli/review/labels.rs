@@ -1,30 +1,36 @@
-//! `spotcheck review changes` and `apply`: what a review changed in a COCO file of labels.
+//! `spotcheck review changes` and `apply`: what a review changed in ground truth.
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
 
+use crate::annotations::patch::{Corrected, LabelChange, apply_changes};
 use crate::annotations::rows::each_line;
 use crate::cli::Outcome;
 use crate::cli::export::{find_run, open_project};
 use crate::cli::out_file::{Input, check_is_new, check_is_no_input, is_stdout};
 use crate::cli::place::S3Args;
-use crate::cli::terminal::raw_stdout;
+use crate::cli::terminal::{raw_stdout, with_progress};
+use crate::cli::truth::files;
 use crate::dirs::AppDirs;
 use crate::domain::counted;
 use crate::local_file;
-use crate::project::export::{CocoLabels, Existing, ExportTarget, LabelChange, WholeFile, kinds_of};
+use crate::project::export::{Existing, ExportTarget, LabelChanges, write_corrected};
+use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
 pub(crate) struct ChangesArgs {
     /// Project with the ground truth opened to correct it (`import --to-correct`, or “Correct ground truth”)
     project: PathBuf,
-    /// The COCO file that was opened
-    #[arg(long, value_name = "FILE.json")]
+    /// The ground truth that was opened: a COCO or CSV file, or the folder or data.yaml of YOLO or Pascal VOC labels
+    #[arg(long, value_name = "FILE|FOLDER")]
     truth: PathBuf,
+    /// Split of a data.yaml [default: val, test or train]
+    #[arg(long, value_name = "NAME")]
+    split: Option<String>,
     /// Run, by name or number [default: the newest with opened labels]
     #[arg(long, value_name = "NAME|NUMBER")]
     run: Option<String>,
@@ -36,21 +42,29 @@ pub(crate) struct ChangesArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
-    /// The COCO file to correct; it stays unchanged
+    /// The ground truth to correct; it stays unchanged
     truth: PathBuf,
-    /// Changes as `review changes` writes them; delete a line to reject its change
+    /// Split of a data.yaml [default: val, test or train]
+    #[arg(long, value_name = "NAME")]
+    split: Option<String>,
+    /// Changes as `review changes` or the window writes them
     #[arg(long, value_name = "FILE.jsonl")]
     changes: PathBuf,
+    /// Lines of the changes to reject, for example `3,7`
+    #[arg(long, value_name = "LINES", value_delimiter = ',')]
+    reject: Vec<u64>,
     #[command(flatten)]
     out: OutArgs,
+    #[command(flatten)]
+    s3: S3Args,
 }
 
 #[derive(Debug, Args)]
 struct OutArgs {
-    /// Write to this file; `-` for stdout
-    #[arg(long, value_name = "FILE")]
+    /// Write to this file (`-` for stdout), or for the labels of a folder, write the changed files to this folder
+    #[arg(long, value_name = "FILE|FOLDER")]
     out: PathBuf,
-    /// Replace an existing file
+    /// Replace an existing file, or a folder that an export wrote
     #[arg(long)]
     force: bool,
 }
@@ -66,41 +80,29 @@ pub(crate) fn changes(args: &ChangesArgs) -> anyhow::Result<Outcome> {
              --to-correct`",
         )?,
     };
-    if !run.is_labels() {
-        bail!("“{}” is a run of a model; only changes of opened labels can be listed", run.name);
-    }
-    let found = read_coco(&args.truth)?.changes(&project, run.id)?;
-    let mut lines = String::new();
-    for change in &found.changes {
-        writeln!(lines, "{}", serde_json::to_string(change)?)?;
-    }
-    args.out.write(lines.as_bytes())?;
+    let files = files(&args.truth, &args.s3)?;
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    let find = || LabelChanges::find(&project, &run, &files, args.split.as_deref(), &control);
+    let found = with_progress("Reading the ground truth", &control, find).context("Could not list the changes")?;
+    args.out.write(&Corrected::File(found.to_json_lines().into_bytes()))?;
     for reason in &found.unknown {
         eprintln!("not listed: {reason}");
     }
-    eprintln!("{}: {}", counted(found.changes.len(), "change", "changes"), kinds_of(&found.changes));
+    eprintln!("{}", found.summary());
     Ok(if found.unknown.is_empty() { Outcome::AllWell } else { Outcome::SomeImagesFailed })
 }
 
 pub(crate) fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
     args.out.check(&[("the ground truth", Some(&args.truth)), ("the changes", Some(&args.changes))])?;
-    let failed = || format!("Could not read {}", args.changes.display());
-    let mut changes: Vec<(u64, LabelChange)> = Vec::new();
-    let mut rejected = Vec::new();
-    each_line(local_file::open(&args.changes).with_context(failed)?, |line, text| {
-        let parsed =
-            text.map_err(str::to_owned).and_then(|text| serde_json::from_str(text).map_err(|error| error.to_string()));
-        match parsed {
-            Ok(change) => changes.push((line, change)),
-            Err(reason) => rejected.push((line, reason)),
-        }
-    })
-    .with_context(failed)?;
-    let mut labels = read_coco(&args.truth)?;
-    let mut applied = labels.apply(&changes);
-    applied.conflicts.extend(rejected);
+    let Lines { changes, rejected, broken } = Lines::read(&args.changes, &args.reject)?;
+    let files = files(&args.truth, &args.s3)?;
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    let apply = || apply_changes(&files, args.split.as_deref(), &changes, &control);
+    let applied = with_progress("Reading the ground truth", &control, apply);
+    let mut applied = applied.with_context(|| format!("Could not apply changes to {}", args.truth.display()))?;
+    applied.conflicts.extend(broken);
     applied.conflicts.sort_unstable();
-    args.out.write(labels.to_json().as_bytes())?;
+    args.out.write(&applied.written)?;
     for (line, reason) in &applied.conflicts {
         eprintln!("line {line}: {reason}");
     }
@@ -108,18 +110,51 @@ pub(crate) fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
         let masks = counted(applied.masks, "mask of a moved label", "masks of moved labels");
         eprintln!("note: removed {masks}, which no longer fit");
     }
+    if let Corrected::Folder(written) = &applied.written {
+        let changed = counted(written.len(), "changed file", "changed files");
+        eprintln!("wrote {changed}; copy {} over the ground truth", if written.len() == 1 { "it" } else { "them" });
+    }
     let conflicts = applied.conflicts.len();
     eprintln!(
-        "applied {}, {} unchanged, {conflicts} in conflict",
+        "applied {}, {} unchanged, {rejected} rejected, {conflicts} in conflict",
         counted(applied.applied, "change", "changes"),
         applied.unchanged
     );
     Ok(if conflicts == 0 { Outcome::AllWell } else { Outcome::SomeImagesFailed })
 }
 
-fn read_coco(path: &Path) -> anyhow::Result<CocoLabels> {
-    let failed = || format!("Could not read {}", path.display());
-    CocoLabels::parse(&local_file::read(path).with_context(failed)?).with_context(failed)
+/// The lines of a file of changes.
+struct Lines {
+    changes: Vec<(u64, LabelChange)>,
+    rejected: usize,
+    /// Those that are no changes, with the reason.
+    broken: Vec<(u64, String)>,
+}
+
+impl Lines {
+    fn read(path: &Path, rejected: &[u64]) -> anyhow::Result<Self> {
+        let mut rejected: BTreeSet<u64> = rejected.iter().copied().collect();
+        let mut lines = Self { changes: Vec::new(), rejected: 0, broken: Vec::new() };
+        let failed = || format!("Could not read {}", path.display());
+        each_line(local_file::open(path).with_context(failed)?, |line, text| {
+            if rejected.remove(&line) {
+                lines.rejected += 1;
+                return;
+            }
+            let parsed = text
+                .map_err(str::to_owned)
+                .and_then(|text| serde_json::from_str(text).map_err(|error| error.to_string()));
+            match parsed {
+                Ok(change) => lines.changes.push((line, change)),
+                Err(reason) => lines.broken.push((line, reason)),
+            }
+        })
+        .with_context(failed)?;
+        if let Some(line) = rejected.first() {
+            bail!("--reject {line}: {} has no such line", path.display());
+        }
+        Ok(lines)
+    }
 }
 
 impl OutArgs {
@@ -132,11 +167,18 @@ impl OutArgs {
         check_is_new(&self.out, self.force)
     }
 
-    fn write(&self, content: &[u8]) -> anyhow::Result<()> {
-        if is_stdout(&self.out) {
-            return raw_stdout().write_all(content).context("Could not write to stdout");
+    fn write(&self, corrected: &Corrected) -> anyhow::Result<()> {
+        match corrected {
+            Corrected::File(content) if is_stdout(&self.out) => {
+                raw_stdout().write_all(content).context("Could not write to stdout")
+            }
+            Corrected::Folder(_) if is_stdout(&self.out) => {
+                bail!("these labels are in several files; specify a folder with --out")
+            }
+            corrected => {
+                let target = ExportTarget { path: self.out.clone(), existing: Existing::from_force(self.force) };
+                Ok(write_corrected(corrected, &target)?)
+            }
         }
-        let target = ExportTarget { path: self.out.clone(), existing: Existing::from_force(self.force) };
-        Ok(WholeFile::create(&target)?.commit_with(content)?)
     }
 }

@@ -44,7 +44,7 @@ pub use error::ExportError;
 pub use evaluation::{WrittenEvaluation, write_evaluation, write_patterns};
 pub use image_pool::{ImageFileError, write_image};
 pub use jsonl::jsonl_line;
-pub use label_patch::{CocoLabels, LabelChange, kinds_of};
+pub use label_patch::{LabelChanges, LabelChangesError, write_corrected};
 pub use report::EvaluatedImages;
 pub use review::{
     RunReview, SampleCsv, draw_sample, find_clusters, load_sample, merge_projects, report_of_run, review_population,

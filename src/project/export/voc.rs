@@ -17,14 +17,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use quick_xml::Writer as Xml;
-use quick_xml::events::BytesText;
 
 use super::dataset_folder::{DatasetFolder, ImageNames, Places};
 use super::row::{ChosenImage, ExportContext, InsideBox};
 use super::tally::Tally;
 use super::target::ExportTarget;
 use super::{ExportError, Writer};
-use crate::annotations::dataset_files::VOC_CLASSES;
+use crate::annotations::dataset_files::{VOC_CLASSES, XmlBytes, write_object, xml_text as text};
 use crate::domain::Verdict;
 use crate::project::export::options::ExportOptions;
 
@@ -74,7 +73,7 @@ impl<'c> VocWriter<'c> {
             for tag in &image.row.tags {
                 text(xml, "tag", tag)?;
             }
-            boxes.iter().try_for_each(|found| write_object(xml, found, size))
+            boxes.iter().try_for_each(|found| write_box(xml, found, size))
         })?;
         let mut bytes = xml.into_inner();
         bytes.push(b'\n');
@@ -108,29 +107,15 @@ impl Writer for VocWriter<'_> {
     }
 }
 
-type XmlBytes = Xml<Vec<u8>>;
-
-fn write_object(xml: &mut XmlBytes, found: &InsideBox, [width, height]: [u32; 2]) -> io::Result<()> {
+fn write_box(xml: &mut XmlBytes, found: &InsideBox, [width, height]: [u32; 2]) -> io::Result<()> {
     let InsideBox { chosen, bounds } = found;
     let [xmin, xmax] = inclusive(bounds.x1, bounds.x2, width);
     let [ymin, ymax] = inclusive(bounds.y1, bounds.y2, height);
-    xml.create_element("object").write_inner_content(|xml| {
-        text(xml, "name", chosen.label)?;
-        text(xml, "pose", "Unspecified")?;
-        text(xml, "truncated", "0")?;
-        text(xml, "difficult", "0")?;
+    write_object(xml, chosen.label, [xmin, ymin, xmax, ymax].map(f64::from), |xml| {
         text(xml, "score", &chosen.score.to_string())?;
         text(xml, "author", chosen.author())?;
-        write_judgment(xml, chosen.verdict)?;
-        xml.create_element("bndbox").write_inner_content(|xml| {
-            text(xml, "xmin", &xmin.to_string())?;
-            text(xml, "ymin", &ymin.to_string())?;
-            text(xml, "xmax", &xmax.to_string())?;
-            text(xml, "ymax", &ymax.to_string())
-        })?;
-        Ok(())
-    })?;
-    Ok(())
+        write_judgment(xml, chosen.verdict)
+    })
 }
 
 /// The first and last pixel, counted from 1, of an interval inside `0..=side`. An interval without a whole pixel is the
@@ -152,21 +137,6 @@ fn write_judgment(xml: &mut XmlBytes, verdict: Option<&Verdict>) -> io::Result<(
         text(xml, "right_class", right)?;
     }
     Ok(())
-}
-
-fn text(xml: &mut XmlBytes, tag: &str, content: &str) -> io::Result<()> {
-    let content: String = content.chars().map(xml_char).collect();
-    xml.create_element(tag).write_text_content(BytesText::new(&content))?;
-    Ok(())
-}
-
-/// XML 1.0 cannot represent other control characters, not even escaped (section 2.2).
-fn xml_char(letter: char) -> char {
-    match letter {
-        '\t' | '\n' | '\r' => letter,
-        '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
-        _ => letter,
-    }
 }
 
 #[cfg(test)]

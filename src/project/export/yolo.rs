@@ -19,6 +19,7 @@ use super::row::{ChosenImage, ExportContext, InsideBox};
 use super::tally::Tally;
 use super::target::ExportTarget;
 use super::{ExportError, Writer};
+use crate::annotations::dataset_files::yolo_label_text;
 use crate::domain::BoundingBox;
 use crate::project::export::options::ExportOptions;
 
@@ -109,8 +110,7 @@ impl Writer for YoloWriter<'_> {
         let mut lines = String::new();
         for InsideBox { chosen, bounds } in &boxes {
             let yolo_id = self.classes.yolo_id(chosen.class_id, chosen.label);
-            let [x, y, box_width, box_height] = center_and_size(*bounds, size);
-            let _ = write!(lines, "{yolo_id} {x:.7} {y:.7} {box_width:.7} {box_height:.7}");
+            let _ = write!(lines, "{yolo_id} {}", yolo_label_text(center_and_size(*bounds, size)));
             if self.with_scores {
                 let _ = write!(lines, " {}", chosen.score);
             }

@@ -1,0 +1,186 @@
+//! Changes in a CSV file: a label is a row.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::LabelPatchError;
+use super::text::{Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
+use crate::annotations::rows::{each_row, escaped, fields};
+use crate::annotations::table::{Bounds, Columns, PlacedRow, placed_rows};
+use crate::annotations::{AnnotationFormat, AnnotationsError};
+use crate::domain::{BoxUnit, ExactBox, TruthLabel, column_delimiter};
+use crate::image::source::{FileEntry, Files};
+use crate::tasks::TaskControl;
+
+pub(super) struct Csv {
+    columns: Columns,
+    unit: BoxUnit,
+    delimiter: char,
+    classes: HashMap<String, TruthLabel>,
+    /// The text of the first row of each image.
+    first_of_image: HashMap<String, Range<usize>>,
+}
+
+impl TextLabels<Csv> {
+    pub(super) fn open(
+        files: &Files,
+        entry: &FileEntry,
+        header: &str,
+        control: &TaskControl,
+    ) -> Result<Self, LabelPatchError> {
+        let content = files.read(entry, control).map_err(AnnotationsError::from)?;
+        let broken = |reason: String| AnnotationsError::Broken {
+            place: files.name_of(entry),
+            format: AnnotationFormat::Csv,
+            reason,
+        };
+        let file = TextFile::new(entry.name.clone(), &content).map_err(broken)?;
+        let delimiter = column_delimiter(header);
+        let spans = row_spans(file.text(), delimiter);
+        let read = placed_rows(file.text(), delimiter).map_err(broken)?;
+        let mut first_of_image = HashMap::new();
+        let mut labels = Vec::new();
+        for PlacedRow { line, image, label } in read.rows {
+            let Some(span) = spans.get(&line) else { continue };
+            first_of_image.entry(image.clone()).or_insert_with(|| span.clone());
+            labels.extend(label.map(|(class, bounds)| PlacedLabel::new(image, class, bounds, span.clone())));
+        }
+        let file_of = first_of_image.keys().map(|image| (image.clone(), Ok(0))).collect();
+        let format = Csv { columns: read.columns, unit: read.unit, delimiter, classes: read.classes, first_of_image };
+        Ok(Self { format, files: vec![file.with_labels(labels)], file_of, output: Output::File })
+    }
+}
+
+/// The text of each row with its line break, by the line in which it begins.
+fn row_spans(text: &str, delimiter: char) -> HashMap<u64, Range<usize>> {
+    let mut starts = vec![0];
+    let bytes = text.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        if *byte == b'\n' || *byte == b'\r' && bytes.get(at + 1) != Some(&b'\n') {
+            starts.push(at + 1);
+        }
+    }
+    let mut lines = Vec::new();
+    // Memory is never unreadable.
+    let _ = each_row(bytes, delimiter, |line, _| lines.push(line));
+    let start_of = |line: u64| starts.get(line as usize - 1).copied().unwrap_or(text.len());
+    let ends = lines.iter().skip(1).map(|line| start_of(*line)).chain([text.len()]);
+    let span = |(line, end): (&u64, usize)| {
+        let start = start_of(*line);
+        // Blank lines after a row are not part of it.
+        let row = text[start..end].trim_end_matches(['\r', '\n']).len();
+        let rest = &text[start + row..end];
+        let line_break = ["\r\n", "\n", "\r"].into_iter().find(|known| rest.starts_with(known)).map_or(0, str::len);
+        (*line, start..start + row + line_break)
+    };
+    lines.iter().zip(ends).map(span).collect()
+}
+
+impl Csv {
+    /// A row with other cells.
+    fn row(&self, text: &str, edit: impl FnOnce(&mut Vec<String>) -> Result<(), String>) -> Result<String, String> {
+        let row = text.trim_end_matches(['\r', '\n']);
+        let cells = fields(row, self.delimiter).map_err(|_| "its row has a quote that is not closed")?;
+        let mut cells: Vec<String> = cells.into_iter().map(std::borrow::Cow::into_owned).collect();
+        edit(&mut cells)?;
+        let cells: Vec<String> = cells.iter().map(|cell| self.quoted(cell)).collect();
+        Ok(cells.join(&self.delimiter.to_string()) + &text[row.len()..])
+    }
+
+    fn quoted(&self, cell: &str) -> String {
+        let needs_quotes = cell.contains(['"', '\r', '\n', self.delimiter]);
+        if needs_quotes { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+    }
+
+    fn set_class(&self, cells: &mut [String], class: &str) -> Result<(), String> {
+        let known = self.classes.get(class);
+        let number = known.and_then(|known| known.number);
+        if let Some(column) = self.columns.number {
+            let next = || self.classes.values().filter_map(|class| class.number).max().map_or(0, |last| last + 1);
+            let number = number.or_else(|| self.columns.name.is_some().then(next));
+            let unknown = || format!("no class is named “{class}”, and the file has no column for class names");
+            set(cells, column, number.ok_or_else(unknown)?.to_string());
+        }
+        if let Some(column) = self.columns.name {
+            let name = known.map_or(Some(class), |known| known.name.as_deref());
+            let in_place_of_name = number.filter(|_| self.columns.number.is_none()).map(|number| number.to_string());
+            set(cells, column, name.map(escaped).or(in_place_of_name).unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    fn set_bounds(&self, cells: &mut [String], bounds: ExactBox) -> Result<(), String> {
+        let ExactBox { left, top, width, height } = bounds;
+        let text = |number: f64| match self.unit {
+            BoxUnit::Pixels => number.to_string(),
+            BoxUnit::Fractions => format!("{number:.7}"),
+        };
+        let (columns, numbers) = match self.columns.bounds.ok_or("the file has no columns for boxes")? {
+            Bounds::Corners(columns) => (columns, [left, top, bounds.right(), bounds.bottom()]),
+            Bounds::Size(columns) => (columns, [left, top, width, height]),
+            Bounds::Center(columns) => (columns, [left + width / 2.0, top + height / 2.0, width, height]),
+            Bounds::Whole(column) => {
+                set(cells, column, format!("[{}]", [left, top, width, height].map(text).join(", ")));
+                return Ok(());
+            }
+        };
+        for (column, number) in columns.into_iter().zip(numbers) {
+            set(cells, column, text(number));
+        }
+        Ok(())
+    }
+}
+
+fn set(cells: &mut [String], column: usize, text: String) {
+    if let Some(cell) = cells.get_mut(column) {
+        *cell = text;
+    }
+}
+
+impl TextFormat for Csv {
+    fn unit(&self) -> BoxUnit {
+        self.unit
+    }
+
+    fn changed(&self, text: &str, class: Option<&str>, bounds: Option<ExactBox>) -> Result<(String, bool), String> {
+        let changed = self.row(text, |cells| {
+            class.map_or(Ok(()), |class| self.set_class(cells, class))?;
+            bounds.map_or(Ok(()), |bounds| self.set_bounds(cells, bounds))
+        });
+        Ok((changed?, false))
+    }
+
+    fn added(&self, file: &str, image: &str, class: &str, bounds: ExactBox) -> Result<(usize, String), String> {
+        let first = self.first_of_image.get(image).ok_or("the file has no row of this image")?;
+        let row = self.row(file[first.clone()].trim_end_matches(['\r', '\n']), |cells| {
+            let of_image = self.columns.of_image();
+            for (column, cell) in cells.iter_mut().enumerate() {
+                if !of_image.contains(&column) {
+                    cell.clear();
+                }
+            }
+            self.set_class(cells, class)?;
+            self.set_bounds(cells, bounds)
+        })?;
+        let line_break = line_break(file);
+        let is_open = !file.ends_with(['\r', '\n']);
+        Ok((file.len(), if is_open { format!("{line_break}{row}") } else { row + line_break }))
+    }
+
+    /// The only row of an image, or one that describes more than its label, stays as an image without objects.
+    fn deleted(&self, text: &str, is_last: bool) -> String {
+        let [of_image, of_label] = [self.columns.of_image(), self.columns.of_label()];
+        let emptied = self.row(text, |cells| {
+            let lists_classes = self.columns.all_classes.and_then(|column| cells.get(column));
+            let is_kept = is_last || lists_classes.is_some_and(|cell| !cell.trim().is_empty());
+            if !is_kept {
+                return Err(String::new());
+            }
+            for column in of_label.iter().filter(|column| !of_image.contains(column)) {
+                set(cells, *column, String::new());
+            }
+            Ok(())
+        });
+        emptied.unwrap_or_default()
+    }
+}

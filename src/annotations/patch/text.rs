@@ -1,0 +1,270 @@
+//! Changes in text files: labels are found by their class and position, and only their text is rewritten.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use super::{Applied, Corrected, Label, LabelChange, LabelPatchError, Labels, in_pixels};
+use crate::annotations::BOM;
+use crate::domain::{BoundingBox, BoxUnit, ExactBox};
+
+/// The largest distance of an edge, in pixels, between equal boxes: files round fractions.
+const SAME_EDGE: f64 = 0.02;
+/// How much (IoU) the box of a deleted label overlaps one that may be the same label, changed since.
+const SAME_OBJECT: f32 = 0.5;
+
+/// A text format of labels.
+pub(super) trait TextFormat {
+    fn unit(&self) -> BoxUnit;
+
+    /// A box as the format stores it.
+    fn stored(&self, bbox: [f64; 4]) -> [f64; 4] {
+        bbox
+    }
+
+    /// The text of a label with another class, if any, and another box, if any, and whether it loses a mask.
+    ///
+    /// # Errors
+    /// The format cannot represent it.
+    fn changed(&self, text: &str, class: Option<&str>, bounds: Option<ExactBox>) -> Result<(String, bool), String>;
+
+    /// The position in a file, and the text, of a new label.
+    ///
+    /// # Errors
+    /// The format cannot represent it.
+    fn added(&self, file: &str, image: &str, class: &str, bounds: ExactBox) -> Result<(usize, String), String>;
+
+    /// What remains of the text of a deleted label. `is_last`: the image has no other label.
+    fn deleted(&self, _text: &str, _is_last: bool) -> String {
+        String::new()
+    }
+}
+
+/// A label in the text of a file.
+pub(super) struct PlacedLabel {
+    pub image: String,
+    pub class: String,
+    pub bounds: ExactBox,
+    /// Its whole text, including the line break.
+    pub span: Range<usize>,
+    state: State,
+}
+
+enum State {
+    AsInFile,
+    Changed(String),
+    Deleted(String),
+}
+
+/// A file with labels that may change.
+pub(super) struct TextFile {
+    /// The path in the opened folder.
+    name: String,
+    text: String,
+    has_bom: bool,
+    labels: Vec<PlacedLabel>,
+    /// The positions of the labels of each image.
+    of_image: HashMap<String, Vec<usize>>,
+}
+
+/// Labels in text files.
+pub(super) struct TextLabels<F> {
+    pub format: F,
+    pub files: Vec<TextFile>,
+    /// The position of the file of each image that may change, or why it cannot be read.
+    pub file_of: HashMap<String, Result<usize, String>>,
+    pub output: Output,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Output {
+    File,
+    Folder,
+}
+
+impl<F> TextLabels<F> {
+    /// Adds the file of an image, or why it cannot be read.
+    pub(super) fn add(&mut self, image: String, file: Result<TextFile, String>) {
+        let position = file.map(|file| {
+            self.files.push(file);
+            self.files.len() - 1
+        });
+        self.file_of.insert(image, position);
+    }
+}
+
+impl PlacedLabel {
+    pub(super) fn new(image: String, class: String, bounds: ExactBox, span: Range<usize>) -> Self {
+        Self { image, class, bounds, span, state: State::AsInFile }
+    }
+
+    fn text<'t>(&'t self, file: &'t str) -> &'t str {
+        match &self.state {
+            State::AsInFile => &file[self.span.clone()],
+            State::Changed(text) | State::Deleted(text) => text,
+        }
+    }
+}
+
+impl TextFile {
+    pub(super) fn new(name: String, content: &[u8]) -> Result<Self, String> {
+        let text = crate::annotations::text_of(content)?.to_owned();
+        Ok(Self { name, text, has_bom: content.starts_with(BOM), labels: Vec::new(), of_image: HashMap::new() })
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn with_labels(mut self, labels: Vec<PlacedLabel>) -> Self {
+        for label in labels {
+            self.push(label);
+        }
+        self
+    }
+
+    fn push(&mut self, label: PlacedLabel) {
+        self.of_image.entry(label.image.clone()).or_default().push(self.labels.len());
+        self.labels.push(label);
+    }
+
+    fn is_changed(&self) -> bool {
+        self.labels.iter().any(|label| !matches!(label.state, State::AsInFile))
+    }
+
+    fn content(&self) -> Vec<u8> {
+        let mut edits: Vec<&PlacedLabel> =
+            self.labels.iter().filter(|label| !matches!(label.state, State::AsInFile)).collect();
+        edits.sort_by_key(|label| label.span.start);
+        let mut content = if self.has_bom { BOM.to_vec() } else { Vec::new() };
+        let mut end = 0;
+        for label in edits {
+            content.extend(&self.text.as_bytes()[end..label.span.start]);
+            content.extend(label.text(&self.text).as_bytes());
+            end = label.span.end;
+        }
+        content.extend(&self.text.as_bytes()[end..]);
+        content
+    }
+}
+
+/// The labels of an image, in pixels of an image of this size.
+struct OfImage<'c> {
+    image: &'c str,
+    unit: BoxUnit,
+    size: Option<[u32; 2]>,
+}
+
+impl OfImage<'_> {
+    /// The labels that exist, with their positions in the file.
+    fn labels<'f>(&self, file: &'f TextFile) -> impl Iterator<Item = (usize, &'f PlacedLabel)> {
+        let positions = file.of_image.get(self.image).map_or(&[][..], Vec::as_slice);
+        let labels = positions.iter().map(|at| (*at, &file.labels[*at]));
+        labels.filter(|(_, placed)| !matches!(placed.state, State::Deleted(_)))
+    }
+
+    fn position(&self, file: &TextFile, label: &Label) -> Option<usize> {
+        let edges = |[x, y, width, height]: [f64; 4]| [x, y, x + width, y + height];
+        let is_near = |bbox: [f64; 4]| {
+            edges(bbox).into_iter().zip(edges(label.bbox)).all(|(one, other)| (one - other).abs() <= SAME_EDGE)
+        };
+        let mut like = self.labels(file).filter(|(_, placed)| {
+            placed.class == label.class && in_pixels(placed.bounds, self.unit, self.size).is_some_and(is_near)
+        });
+        like.next().map(|(at, _)| at)
+    }
+
+    fn has_label_around(&self, file: &TextFile, label: &Label) -> bool {
+        let wanted = BoundingBox::from(label.bounds());
+        self.labels(file).any(|(_, placed)| {
+            let bounds = in_pixels(placed.bounds, self.unit, self.size).map(ExactBox::from);
+            bounds.is_some_and(|bounds| BoundingBox::from(bounds).iou(&wanted) >= SAME_OBJECT)
+        })
+    }
+
+    /// A box in the unit of the file.
+    fn in_unit(&self, [x, y, width, height]: [f64; 4]) -> ExactBox {
+        match (self.unit, self.size.map(|size| size.map(f64::from))) {
+            (BoxUnit::Fractions, Some([columns, rows])) => [x / columns, y / rows, width / columns, height / rows],
+            _ => [x, y, width, height],
+        }
+        .into()
+    }
+}
+
+impl<F: TextFormat> Labels for TextLabels<F> {
+    fn apply(&mut self, change: &LabelChange) -> Result<Applied, String> {
+        let file = match self.file_of.get(&change.image) {
+            Some(Ok(file)) => &mut self.files[*file],
+            Some(Err(reason)) => return Err(format!("the labels of the image cannot be read: {reason}")),
+            None => return Err("the ground truth has no such image".to_owned()),
+        };
+        let format = &self.format;
+        let of_image = OfImage { image: &change.image, unit: format.unit(), size: change.size };
+        if of_image.unit == BoxUnit::Fractions && change.size.is_none_or(|size| size.contains(&0)) {
+            return Err("“size”, the width and height of the image, is missing".to_owned());
+        }
+        let is_moved = |after: &Label| change.before.as_ref().is_none_or(|before| before.bbox != after.bbox);
+        let stored = |after: &Label| if is_moved(after) { format.stored(after.bbox) } else { after.bbox };
+        let after = change.after.as_ref().map(|after| Label { bbox: stored(after), ..after.clone() });
+        let Some(before) = &change.before else {
+            let after = after.ok_or("an added label needs “after”")?;
+            if of_image.position(file, &after).is_some() {
+                return Ok(Applied::Unchanged);
+            }
+            let bounds = of_image.in_unit(after.bbox);
+            let (position, text) = format.added(&file.text, &change.image, &after.class, bounds)?;
+            let label = PlacedLabel::new(change.image.clone(), after.class, bounds, position..position);
+            file.push(PlacedLabel { state: State::Changed(text), ..label });
+            return Ok(Applied::Changed { lost_mask: false });
+        };
+        match (of_image.position(file, before), after) {
+            (Some(at), None) => {
+                let is_last = of_image.labels(file).count() == 1;
+                let text = format.deleted(file.labels[at].text(&file.text), is_last);
+                file.labels[at].state = State::Deleted(text);
+                Ok(Applied::Changed { lost_mask: false })
+            }
+            (Some(at), Some(after)) => {
+                let class = (after.class != before.class).then_some(after.class.as_str());
+                let bounds = (after.bbox != before.bbox).then(|| of_image.in_unit(after.bbox));
+                if class.is_none() && bounds.is_none() {
+                    return Ok(Applied::Unchanged);
+                }
+                let (text, lost_mask) = format.changed(file.labels[at].text(&file.text), class, bounds)?;
+                let label = &mut file.labels[at];
+                label.state = State::Changed(text);
+                label.bounds = bounds.unwrap_or(label.bounds);
+                label.class = after.class;
+                Ok(Applied::Changed { lost_mask })
+            }
+            (None, Some(after)) if of_image.position(file, &after).is_some() => Ok(Applied::Unchanged),
+            (None, None) if !of_image.has_label_around(file, before) => Ok(Applied::Unchanged),
+            (None, _) => Err("the label has changed since the review".to_owned()),
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Result<Corrected, LabelPatchError> {
+        if self.output == Output::File {
+            return Ok(Corrected::File(self.files.first().map(TextFile::content).unwrap_or_default()));
+        }
+        let mut changed = BTreeMap::new();
+        for file in self.files.iter().filter(|file| file.is_changed()) {
+            if !is_inside(&file.name) {
+                return Err(LabelPatchError::Outside(file.name.clone()));
+            }
+            changed.insert(file.name.clone(), file.content());
+        }
+        Ok(Corrected::Folder(changed))
+    }
+}
+
+/// Whether a path from a file stays below the folder that it is joined to.
+fn is_inside(name: &str) -> bool {
+    let path = std::path::Path::new(name);
+    !name.is_empty() && path.components().all(|part| matches!(part, std::path::Component::Normal(_)))
+}
+
+/// The line break of a text.
+pub(super) fn line_break(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
+}
