@@ -5,11 +5,15 @@ use egui::{Key, Modifiers, Pos2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::domain::{BoundingBox, Location, Verdict};
+use spotcheck::project::export::options::{ExportFormat, ExportOptions, VerdictChoice};
 use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, Drawing, EvaluationCommand, Overlay, ReviewCommand, TruthAt};
+use spotcheck::window::state::{
+    Action, Drawing, EvaluationCommand, ExportCommand, ExportScope, Overlay, ReviewCommand, TruthAt,
+};
 
-use crate::window::{folder_of, open, open_in, sees, wait_for, wait_for_overlay, wait_until};
+use crate::support::{spotcheck, stderr};
+use crate::window::{click, folder_of, open, open_in, sees, wait_for, wait_for_overlay, wait_until};
 
 /// The photo of a cup: 600 x 400 pixels.
 const IMAGE: &str = "coffee.png";
@@ -227,7 +231,7 @@ fn ground_truth_is_corrected_as_a_run() {
     let file = elsewhere.path().join("labels.json");
     std::fs::write(&file, labels.to_string()).unwrap();
     let mut window = open_cup(folder.path());
-    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(Location::Path(file))));
+    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(Location::Path(file.clone()))));
     wait_until(&mut window, "the ground truth", |window| window.state().state().opened_truth().is_some());
     window.state_mut().command(Action::CorrectTruth);
     // The label is also evaluated against itself, sooner or later.
@@ -239,6 +243,52 @@ fn ground_truth_is_corrected_as_a_run() {
         panic!("the label was not moved: {:?}", verdict(&window, 0));
     };
     assert_near(drawn.bounds(), [180.0, 30.0, 410.0, 250.0]);
+
+    // An object that the labels lack.
+    window.key_press(Key::B);
+    window.run_steps(2);
+    drag(&mut window, [[40.0, 30.0], [160.0, 90.0]]);
+    wait_for_overlay(&mut window, Overlay::WrongClass);
+    window.get_by_label("Correct class").type_text("spoon");
+    window.run_steps(2);
+    window.key_press(Key::Enter);
+    window.run_steps(3);
+    window.key_press(Key::M);
+    window.run_steps(3);
+
+    // The owner gets the changes, and applies them: the result is the same as the corrected labels.
+    let [changes, exported, corrected] =
+        ["changes.jsonl", "exported.json", "corrected.json"].map(|name| elsewhere.path().join(name));
+    window.state_mut().command(Action::ExportLabelChanges);
+    wait_for_overlay(&mut window, Overlay::ExportLabelChanges);
+    window.run_steps(2);
+    let field = window.get_by_role_and_label(Role::TextInput, "Target file");
+    field.focus();
+    field.type_text(changes.to_str().unwrap());
+    window.run_steps(2);
+    click(&mut window, "Export now");
+    wait_for(&mut window, "2 changes: 1 added, 1 moved");
+    window.state_mut().command(ExportCommand::Dismiss);
+    window.state_mut().command(Action::Export);
+    let options = ExportOptions { verdicts: VerdictChoice::Corrected, ..ExportOptions::for_format(ExportFormat::Coco) };
+    window.state_mut().command(ExportCommand::Set(options, ExportScope::All));
+    window.state_mut().command(ExportCommand::Start { path: exported.clone(), replaces: false });
+    wait_for(&mut window, "1 image and 2 boxes");
+    let run = |arguments: &[&std::ffi::OsStr]| {
+        let output = spotcheck(&[]).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        output.stdout
+    };
+    let [apply, out, truth] = ["apply", "--out", "--truth"].map(std::ffi::OsStr::new);
+    run(&["review".as_ref(), apply, file.as_ref(), "--changes".as_ref(), changes.as_ref(), out, corrected.as_ref()]);
+    let images = folder.path().as_os_str();
+    let evaluate =
+        ["evaluate".as_ref(), images, "--predictions".as_ref(), exported.as_ref(), truth, corrected.as_ref()];
+    let metrics = run(&[&evaluate[..], &["--draws".as_ref(), "0".as_ref(), out, "-".as_ref()]].concat());
+    let metrics: serde_json::Value = serde_json::from_slice(&metrics).unwrap();
+    let [ap, recall] = ["ap", "recall"].map(|key| metrics[key].as_f64().unwrap());
+    assert!((ap - 1.0).abs() < 1e-12 && (recall - 1.0).abs() < 1e-12, "AP {ap}, recall {recall}");
+    assert_eq!(metrics["true_positives"], 2);
 }
 
 #[test]

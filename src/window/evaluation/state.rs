@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::annotations::matching::{ClassCorrections, OtherFolders};
 use crate::domain::{
-    BoundingBox, DrawnBox, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, SampleId, SampleSet, SharedList,
-    ViewSettings,
+    BoundingBox, DrawnBox, InferenceLocation, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, SampleId,
+    SampleSet, SharedList, ViewSettings,
 };
 use crate::evaluation::{
     DrawnNumber, ErrorPatterns, Evaluated, GroundTruth, LabelCorrections, MatchedClasses, Metrics,
@@ -494,6 +494,21 @@ impl State {
             _ => String::new(),
         };
         Some(PredictionsFrom { split: reading.split.clone(), labels, ..PredictionsFrom::labels_at(at.clone()) })
+    }
+
+    /// The ground truth that the run on screen was opened from to correct it, and its split.
+    pub fn corrected_truth(&self) -> Option<(Location, Option<String>)> {
+        let run = &self.run()?.info;
+        let InferenceLocation::Outputs { folder } = &run.key.made else { return None };
+        if !run.is_labels() {
+            return None;
+        }
+        match self.labels_to_correct() {
+            Some(labels) if labels.at.name() == *folder => Some((labels.at, labels.split)),
+            // How to access a bucket is known only while its ground truth is open.
+            _ if folder.starts_with("s3://") => None,
+            _ => Some((Location::Path(folder.into()), None)),
+        }
     }
 
     /// Whether there is ground truth for an image.

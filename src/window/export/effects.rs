@@ -8,7 +8,7 @@ use crate::evaluation::pipeline::Extras;
 use crate::project::export::options::EvaluationFormat;
 use crate::project::export::{
     ComparisonContext, EvaluatedBoxes, EvaluatedImages, Existing, ExportContext, ExportError, ExportTarget,
-    export_comparison, export_run, write_evaluation,
+    LabelChanges, WholeFile, export_comparison, export_run, write_evaluation,
 };
 use crate::project::prediction_pairs;
 use crate::review::count_boxes;
@@ -17,9 +17,10 @@ use crate::window::browse::effects::with_home;
 use crate::window::effects::latest::{LatestSender, worker};
 use crate::window::effects::{Effects, Shared, guarded};
 use crate::window::evaluation::effects::measured;
+use crate::window::outputs::effects::import::files_at;
 use crate::window::state::{
-    BoxCountRequest, BoxCounts, ExportComparisonRequest, ExportEffect, ExportEvaluationRequest, ExportEvent,
-    ExportFile, ExportRequest, Exported, Failure, RequestId, Ticket,
+    BoxCountRequest, BoxCounts, ExportChangesRequest, ExportComparisonRequest, ExportEffect, ExportEvaluationRequest,
+    ExportEvent, ExportFile, ExportRequest, Exported, Failure, RequestId, Ticket,
 };
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
@@ -37,6 +38,10 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
             let write =
                 move |shared: &Arc<Shared>, ticket: &Ticket| export_evaluation(shared, &request, &ticket.control);
             shared.run_task("export an evaluation", ticket, write, ExportEvent::Ended);
+        }
+        ExportEffect::StartChanges { request, ticket } => {
+            let write = move |shared: &Arc<Shared>, ticket: &Ticket| write_changes(shared, &request, &ticket.control);
+            shared.run_task("export changes", ticket, write, ExportEvent::Ended);
         }
         ExportEffect::CountBoxes { id, what } => {
             effects.box_counts.put((id, what));
@@ -136,6 +141,24 @@ fn export_evaluation(
     Ok(Exported {
         summary: format!("{} written: {}", format.content(), target.path.display()),
         notes: written.problems.iter().map(ToString::to_string).collect(),
+        path: target.path,
+    })
+}
+
+fn write_changes(shared: &Shared, request: &ExportChangesRequest, control: &TaskControl) -> Result<Exported, Failure> {
+    let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
+    project.flush().map_err(|error| failed(&error))?;
+    let (at, split) = &request.truth;
+    let (_, files) = files_at(shared, at)?;
+    let found = LabelChanges::find(&project, &request.run, &files, split.as_deref(), control);
+    let found = found.map_err(|error| if error.is_cancelled() { Failure::Cancelled } else { failed(&error) })?;
+    let target = target(&request.target);
+    let file = WholeFile::create(&target).map_err(export_failure)?;
+    file.commit_with(found.to_json_lines().as_bytes()).map_err(export_failure)?;
+    let notes = found.unknown.iter().map(|reason| format!("Not listed: {reason}")).collect();
+    Ok(Exported {
+        summary: format!("{} written: {}", found.summary(), target.path.display()),
+        notes,
         path: target.path,
     })
 }

@@ -48,6 +48,11 @@ pub enum ExportEffect {
         request: Box<ExportEvaluationRequest>,
         ticket: Ticket,
     },
+    /// Write what a review changed in ground truth.
+    StartChanges {
+        request: Box<ExportChangesRequest>,
+        ticket: Ticket,
+    },
     CountBoxes {
         id: RequestId,
         what: Box<BoxCountRequest>,
@@ -128,6 +133,15 @@ pub struct ExportEvaluationRequest {
     pub target: ExportFile,
 }
 
+#[derive(Debug, Clone)]
+pub struct ExportChangesRequest {
+    pub source: SourceId,
+    pub run: Box<RunInfo>,
+    /// The ground truth that the run was opened from, and its split.
+    pub truth: (Location, Option<String>),
+    pub target: ExportFile,
+}
+
 impl Default for ExportDraft {
     fn default() -> Self {
         Self {
@@ -161,6 +175,9 @@ impl State {
     fn export_kind(&self) -> (&'static str, Option<&'static str>) {
         if self.overlay == Overlay::ExportComparison {
             return ("comparison", Some(self.export.comparison.into_str()));
+        }
+        if self.overlay == Overlay::ExportLabelChanges {
+            return ("changes", Some("jsonl"));
         }
         if self.overlay == Overlay::ExportEvaluation {
             let format = self.export.evaluation;

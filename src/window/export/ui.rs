@@ -35,6 +35,7 @@ pub(crate) struct ExportMemory {
     export: Target,
     comparison: Target,
     evaluation: Target,
+    changes: Target,
     taken_over: Option<PathBuf>,
     /// Whether the notice about a finished export is open.
     was_exported: bool,
@@ -64,8 +65,10 @@ pub(crate) fn export_ui(ctx: &Context, state: &State, memory: &mut ExportMemory,
         Overlay::Export => &mut memory.export,
         Overlay::ExportComparison => &mut memory.comparison,
         Overlay::ExportEvaluation => &mut memory.evaluation,
+        Overlay::ExportLabelChanges => &mut memory.changes,
         _ => {
-            for target in [&mut memory.export, &mut memory.comparison, &mut memory.evaluation] {
+            let ExportMemory { export, comparison, evaluation, changes, .. } = memory;
+            for target in [export, comparison, evaluation, changes] {
                 (target.replaces, target.has_had_keyboard) = (false, false);
             }
             return;
@@ -83,6 +86,7 @@ pub(crate) fn export_ui(ctx: &Context, state: &State, memory: &mut ExportMemory,
         let is_possible = match state.overlay {
             Overlay::ExportComparison => comparison_ui(ui, state, commands),
             Overlay::ExportEvaluation => evaluation_ui(ui, state, commands),
+            Overlay::ExportLabelChanges => changes_ui(ui, state),
             _ => predictions_ui(ui, state, commands),
         };
         let is_entered = target_ui(ui, state, target, commands);
@@ -196,6 +200,22 @@ fn evaluation_ui(ui: &mut Ui, state: &State, commands: &mut Commands) -> bool {
         commands.push(ExportCommand::SetEvaluationFormat(format));
     }
     true
+}
+
+fn changes_ui(ui: &mut Ui, state: &State) -> bool {
+    let truth = state.corrected_truth().map(|(at, _)| at.name());
+    let run = state.run().map_or("", |run| run.info.name.as_str());
+    heading_ui(
+        ui,
+        "Export changes to the labels",
+        &format!("Run “{run}”, opened from {}", truth.as_deref().unwrap_or("")),
+    );
+    note_ui(
+        ui,
+        "One line per added, deleted, moved or relabeled box, with its reviewer. The owner of the labels deletes the \
+         lines to reject and applies the others with `spotcheck review apply`.",
+    );
+    truth.is_some()
 }
 
 /// The formats with their names and descriptions. Returns the chosen one if it is another.

@@ -8,9 +8,9 @@ use crate::project::export::options::{BoxChoice, ExportFormat, VerdictChoice};
 use crate::review::Suppressed;
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest, ExportEffect, ExportEvaluationRequest,
-    ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, FileRequest, Loadable, Overlay, RequestId,
-    Run, State, TaskId, TaskKind, TaskOutcome, Ticket,
+    BoxCountRequest, CountBasis, Effect, ExportChangesRequest, ExportCommand, ExportComparisonRequest, ExportEffect,
+    ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, FileRequest,
+    Loadable, Overlay, RequestId, Run, State, TaskId, TaskKind, TaskOutcome, Ticket,
 };
 use crate::window::update::images;
 use crate::window::{evaluation, tasks};
@@ -126,6 +126,7 @@ fn start(state: &mut State, mut path: PathBuf, replaces: bool) {
     let effect = match state.overlay {
         Overlay::ExportComparison => comparison(state, target),
         Overlay::ExportEvaluation => evaluation(state, target),
+        Overlay::ExportLabelChanges => changes(state, target),
         _ => predictions(state, target),
     };
     if let Some(effect) = effect {
@@ -208,8 +209,19 @@ fn evaluation(state: &mut State, target: ExportFile) -> Option<ExportEffect> {
     Some(ExportEffect::StartEvaluation { request: Box::new(request), ticket })
 }
 
+/// Exports what the verdicts on the run on screen change in the ground truth that it was opened from.
+fn changes(state: &mut State, target: ExportFile) -> Option<ExportEffect> {
+    let (source, truth) = (state.source.as_ref()?.id, state.corrected_truth()?);
+    let run = Box::new(state.run()?.info.clone());
+    let ticket = begin(state, format!("Export the changes of {}", run.name), None);
+    Some(ExportEffect::StartChanges { request: Box::new(ExportChangesRequest { source, run, truth, target }), ticket })
+}
+
 fn ended(state: &mut State, task: TaskId, result: Result<Exported, Failure>) {
-    let is_open = matches!(state.overlay, Overlay::Export | Overlay::ExportComparison | Overlay::ExportEvaluation);
+    let is_open = matches!(
+        state.overlay,
+        Overlay::Export | Overlay::ExportComparison | Overlay::ExportEvaluation | Overlay::ExportLabelChanges
+    );
     // Another dialog or export may have been opened meanwhile.
     let is_shown = is_open && state.export.stage == Loadable::Loading(task);
     match result {

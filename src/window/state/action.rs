@@ -52,6 +52,11 @@ pub enum Action {
         detailed_message = "Opens the labels as a run, to judge, move, add and remove them, and to export the result"
     )]
     CorrectTruth,
+    #[strum(
+        message = "Export changes to the labels…",
+        detailed_message = "Writes what the review changed in the opened labels, one change per line, for their owner"
+    )]
+    ExportLabelChanges,
     #[strum(message = "Close ground truth", detailed_message = "Shows only the predictions")]
     CloseTruth,
     #[strum(
@@ -787,6 +792,10 @@ impl Action {
                 need(state.labels_to_correct().is_some(), "Open ground truth from a file or folder first")?;
                 state.project.check_writable()
             }
+            Self::ExportLabelChanges => need(
+                state.corrected_truth().is_some(),
+                "Show labels that were opened with “Correct ground truth” first",
+            ),
             Self::FindErrorPatterns => need(state.evaluated().is_some(), "Open ground truth first"),
             Self::FindNewErrorPatterns => {
                 need(state.other_evaluated().is_some(), "Open ground truth and compare two runs first")

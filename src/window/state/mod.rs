@@ -39,8 +39,8 @@ pub use crate::window::evaluation::state::{
 pub use crate::window::explain::state::{ExplainRequest, Explanation, Question};
 pub(crate) use crate::window::export::state::CountBasis;
 pub use crate::window::export::state::{
-    BoxCountRequest, BoxCounter, BoxCounts, ExportCommand, ExportComparisonRequest, ExportDraft, ExportEffect,
-    ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported,
+    BoxCountRequest, BoxCounter, BoxCounts, ExportChangesRequest, ExportCommand, ExportComparisonRequest, ExportDraft,
+    ExportEffect, ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported,
 };
 pub use crate::window::filmstrip::state::Filmstrip;
 pub use crate::window::jobs::form::state::{
@@ -355,6 +355,7 @@ pub enum Overlay {
     Export,
     ExportComparison,
     ExportEvaluation,
+    ExportLabelChanges,
     Upload,
     /// The dialog for opening images in S3.
     OpenS3,

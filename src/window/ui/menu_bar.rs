@@ -79,6 +79,7 @@ const FILE: &Menu = &[
 const EVALUATE: &Menu = &[
     Some(Action::OpenTruth),
     Some(Action::CorrectTruth),
+    Some(Action::ExportLabelChanges),
     Some(Action::TruthOfImages),
     Some(Action::TruthOfVerdicts),
     Some(Action::CloseTruth),

@@ -129,6 +129,7 @@ fn on_action(state: &mut State, action: Action) {
         Action::Export => export::update::open(state),
         Action::ExportComparison => export::update::show(state, Overlay::ExportComparison),
         Action::ExportEvaluation => export::update::show(state, Overlay::ExportEvaluation),
+        Action::ExportLabelChanges => export::update::show(state, Overlay::ExportLabelChanges),
         Action::SaveProjectAs => {
             let name = format!("{}.spotcheck", state.source_stem());
             state.effects.push(Effect::PickFile(FileRequest::ProjectTarget { name }));

@@ -39,6 +39,9 @@ pub(crate) fn report_ui(ctx: &Context, state: &State, commands: &mut Commands) {
             let takes_boxes = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
             let labels = if takes_boxes { ExportFormat::Coco } else { ExportFormat::Csv };
             command_button_ui(ui, "Export labels…", commands, || ReviewCommand::Export(labels));
+            if state.corrected_truth().is_some() {
+                command_button_ui(ui, "Export changes…", commands, || Action::ExportLabelChanges);
+            }
             command_button_ui(ui, "Export report…", commands, || ReviewCommand::Export(ExportFormat::Report));
             let sample = state.spot_checks.sample.ready().map(|loaded| &loaded.sample);
             let is_whole = sample.is_some_and(|sample| sample.units.len() >= sample.population());
