@@ -245,7 +245,7 @@ pub(crate) fn read_vectors(
         return Ok((Origin::File(path), vectors));
     };
     let (project, run) = open_run(at, path, dirs)?;
-    let Some((encoder, vectors)) = stored_vectors(&project, &run)? else {
+    let Some((encoder, vectors)) = stored_vectors(&project, &run, control)? else {
         bail!(why_no_embeddings(&run, &ModelPlace { dirs, runtime_library: None }, control));
     };
     eprintln!("embeddings by {encoder}");

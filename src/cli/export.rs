@@ -237,13 +237,12 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Prints how many embeddings are of an earlier version of their image.
-fn note_outdated(vectors: &Vectors, project: &Project, s3: &S3Args) -> anyhow::Result<()> {
-    let control = interruptible(ProgressUnit::Images)?;
-    let Ok(source) = open_source(project, s3, &control) else {
+fn note_outdated(vectors: &Vectors, project: &Project, s3: &S3Args, control: &TaskControl) -> anyhow::Result<()> {
+    let Ok(source) = open_source(project, s3, control) else {
         eprintln!("note: the images cannot be read, so it is unknown whether embeddings are outdated");
         return Ok(());
     };
-    let listed = for_task(&source, &control).pages().flat_map(|page| page.samples);
+    let listed = for_task(&source, control).pages().flat_map(|page| page.samples);
     let present: HashMap<SampleUri, FileStamp> = listed.map(|sample| (sample.uri.clone(), sample.stamp())).collect();
     let is_outdated = |(uri, stamp): &(&SampleUri, &Option<FileStamp>)| {
         present.get(*uri).is_some_and(|present| stamp.as_ref().is_some_and(|stamp| stamp != present))
@@ -270,13 +269,14 @@ fn export_embeddings(args: &ExportArgs) -> anyhow::Result<Outcome> {
     }
     let project = open_project(&args.project, &args.s3, &AppDirs::find()?, "spotcheck export")?;
     let run = choose_run(&project, args.run.as_deref(), "exporting")?;
-    let stored = stored_vectors(&project, &run)?;
+    let control = interruptible(ProgressUnit::Images)?;
+    let stored = with_progress("Reading", &control, || stored_vectors(&project, &run, &control))?;
     let (encoder, vectors) = stored.with_context(|| missing_embeddings(&run))?;
     if !args.force {
         check_out(&args.out, Replaceable::Empty, &[])?;
         check_out(&rows_file(&args.out), Replaceable::Empty, &[])?;
     }
-    note_outdated(&vectors, &project, &args.s3)?;
+    note_outdated(&vectors, &project, &args.s3, &control)?;
     vectors.write(&args.out, &encoder).with_context(|| format!("Could not write {}", args.out.display()))?;
     eprintln!("{} embeddings by {encoder}: {}", vectors.uris.len(), args.out.display());
     Ok(Outcome::AllWell)

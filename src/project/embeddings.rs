@@ -16,6 +16,7 @@ use super::files::companion;
 use super::names::{StoredName, from_stored, to_stored};
 use crate::alike::{BoxEmbedding, Embedding, Embeddings, ImageEmbeddings, Pca};
 use crate::domain::{Encoder, FileStamp, RunInfo, Sample, SampleUri};
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// `PRAGMA application_id`: “spoe” in ASCII.
 const APPLICATION_ID: i64 = 0x7370_6f65;
@@ -299,14 +300,15 @@ impl EmbeddingStore {
         save().map(drop).map_err(damaged(&self.path))
     }
 
-    /// Passes every usable embedding of an encoder to `take`, with the version of its image.
+    /// Passes every usable embedding of an encoder to `take`, with the version of its image. Progress is in images.
     pub fn each(
         &self,
         (id, encoder): &(EncoderId, Encoder),
+        control: &TaskControl,
         mut take: impl FnMut(SampleUri, FileStamp, Embedding),
     ) -> Result<(), StoreError> {
         let form = self.form(*id, encoder)?;
-        self.each_row(*id, ", vector", |uri, stamp, row| {
+        self.each_row(*id, ", vector", control, |uri, stamp, row| {
             if let Some(embedding) = form.image_from_bytes(row.get_ref(5)?.as_blob()?) {
                 take(uri, stamp, embedding);
             }
@@ -315,14 +317,15 @@ impl EmbeddingStore {
     }
 
     /// Passes the usable embeddings of the boxes of each image to `take`, with the version of the image. Returns the
-    /// directions that they were reduced to, if any.
+    /// directions that they were reduced to, if any. Progress is in images.
     pub fn each_with_boxes(
         &self,
         (id, encoder): &(EncoderId, Encoder),
+        control: &TaskControl,
         mut take: impl FnMut(SampleUri, FileStamp, Vec<BoxEmbedding>),
     ) -> Result<Option<Pca>, StoreError> {
         let form = self.form(*id, encoder)?;
-        self.each_row(*id, ", boxes", |uri, stamp, row| {
+        self.each_row(*id, ", boxes", control, |uri, stamp, row| {
             if let Some(bytes) = row.get_ref(5)?.as_blob_or_null()? {
                 take(uri, stamp, form.boxes_from_bytes(bytes).collect());
             }
@@ -334,7 +337,7 @@ impl EmbeddingStore {
     /// The versions of the images with an embedding. Does not read the vectors.
     fn stamps(&self, encoder: EncoderId) -> Result<HashMap<SampleUri, FileStamp>, StoreError> {
         let mut stamps = HashMap::new();
-        self.each_row(encoder, "", |uri, stamp, _| {
+        self.each_row(encoder, "", &TaskControl::new(ProgressUnit::Images), |uri, stamp, _| {
             stamps.insert(uri, stamp);
             Ok(())
         })?;
@@ -346,15 +349,23 @@ impl EmbeddingStore {
         &self,
         encoder: EncoderId,
         more: &str,
+        control: &TaskControl,
         mut take: impl FnMut(SampleUri, FileStamp, &Row<'_>) -> rusqlite::Result<()>,
     ) -> Result<(), StoreError> {
+        control.begin(ProgressUnit::Images);
         let mut read = || {
+            let sql = "SELECT count(*) FROM embeddings WHERE encoder = ?1";
+            let count: i64 = self.connection.query_row(sql, [encoder.0], |row| row.get(0))?;
+            control.set_total(Some(count as u64));
             let sql = format!(
                 "SELECT is_below_root, name, size_bytes, modified_ns, etag{more} FROM embeddings WHERE encoder = ?1"
             );
             let mut statement = self.connection.prepare(&sql)?;
             let mut rows = statement.query([encoder.0])?;
             while let Some(row) = rows.next()? {
+                if control.checkpoint().is_err() {
+                    break;
+                }
                 let stored = StoredName { is_below_root: row.get(0)?, name: row.get(1)? };
                 let etag: Option<String> = row.get(4)?;
                 let stamp = FileStamp {
@@ -363,10 +374,12 @@ impl EmbeddingStore {
                     etag: etag.map(Arc::from),
                 };
                 take(from_stored(self.root.as_deref(), &stored), stamp, row)?;
+                control.add_done(1);
             }
             Ok(())
         };
-        read().map_err(damaged(&self.path))
+        read().map_err(damaged(&self.path))?;
+        Ok(control.checkpoint()?)
     }
 }
 
@@ -394,6 +407,10 @@ mod tests {
         }
     }
 
+    fn control() -> TaskControl {
+        TaskControl::new(ProgressUnit::Images)
+    }
+
     fn without_boxes(image: Embedding) -> ImageEmbeddings {
         ImageEmbeddings { image, boxes: Vec::new() }
     }
@@ -407,7 +424,7 @@ mod tests {
     fn all(store: &EmbeddingStore, encoder: &(EncoderId, Encoder)) -> Vec<(String, u64, Embedding)> {
         let mut found = Vec::new();
         let take = |uri: SampleUri, stamp: FileStamp, vector| found.push((uri.to_string(), stamp.size_bytes, vector));
-        store.each(encoder, take).unwrap();
+        store.each(encoder, &control(), take).unwrap();
         found
     }
 
@@ -485,7 +502,7 @@ mod tests {
         let store = EmbeddingStore::open(&project).unwrap().unwrap();
         let [one] = store.encoders().unwrap().try_into().unwrap();
         let mut found = Vec::new();
-        let basis = store.each_with_boxes(&one, |uri, _, boxes| found.push((uri, boxes))).unwrap().unwrap();
+        let basis = store.each_with_boxes(&one, &control(), |uri, _, boxes| found.push((uri, boxes))).unwrap().unwrap();
         assert_eq!((found.len(), basis.count()), (images, 96));
         let [mut exact, mut reduced] = [Embeddings::default(), Embeddings::default()];
         for (uri, boxes) in &found {
@@ -502,7 +519,7 @@ mod tests {
             assert!((found - expected).abs() < 0.02, "{found}, expected {expected}");
         }
         let mut images = 0;
-        store.each(&one, |_, _, _| images += 1).unwrap();
+        store.each(&one, &control(), |_, _, _| images += 1).unwrap();
         assert_eq!(images, found.len());
     }
 

@@ -21,7 +21,7 @@ pub(super) fn find(
 ) -> anyhow::Result<(Origin, Vec<Found>)> {
     let path = args.project.as_deref().context("--box needs --project")?;
     let (project, run) = open_run(&args.place(), path, dirs)?;
-    let Some((encoder, vectors)) = stored_box_vectors(&project, &run, samples)? else {
+    let Some((encoder, vectors)) = stored_box_vectors(&project, &run, samples, control)? else {
         bail!(why_no_embeddings(&run, &ModelPlace { dirs, runtime_library: None }, control));
     };
     if encoder.boxes.is_none() {

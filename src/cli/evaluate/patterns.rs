@@ -20,7 +20,7 @@ pub(super) fn write(path: &Path, existing: Existing, opened: &Opened, control: &
     let Opened { sides, listed, run } = opened;
     let captures = listed.as_ref().map(|listed| captures(listed, control)).transpose()?;
     let capture_of = |sample: SampleId| captures.as_ref()?.get(sample.index()).cloned().flatten();
-    let vectors = run.as_ref().map(|run| vectors(run, listed.as_ref())).transpose()?.flatten();
+    let vectors = run.as_ref().map(|run| vectors(run, listed.as_ref(), control)).transpose()?.flatten();
     let embeddings = vectors.as_ref().map(|(encoder, names, vectors)| EmbeddedImages {
         encoder: encoder.clone(),
         names: names.clone(),
@@ -52,8 +52,12 @@ fn captures((source, samples): &Listing, control: &TaskControl) -> anyhow::Resul
 }
 
 /// The embeddings of the run, each with the name of its image; `None` if there are none.
-fn vectors(run: &OpenedRun, listed: Option<&Listing>) -> anyhow::Result<Option<(Encoder, Vec<String>, Vectors)>> {
-    let Some((encoder, vectors)) = stored_vectors(&run.project, &run.run)? else {
+fn vectors(
+    run: &OpenedRun,
+    listed: Option<&Listing>,
+    control: &TaskControl,
+) -> anyhow::Result<Option<(Encoder, Vec<String>, Vectors)>> {
+    let Some((encoder, vectors)) = stored_vectors(&run.project, &run.run, control)? else {
         return Ok(None);
     };
     // Embeddings of earlier versions of a file do not describe it.

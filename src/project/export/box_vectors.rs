@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::alike::{Embedding, Embeddings, Pca};
 use crate::domain::{Encoder, RunInfo, Sample, SampleUri};
 use crate::project::{EmbeddingStore, Project, StoreError};
+use crate::tasks::TaskControl;
 
 /// The embeddings of the boxes of some images, one row each.
 #[derive(Debug, Default)]
@@ -24,11 +25,16 @@ pub struct BoxRow {
     pub index: u16,
 }
 
-/// The embeddings of the boxes in the present versions of `samples`; `None` if the run has none of images.
+/// The embeddings of the boxes in the present versions of `samples`; `None` if the run has none of images. Progress is
+/// in images.
+///
+/// # Errors
+/// They cannot be read, or canceled.
 pub fn stored_box_vectors<'s>(
     project: &Project,
     run: &RunInfo,
     samples: impl IntoIterator<Item = &'s Sample>,
+    control: &TaskControl,
 ) -> Result<Option<(Encoder, BoxVectors)>, StoreError> {
     let Some(store) = EmbeddingStore::open(project)? else {
         return Ok(None);
@@ -39,7 +45,7 @@ pub fn stored_box_vectors<'s>(
     let places: HashMap<&SampleUri, (u32, &Sample)> =
         samples.into_iter().zip(0..).map(|(sample, at)| (&sample.uri, (at, sample))).collect();
     let mut vectors = BoxVectors::default();
-    let basis = store.each_with_boxes(&stored, |uri, stamp, boxes| {
+    let basis = store.each_with_boxes(&stored, control, |uri, stamp, boxes| {
         let Some((sample, _)) = places.get(&uri).filter(|(_, sample)| sample.stamp() == stamp) else {
             return;
         };

@@ -214,7 +214,7 @@ pub fn find_clusters(
     (count, seed): (usize, u64),
     control: &TaskControl,
 ) -> Result<bool, StoreError> {
-    let Some((_, vectors)) = stored_vectors(project, run)? else {
+    let Some((_, vectors)) = stored_vectors(project, run, control)? else {
         return Ok(false);
     };
     let root = project.root();

@@ -84,7 +84,8 @@ pub fn matching_samples(
         let now = samples[id.index()].stamp();
         stored.stamp.is_some_and(|then| !then.is_of(&now)).then_some(id)
     };
-    let similarity = query.similar_to().map(|name| similarity_to(project, run, &samples, &name)).transpose()?;
+    let similarity =
+        query.similar_to().map(|name| similarity_to(project, run, &samples, &name, control)).transpose()?;
     let by_similarity = Sort { by: SortBy::Similarity, direction: Direction::Descending };
     let request = ArrangeRequest {
         sort: if similarity.is_some() { by_similarity } else { Sort::default() },
@@ -117,10 +118,16 @@ pub fn find_named<'s>(samples: impl IntoIterator<Item = &'s Sample>, name: &str)
 }
 
 /// The similarity of each image to the one with this name; NaN without an embedding.
-fn similarity_to(project: &Project, run: &RunInfo, samples: &[Sample], name: &str) -> Result<Arc<[f32]>, ExportError> {
+fn similarity_to(
+    project: &Project,
+    run: &RunInfo,
+    samples: &[Sample],
+    name: &str,
+    control: &TaskControl,
+) -> Result<Arc<[f32]>, ExportError> {
     let failed = |reason: String| ExportError::Similarity { name: name.to_owned(), reason };
     let query = find_named(samples, name).ok_or_else(|| failed("no image has this name or path".to_owned()))?;
-    let (_, vectors) = stored_vectors(project, run)?.ok_or_else(|| failed(missing_embeddings(run)))?;
+    let (_, vectors) = stored_vectors(project, run, control)?.ok_or_else(|| failed(missing_embeddings(run)))?;
     let vectors = vectors.of_samples(samples);
     vectors.similarity_to(samples, &samples[query].uri).ok_or_else(|| {
         failed("it has no embedding, because it is outdated or failed; predict it again with `--resume`".to_owned())

@@ -54,8 +54,15 @@ pub fn missing_embeddings(run: &RunInfo) -> String {
     }
 }
 
-/// The embeddings of a run's images, of whichever versions the files had; `None` if it has none.
-pub fn stored_vectors(project: &Project, run: &RunInfo) -> Result<Option<(Encoder, Vectors)>, StoreError> {
+/// The embeddings of a run's images, of whichever versions the files had; `None` if it has none. Progress is in images.
+///
+/// # Errors
+/// They cannot be read, or canceled.
+pub fn stored_vectors(
+    project: &Project,
+    run: &RunInfo,
+    control: &TaskControl,
+) -> Result<Option<(Encoder, Vectors)>, StoreError> {
     let Some(store) = EmbeddingStore::open(project)? else {
         return Ok(None);
     };
@@ -63,7 +70,7 @@ pub fn stored_vectors(project: &Project, run: &RunInfo) -> Result<Option<(Encode
         return Ok(None);
     };
     let mut vectors = Vectors::default();
-    store.each(&stored, |uri, stamp, embedding| vectors.push(uri, Some(stamp), Some(&embedding)))?;
+    store.each(&stored, control, |uri, stamp, embedding| vectors.push(uri, Some(stamp), Some(&embedding)))?;
     Ok(Some((stored.1, vectors)))
 }
 

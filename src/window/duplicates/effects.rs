@@ -119,8 +119,9 @@ fn vectors_of(
     control: &TaskControl,
 ) -> Result<Option<(String, ComparedVectors)>, Failure> {
     let Some((project, info)) = run_of(shared, source, run)? else { return Ok(None) };
-    let Some((encoder, vectors)) = stored_vectors(&project, &info)? else { return Ok(None) };
-    control.set_step("compare");
+    control.set_step("reading embeddings");
+    let Some((encoder, vectors)) = stored_vectors(&project, &info, control)? else { return Ok(None) };
+    control.set_step("comparing");
     let compared = ComparedVectors::new(vectors.of_samples(samples), samples, control)?;
     Ok((!compared.vectors.uris.is_empty()).then(|| (encoder.to_string(), compared)))
 }
@@ -130,9 +131,10 @@ pub(crate) fn measure(shared: &Arc<Shared>, basis: MeasureBasis, samples: Shared
         "measure images",
         ticket,
         move |shared, ticket| {
-            let (encoder, vectors) = embeddings(shared, basis.source, basis.run, &samples)?;
+            ticket.control.set_step("reading embeddings");
+            let (encoder, vectors) = embeddings(shared, basis.source, basis.run, &samples, &ticket.control)?;
             let samples: Vec<Sample> = samples.iter().cloned().collect();
-            ticket.control.set_step("compare");
+            ticket.control.set_step("comparing");
             let compared = ComparedVectors::new(vectors, &samples, &ticket.control)?;
             measured(&encoder, &compared, basis, &ticket.control)
         },

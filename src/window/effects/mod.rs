@@ -264,7 +264,10 @@ impl Drop for Effects {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::new(error.to_string())
+        match error {
+            StoreError::Cancelled(_) => Self::Cancelled,
+            error => Self::new(error.to_string()),
+        }
     }
 }
 

@@ -185,7 +185,7 @@ fn patterns(
     let than =
         other.map(|other| Ok::<_, Failure>((&*other.run.name, sides_of(shared, other, control)?))).transpose()?;
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
-    let vectors = stored_vectors(&project, &request.run).map_err(|error| error.to_string())?;
+    let vectors = stored_vectors(&project, &request.run, control)?;
     let vectors = vectors.map(|(encoder, vectors)| (encoder, vectors.of_samples(request.samples.iter())));
     let vectors = vectors.filter(|(_, vectors)| !vectors.uris.is_empty());
     let root = project.root();

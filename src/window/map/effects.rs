@@ -104,7 +104,7 @@ struct Embedded {
 fn read(shared: &Shared, request: &LayRequest, control: &TaskControl) -> Result<Embedded, Failure> {
     let LayRequest { source, run, samples, of_boxes, .. } = request;
     if !of_boxes {
-        let (encoder, vectors) = embeddings(shared, *source, *run, samples)?;
+        let (encoder, vectors) = embeddings(shared, *source, *run, samples, control)?;
         let rows = rows(samples, &vectors.uris);
         let without = samples.len() - rows.len();
         return Ok(Embedded { rows, vectors: vectors.rows, without, encoder: encoder.to_string() });

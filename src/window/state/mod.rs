@@ -19,7 +19,7 @@ pub use crate::window::browse::state::folders::FolderPane;
 pub use crate::window::browse::state::samples::{Listing, OpenSource, Relisting, Samples, SourceId};
 pub use crate::window::browse::state::{
     Alike, AlikeRequest, AlikeTo, BrowseCommand, BrowseEffect, BrowseEvent, CaptureReading, ChosenBoxes, DrawnTruth,
-    DroppedKind, ReadCapture, Selection,
+    DroppedKind, FoundAlike, ReadCapture, Selection,
 };
 pub use crate::window::comparison::state::{CompareLayout, CompareRequest, Compared, Comparing, RightSide};
 pub(crate) use crate::window::duplicates::state::Measuring;
@@ -161,6 +161,8 @@ pub struct State {
     pub map: Map,
     /// The last search for similar images.
     pub(crate) alike: Option<Alike>,
+    /// The newest search for similar images or boxes.
+    pub(crate) alike_task: Option<TaskId>,
     /// The image that the search field last named to compare with, in lowercase.
     pub(crate) alike_named: Option<(SourceId, RunId, String)>,
     /// The search for duplicates.

@@ -74,6 +74,8 @@ pub enum TaskKind {
     Browse,
     /// Reading EXIF data for a search or sort order.
     ReadCaptures,
+    /// Finding similar images or boxes.
+    FindAlike,
     FindDuplicates,
     /// Computing what images are sorted by.
     Measure,

@@ -66,6 +66,7 @@ pub(crate) fn cancel_work_on_samples(state: &mut State) {
                 | TaskKind::LoadRun { .. }
                 | TaskKind::Explain
                 | TaskKind::ReadCaptures
+                | TaskKind::FindAlike
                 | TaskKind::FindDuplicates
                 | TaskKind::Measure
                 | TaskKind::Compare

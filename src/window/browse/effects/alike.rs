@@ -13,9 +13,11 @@ use crate::project::export::{
 use crate::project::{EmbeddingStore, Project};
 use crate::review::BoxChoice;
 use crate::similar::{self, ModelPlace, why_no_box_embeddings, why_no_embeddings};
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::TaskControl;
 use crate::window::effects::{Shared, unique_number};
-use crate::window::state::{Alike, AlikeRequest, AlikeTo, BrowseEvent, ChosenBoxes, LayRequest, SourceId};
+use crate::window::state::{
+    Alike, AlikeRequest, AlikeTo, BrowseEvent, ChosenBoxes, Failure, FoundAlike, LayRequest, SourceId, Ticket,
+};
 
 /// More are read from the disk for each search.
 const MAX_KEPT_BYTES: usize = 1 << 30;
@@ -32,26 +34,35 @@ struct Kept<V> {
     vectors: Arc<(Encoder, V)>,
 }
 
+pub(super) fn find(shared: &Arc<Shared>, request: AlikeRequest, ticket: Ticket) {
+    shared.run_task(
+        "find similar images",
+        ticket,
+        move |shared, ticket| compare(shared, &request, &ticket.control),
+        |task, result| BrowseEvent::FoundAlike { task, result },
+    );
+}
+
 /// # Errors
 /// Why there is nothing to compare, and what to do.
-pub(super) fn find(shared: &Shared, request: &AlikeRequest) -> Result<Option<BrowseEvent>, String> {
-    let (project, info) = run_of(shared, request.source, request.run)?.ok_or("Predict images first")?;
+fn compare(shared: &Shared, request: &AlikeRequest, control: &TaskControl) -> Result<FoundAlike, Failure> {
+    let (project, info) =
+        run_of(shared, request.source, request.run)?.ok_or_else(|| "Predict images first".to_owned())?;
     let (sample, part) = match &request.to {
         AlikeTo::Part(sample, part) => (*sample, *part),
         AlikeTo::Named(name) => {
             // While a name is typed, it is often incomplete: then the search finds nothing.
             let Some(place) = find_named(request.samples.iter(), name) else {
-                return Ok(None);
+                return Ok(FoundAlike::Nothing);
             };
             (SampleId::from_index(place), ImagePart::Whole)
         }
     };
-    let query = request.samples.get(sample.index()).ok_or("The image is no longer listed")?.clone();
-    let control = TaskControl::new(ProgressUnit::Images);
+    let query = request.samples.get(sample.index()).ok_or_else(|| "The image is no longer listed".to_owned())?.clone();
     let search = Search { shared, request, project, info, sample, part, query, control };
     match part {
-        ImagePart::Whole => search.images().map(Some),
-        ImagePart::Box(_) | ImagePart::Region(_) => search.boxes().map(Some),
+        ImagePart::Whole => search.images(),
+        ImagePart::Box(_) | ImagePart::Region(_) => search.boxes(),
     }
 }
 
@@ -64,12 +75,13 @@ pub(crate) fn embeddings(
     source: SourceId,
     run: RunId,
     samples: &SharedList<Sample>,
-) -> Result<(Encoder, Vectors), String> {
-    let (project, info) = run_of(shared, source, run)?.ok_or("Predict images first")?;
-    let stored = stored_vectors(&project, &info).map_err(|error| error.to_string())?;
+    control: &TaskControl,
+) -> Result<(Encoder, Vectors), Failure> {
+    let (project, info) = run_of(shared, source, run)?.ok_or_else(|| "Predict images first".to_owned())?;
+    let stored = stored_vectors(&project, &info, control)?;
     let present = stored.map(|(encoder, vectors)| (encoder, vectors.of_samples(samples.iter())));
     let present = present.filter(|(_, vectors)| !vectors.uris.is_empty());
-    present.ok_or_else(|| missing_embeddings(&info))
+    Ok(present.ok_or_else(|| missing_embeddings(&info))?)
 }
 
 /// The embeddings of a run's boxes in the present versions of the images.
@@ -80,8 +92,9 @@ pub(crate) fn box_embeddings(
     shared: &Shared,
     request: &LayRequest,
     control: &TaskControl,
-) -> Result<(Encoder, BoxVectors), String> {
-    let (project, info) = run_of(shared, request.source, request.run)?.ok_or("Predict images first")?;
+) -> Result<(Encoder, BoxVectors), Failure> {
+    let run = run_of(shared, request.source, request.run)?;
+    let (project, info) = run.ok_or_else(|| "Predict images first".to_owned())?;
     let place = ModelPlace { dirs: &shared.dirs, runtime_library: request.runtime_library.as_deref() };
     read_boxes(&project, &info, &request.samples, &place, control)
 }
@@ -92,11 +105,11 @@ fn read_boxes(
     samples: &SharedList<Sample>,
     place: &ModelPlace<'_>,
     control: &TaskControl,
-) -> Result<(Encoder, BoxVectors), String> {
-    let stored = stored_box_vectors(project, info, samples.iter()).map_err(|error| error.to_string())?;
+) -> Result<(Encoder, BoxVectors), Failure> {
+    let stored = stored_box_vectors(project, info, samples.iter(), control)?;
     let stored = stored.ok_or_else(|| why_no_embeddings(info, place, control))?;
     let has_boxes = stored.0.boxes.is_some() && !stored.1.boxes.is_empty();
-    has_boxes.then_some(stored).ok_or_else(|| why_no_box_embeddings(info, place, control))
+    Ok(has_boxes.then_some(stored).ok_or_else(|| why_no_box_embeddings(info, place, control))?)
 }
 
 /// The project of open images, and one of its runs; `None` if it has no such run.
@@ -114,19 +127,19 @@ struct Search<'s> {
     sample: SampleId,
     part: ImagePart,
     query: Sample,
-    control: TaskControl,
+    control: &'s TaskControl,
 }
 
 impl Search<'_> {
-    fn images(&self) -> Result<BrowseEvent, String> {
+    fn images(&self) -> Result<FoundAlike, Failure> {
         let samples = &self.request.samples;
         let read = || {
-            let stored = stored_vectors(&self.project, &self.info).map_err(|error| error.to_string())?;
+            let stored = stored_vectors(&self.project, &self.info, self.control)?;
             let (encoder, vectors) =
-                stored.ok_or_else(|| why_no_embeddings(&self.info, &self.place(), &self.control))?;
+                stored.ok_or_else(|| why_no_embeddings(&self.info, &self.place(), self.control))?;
             Ok((encoder, vectors.of_samples(samples.iter())))
         };
-        let kept = keep(&self.shared.vectors.images, self.key(), read, |vectors| &vectors.rows)?;
+        let kept = self.keep(&self.shared.vectors.images, read, |vectors| &vectors.rows)?;
         let (encoder, vectors) = &*kept;
         let row = vectors.uris.iter().position(|uri| *uri == self.query.uri);
         let row = match row.and_then(|row| vectors.rows.row(row)) {
@@ -135,7 +148,8 @@ impl Search<'_> {
         };
         let description = format!("Sorted by similarity to {}: {METRIC}, {encoder}", self.query.name);
         let AlikeRequest { source, run, .. } = *self.request;
-        Ok(BrowseEvent::FoundAlike(Alike {
+        self.control.set_step("comparing images");
+        Ok(FoundAlike::Images(Alike {
             source,
             run,
             sample: self.sample,
@@ -145,10 +159,10 @@ impl Search<'_> {
         }))
     }
 
-    fn boxes(&self) -> Result<BrowseEvent, String> {
+    fn boxes(&self) -> Result<FoundAlike, Failure> {
         let samples = &self.request.samples;
-        let read = || read_boxes(&self.project, &self.info, samples, &self.place(), &self.control);
-        let kept = keep(&self.shared.vectors.boxes, self.key(), read, |vectors| &vectors.rows)?;
+        let read = || read_boxes(&self.project, &self.info, samples, &self.place(), self.control);
+        let kept = self.keep(&self.shared.vectors.boxes, read, |vectors| &vectors.rows)?;
         let (encoder, vectors) = &*kept;
         let known = match self.part {
             ImagePart::Box(index) => vectors.row_of(BoxRow { sample: self.sample.0, index }),
@@ -156,12 +170,15 @@ impl Search<'_> {
         };
         let query = match known.and_then(|row| vectors.rows.row(row)) {
             Some(query) => query,
-            None => vectors.reduced(&self.embed(encoder)?).ok_or("The model has changed; predict the images again")?,
+            None => vectors
+                .reduced(&self.embed(encoder)?)
+                .ok_or_else(|| "The model has changed; predict the images again".to_owned())?,
         };
+        self.control.set_step("comparing boxes");
         let similarities = vectors.boxes.iter().zip(vectors.rows.similarities(&query));
         let rows = similarities.map(|(row, similarity)| (SampleId(row.sample), u32::from(row.index), Some(similarity)));
         let AlikeRequest { source, run, .. } = *self.request;
-        Ok(BrowseEvent::FoundAlikeBoxes(ChosenBoxes {
+        Ok(FoundAlike::Boxes(ChosenBoxes {
             source,
             run,
             boxes: Arc::new(BoxChoice::new(unique_number(), rows.collect())),
@@ -171,12 +188,36 @@ impl Search<'_> {
     }
 
     /// The query by the model, because it has no stored vector.
-    fn embed(&self, encoder: &Encoder) -> Result<Embedding, String> {
-        let opened = self.shared.source(self.request.source).ok_or("The images were closed")?;
+    fn embed(&self, encoder: &Encoder) -> Result<Embedding, Failure> {
+        self.control.set_step("loading the model");
+        let opened = self.shared.source(self.request.source).ok_or_else(|| "The images were closed".to_owned())?;
         let bytes = opened.read(&self.query.uri).map_err(|error| error.to_string())?;
         let model = (self.info.clone(), encoder.clone());
-        similar::embed(&bytes, self.part, &model, &self.place(), &self.control)
-            .map_err(|error| format!("Could not compare with {}: {error}", self.query.name))
+        let embedded = similar::embed(&bytes, self.part, &model, &self.place(), self.control);
+        self.control.checkpoint()?;
+        Ok(embedded.map_err(|error| format!("Could not compare with {}: {error}", self.query.name))?)
+    }
+
+    /// The vectors of the last search if they are the same, otherwise from the disk.
+    fn keep<V>(
+        &self,
+        kept: &Mutex<Option<Kept<V>>>,
+        read: impl FnOnce() -> Result<(Encoder, V), Failure>,
+        rows: impl Fn(&V) -> &Embeddings,
+    ) -> Result<Arc<(Encoder, V)>, Failure> {
+        self.control.set_step("reading embeddings");
+        let key = self.key();
+        let mut kept = kept.lock();
+        if let Some(same) = kept.as_ref().filter(|kept| kept.key == key) {
+            return Ok(Arc::clone(&same.vectors));
+        }
+        *kept = None;
+        let vectors = Arc::new(read()?);
+        let rows = rows(&vectors.1);
+        if rows.len() * rows.dims() * size_of::<u16>() <= MAX_KEPT_BYTES {
+            *kept = Some(Kept { key, vectors: Arc::clone(&vectors) });
+        }
+        Ok(vectors)
     }
 
     fn place(&self) -> ModelPlace<'_> {
@@ -197,24 +238,4 @@ impl Search<'_> {
         }
         hasher.finish()
     }
-}
-
-/// The vectors of the last search if they are the same, otherwise from the disk.
-fn keep<V>(
-    kept: &Mutex<Option<Kept<V>>>,
-    key: u64,
-    read: impl FnOnce() -> Result<(Encoder, V), String>,
-    rows: impl Fn(&V) -> &Embeddings,
-) -> Result<Arc<(Encoder, V)>, String> {
-    let mut kept = kept.lock();
-    if let Some(same) = kept.as_ref().filter(|kept| kept.key == key) {
-        return Ok(Arc::clone(&same.vectors));
-    }
-    *kept = None;
-    let vectors = Arc::new(read()?);
-    let rows = rows(&vectors.1);
-    if rows.len() * rows.dims() * size_of::<u16>() <= MAX_KEPT_BYTES {
-        *kept = Some(Kept { key, vectors: Arc::clone(&vectors) });
-    }
-    Ok(vectors)
 }

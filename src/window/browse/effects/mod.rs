@@ -53,15 +53,7 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
             outputs::effects::import::look(shared, source, paths, ticket);
         }
         BrowseEffect::Reveal(uri) => desktop::reveal(shared, uri),
-        BrowseEffect::FindAlike(request) => {
-            shared.spawn("find similar images", move |shared| match alike::find(shared, &request) {
-                Ok(Some(event)) => {
-                    shared.report(event);
-                }
-                Ok(None) => {}
-                Err(reason) => shared.report_problem(reason),
-            });
-        }
+        BrowseEffect::FindAlike { request, ticket } => alike::find(shared, *request, ticket),
         BrowseEffect::FindDuplicates { request, ticket } => duplicates::effects::find(shared, request, ticket),
         BrowseEffect::Measure { basis, samples, ticket } => {
             duplicates::effects::measure(shared, basis, samples, ticket);

@@ -128,7 +128,10 @@ pub enum BrowseEffect {
         ticket: Ticket,
     },
     Reveal(SampleUri),
-    FindAlike(Box<AlikeRequest>),
+    FindAlike {
+        request: Box<AlikeRequest>,
+        ticket: Ticket,
+    },
     FindDuplicates {
         request: DuplicatesRequest,
         ticket: Ticket,
@@ -206,10 +209,21 @@ pub struct Alike {
     pub description: String,
 }
 
+/// The result of a search for what is similar.
+#[derive(Debug)]
+pub enum FoundAlike {
+    Images(Alike),
+    Boxes(ChosenBoxes),
+    /// No image has the name.
+    Nothing,
+}
+
 #[derive(Debug)]
 pub enum BrowseEvent {
-    FoundAlike(Alike),
-    FoundAlikeBoxes(ChosenBoxes),
+    FoundAlike {
+        task: TaskId,
+        result: Result<FoundAlike, Failure>,
+    },
     FoundDuplicates {
         task: TaskId,
         result: Result<Arc<FoundDuplicates>, Failure>,

@@ -13,9 +13,9 @@ use crate::review::{Direction, Sort, SortBy};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     Alike, AlikeRequest, AlikeTo, BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, CaptureReading,
-    Display, DisplayInfo, DrawnTruth, DroppedKind, Effect, FilePick, FileRequest, FolderPane, ImportSubject,
-    LastViewed, Listing, MergeCommand, OpenSource, Overlay, PathQuestion, ProjectCommand, ProjectStatus, Shown,
-    SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
+    Display, DisplayInfo, DrawnTruth, DroppedKind, Effect, Failure, FilePick, FileRequest, FolderPane, FoundAlike,
+    ImportSubject, LastViewed, Listing, MergeCommand, OpenSource, Overlay, PathQuestion, ProjectCommand, ProjectStatus,
+    Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
 };
 use crate::window::{duplicates, evaluation, filmstrip, models, outputs, predict, project, s3, search, tasks, update};
 
@@ -74,8 +74,7 @@ pub(crate) fn on_event(state: &mut State, event: BrowseEvent) {
         BrowseEvent::ListingChanged { source, change } => {
             watch::changed(state, source, change);
         }
-        BrowseEvent::FoundAlike(alike) => found_alike(state, alike),
-        BrowseEvent::FoundAlikeBoxes(alike) => filmstrip::update::show_chosen(state, alike),
+        BrowseEvent::FoundAlike { task, result } => found_alike(state, task, result),
         BrowseEvent::FoundDuplicates { task, result } => duplicates::update::found(state, task, result),
         BrowseEvent::Measured { task, result } => duplicates::update::measured(state, task, result),
         BrowseEvent::CacheMeasured(usage) => state.cache_usage = Some(usage),
@@ -616,12 +615,21 @@ pub(crate) fn find_alike(state: &mut State, part: ImagePart) {
 }
 
 fn compare_with(state: &mut State, to: AlikeTo) {
-    if let (Some(source), Some(run)) = (&state.source, state.run()) {
-        let (source, run, samples) = (source.id, run.id(), state.samples.snapshot());
-        let runtime_library = state.settings.runtime_library.clone();
-        let request = AlikeRequest { source, run, to, samples, runtime_library };
-        state.effects.push(BrowseEffect::FindAlike(Box::new(request)));
-    }
+    let (Some(source), Some(run)) = (state.source_id(), state.run()) else {
+        return;
+    };
+    let (run, samples) = (run.id(), state.samples.snapshot());
+    let title = match &to {
+        AlikeTo::Part(_, ImagePart::Whole) | AlikeTo::Named(_) => "Find similar images",
+        AlikeTo::Part(..) => "Find similar boxes",
+    };
+    let runtime_library = state.settings.runtime_library.clone();
+    let before = state.alike_task.take();
+    tasks::update::cancel(state, before);
+    let ticket = tasks::update::begin(state, TaskKind::FindAlike, ProgressUnit::Images, title.to_owned());
+    state.alike_task = Some(ticket.id);
+    let request = Box::new(AlikeRequest { source, run, to, samples, runtime_library });
+    state.effects.push(BrowseEffect::FindAlike { request, ticket });
 }
 
 /// Compares all images with the one that the search field names. Called after every message.
@@ -658,8 +666,23 @@ pub(crate) fn find_alike_boxes(state: &mut State) {
     find_alike(state, part);
 }
 
+/// The result of the last search; that of an earlier one is late.
+fn found_alike(state: &mut State, task: TaskId, result: Result<FoundAlike, Failure>) {
+    tasks::update::end(state, task, result.as_ref().err());
+    if state.alike_task != Some(task) {
+        return;
+    }
+    state.alike_task = None;
+    match result {
+        Ok(FoundAlike::Images(alike)) => sort_by_similarity(state, alike),
+        Ok(FoundAlike::Boxes(boxes)) => filmstrip::update::show_chosen(state, boxes),
+        Ok(FoundAlike::Nothing) | Err(Failure::Cancelled) => {}
+        Err(Failure::Failed { message, .. }) => state.report_problem(message),
+    }
+}
+
 /// The most similar images come first.
-fn found_alike(state: &mut State, alike: Alike) {
+fn sort_by_similarity(state: &mut State, alike: Alike) {
     let description = alike.description.clone();
     state.alike = Some(alike);
     if state.alike().is_some() {
