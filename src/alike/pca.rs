@@ -47,6 +47,11 @@ impl Pca {
         self.variances.len()
     }
 
+    /// The numbers of a vector before it is reduced.
+    pub fn dims(&self) -> usize {
+        self.mean.len()
+    }
+
     /// The variance along each component, largest first.
     pub fn variances(&self) -> &[f32] {
         &self.variances

@@ -98,6 +98,31 @@ impl Origin {
             Self::File(path) => (path.to_string_lossy(), None),
         }
     }
+
+    /// The embeddings of the images, with a note about those without one.
+    pub(crate) fn of_samples(&self, vectors: &Vectors, samples: &[Sample]) -> anyhow::Result<Vectors> {
+        let found = vectors.of_samples(samples);
+        let without = samples.len() - found.uris.len();
+        match (self, samples.first(), vectors.uris.first()) {
+            (Self::File(path), _, None) => bail!("no row of {} can be used", path.display()),
+            (Self::File(path), Some(sample), Some(uri)) if found.uris.is_empty() => bail!(
+                "{} names none of the images; it has {uri}, for example, and an image is {}",
+                rows_file(path).display(),
+                sample.uri
+            ),
+            (Self::Model(_), ..) if found.uris.is_empty() => {
+                bail!("none of the {} images has an embedding; were they predicted with this project?", samples.len())
+            }
+            _ if without == 0 => {}
+            (Self::File(path), ..) => {
+                eprintln!("note: images without a usable row in {}: {without}", rows_file(path).display());
+            }
+            (Self::Model(_), ..) => {
+                eprintln!("note: images without an embedding, because they are new, outdated or failed: {without}");
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// Where embeddings are read from: a run of a project, or a file.
@@ -188,14 +213,7 @@ fn vectors_of(
     control: &TaskControl,
 ) -> anyhow::Result<(Origin, Vectors)> {
     let (origin, vectors) = read_vectors(&args.place(), dirs, control)?;
-    let vectors = vectors.of_samples(samples);
-    if vectors.uris.is_empty() {
-        bail!("none of the {} images has an embedding; were they predicted with this project?", samples.len());
-    }
-    let without = samples.len() - vectors.uris.len();
-    if without > 0 {
-        eprintln!("note: images without an embedding, because they are new, outdated or failed: {without}");
-    }
+    let vectors = origin.of_samples(&vectors, samples)?;
     Ok((origin, vectors))
 }
 
@@ -240,7 +258,10 @@ pub(crate) fn read_vectors(
         let path = at.file.context("specify a project or a file with embeddings")?.to_owned();
         let vectors = Vectors::read(&path)?;
         if vectors.unusable > 0 {
-            eprintln!("note: rows that are not finite, or larger than 65,504, are not used: {}", vectors.unusable);
+            let (unusable, path) = (vectors.unusable, path.display());
+            eprintln!(
+                "note: rows of {path} that contain NaN, infinity or numbers above 65,504, and are not used: {unusable}"
+            );
         }
         return Ok((Origin::File(path), vectors));
     };

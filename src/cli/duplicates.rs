@@ -166,14 +166,9 @@ fn read_compared(
     };
     let (origin, vectors) = read_vectors(&at, &AppDirs::find()?, interrupt)?;
     let (control, _cancel) = step_of(interrupt, ProgressUnit::Steps);
-    let vectors = vectors.of_samples(&images.samples);
+    let vectors = origin.of_samples(&vectors, &images.samples)?;
     let compare = || ComparedVectors::new(vectors, &images.samples, &control);
-    let compared = with_progress("Comparing", &control, compare)?;
-    let without = images.samples.len() - compared.vectors.uris.len();
-    if without > 0 {
-        eprintln!("note: images without an embedding, because they are new, outdated or failed: {without}");
-    }
-    Ok(Some((origin, compared)))
+    Ok(Some((origin, with_progress("Comparing", &control, compare)?)))
 }
 
 /// The images of one or two sources.

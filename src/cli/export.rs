@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::Outcome;
 use super::out_file::{Replaceable, check_is_new, check_out};
 use super::place::{self, S3Args, is_in_s3, parse_location};
 use super::terminal::with_progress;
-use super::values::{NmsIou, parse_nms_iou};
+use super::values::{NmsIou, parse_nms_iou, variant};
 use crate::aws::Aws;
 use crate::cli::terminal::{interruptible, print_problems};
 use crate::dirs::AppDirs;
@@ -24,11 +25,12 @@ use crate::project::export::options::{
     AnnotatedKind, BoxChoice, ClassChoice, ExportFormat, ExportOptions, VerdictChoice,
 };
 use crate::project::export::{
-    Existing, ExportContext, ExportReport, ExportTarget, Vectors, export_run, follow_listing, known_samples,
-    matching_samples, missing_embeddings, rows_file, stored_vectors,
+    Existing, ExportContext, ExportReport, ExportTarget, PredictedBoxes, Vectors, export_run, follow_listing,
+    known_samples, matching_samples, missing_embeddings, rows_file, stored_vectors,
 };
 use crate::project::{OpenMode, OpenRequest, Project, default_path, default_path_of_place};
 use crate::review::{Query, Target};
+use crate::similar::{ModelPlace, why_no_box_embeddings};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
@@ -43,6 +45,9 @@ pub(crate) struct ExportArgs {
     /// row)
     #[arg(long)]
     format: Format,
+    /// For embeddings: those of the images or of the boxes [default: images]
+    #[arg(long, value_name = "PART", value_parser = variant::<EmbeddedPart>())]
+    of: Option<EmbeddedPart>,
     /// Output file, or folder for yolo, voc and images; must not exist without --force
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
@@ -86,6 +91,14 @@ pub(crate) struct ExportArgs {
     target_precision: Option<f64>,
     #[command(flatten)]
     s3: S3Args,
+}
+
+/// What `--of` accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
+enum EmbeddedPart {
+    Images,
+    Boxes,
 }
 
 /// What `--format` accepts.
@@ -158,6 +171,9 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         Format::Run(format) => format,
         Format::Embeddings => return export_embeddings(args),
     };
+    if args.of.is_some() {
+        bail!("--of is for embeddings; leave it out, or add --format embeddings");
+    }
     if args.model_classes && !format.is_dataset() {
         bail!(
             "--model-classes is for coco, yolo and voc; {} contains the model's boxes and classes next to their \
@@ -237,10 +253,10 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Prints how many embeddings are of an earlier version of their image.
-fn note_outdated(vectors: &Vectors, project: &Project, s3: &S3Args, control: &TaskControl) -> anyhow::Result<()> {
+fn note_outdated(vectors: &Vectors, project: &Project, s3: &S3Args, control: &TaskControl) {
     let Ok(source) = open_source(project, s3, control) else {
         eprintln!("note: the images cannot be read, so it is unknown whether embeddings are outdated");
-        return Ok(());
+        return;
     };
     let listed = for_task(&source, control).pages().flat_map(|page| page.samples);
     let present: HashMap<SampleUri, FileStamp> = listed.map(|sample| (sample.uri.clone(), sample.stamp())).collect();
@@ -253,7 +269,6 @@ fn note_outdated(vectors: &Vectors, project: &Project, s3: &S3Args, control: &Ta
             "note: embeddings of an earlier version of the image: {outdated}; replace them with `spotcheck predict --resume`"
         );
     }
-    Ok(())
 }
 
 /// Writes the run's embeddings, and next to them a table with the image of each row.
@@ -262,23 +277,45 @@ fn export_embeddings(args: &ExportArgs) -> anyhow::Result<Outcome> {
         bail!("--filter is not for embeddings; select rows by the uri in the table");
     }
     if let Some(option) = args.option_about_predictions() {
-        bail!("{option} is about predictions, and embeddings are of whole images; leave it out");
+        bail!("{option} is about predictions, and all embeddings are exported; leave it out");
     }
     if args.out == rows_file(&args.out) {
         bail!("the array needs another ending than .csv, which its table has: {}", args.out.display());
     }
-    let project = open_project(&args.project, &args.s3, &AppDirs::find()?, "spotcheck export")?;
-    let run = choose_run(&project, args.run.as_deref(), "exporting")?;
-    let control = interruptible(ProgressUnit::Images)?;
-    let stored = with_progress("Reading", &control, || stored_vectors(&project, &run, &control))?;
-    let (encoder, vectors) = stored.with_context(|| missing_embeddings(&run))?;
     if !args.force {
         check_out(&args.out, Replaceable::Empty, &[])?;
         check_out(&rows_file(&args.out), Replaceable::Empty, &[])?;
     }
-    note_outdated(&vectors, &project, &args.s3, &control)?;
+    let dirs = AppDirs::find()?;
+    let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
+    let run = choose_run(&project, args.run.as_deref(), "exporting")?;
+    if args.of == Some(EmbeddedPart::Boxes) {
+        return export_boxes(args, &project, &run, &dirs);
+    }
+    let control = interruptible(ProgressUnit::Images)?;
+    let stored = with_progress("Reading", &control, || stored_vectors(&project, &run, &control))?;
+    let (encoder, vectors) = stored.with_context(|| missing_embeddings(&run))?;
+    note_outdated(&vectors, &project, &args.s3, &control);
     vectors.write(&args.out, &encoder).with_context(|| format!("Could not write {}", args.out.display()))?;
     eprintln!("{} embeddings by {encoder}: {}", vectors.uris.len(), args.out.display());
+    Ok(Outcome::AllWell)
+}
+
+/// As [`export_embeddings`], of the boxes.
+fn export_boxes(args: &ExportArgs, project: &Project, run: &RunInfo, dirs: &AppDirs) -> anyhow::Result<Outcome> {
+    let control = interruptible(ProgressUnit::Images)?;
+    let place = ModelPlace { dirs, runtime_library: None };
+    let boxes = with_progress("Reading", &control, || PredictedBoxes::read(project, run, &control))?;
+    let boxes = boxes.with_context(|| missing_embeddings(run))?;
+    if boxes.encoder.boxes.is_none() {
+        bail!(why_no_box_embeddings(run, &place, &control));
+    }
+    boxes.write(&args.out).with_context(|| format!("Could not write {}", args.out.display()))?;
+    let count = counted(boxes.vectors.boxes.len(), "box", "boxes");
+    eprintln!("embeddings of {count} by {}: {}", boxes.encoder.text_of_boxes(), args.out.display());
+    if let Some(reduction) = boxes.vectors.reduction() {
+        eprintln!("note: the project keeps {reduction}, and so does the array");
+    }
     Ok(Outcome::AllWell)
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::export::python;
 use crate::support::ended::Ended;
 use crate::support::{repository, spotcheck};
 
@@ -197,6 +198,102 @@ fn alike_finds_boxes_in_other_images() {
         "{}",
         classifier.stderr
     );
+}
+
+#[test]
+fn numpy_reads_exported_embeddings_of_boxes() {
+    const TOLERANCE: f64 = 1e-3;
+    let home = tempfile::tempdir().unwrap();
+    let (folder, project) = photos(home.path());
+    run(&["predict", text(&folder), "--model", "ssd-mobilenet-coco", "--project", text(&project)]);
+    let array = home.path().join("boxes.npy");
+    let export = ["export", text(&project), "--format", "embeddings", "--of", "boxes", "--out", text(&array)];
+    let exported = run(&export);
+    assert!(exported.stderr.contains("576"), "{}", exported.stderr);
+    let read = python("read_embeddings.py", &[&array]);
+    let rows = read["rows"].as_array().unwrap();
+    assert_eq!((&read["type"], &read["shape"]), (&"<f2".into(), &serde_json::json!([rows.len(), 576])));
+    let predictions = home.path().join("predictions.jsonl");
+    run(&["export", text(&project), "--format", "jsonl", "--all-boxes", "--out", text(&predictions)]);
+    let lines = crate::support::json_lines(std::fs::read(&predictions).unwrap());
+    for row in rows {
+        let line = lines.iter().find(|line| line["uri"] == row["uri"]).unwrap();
+        let detection = &line["detections"][row["box"].as_str().unwrap().parse::<usize>().unwrap()];
+        let score: f64 = row["score"].as_str().unwrap().parse().unwrap();
+        assert_eq!(row["class"], detection["label"], "{row}");
+        assert!((detection["score"].as_f64().unwrap() - score).abs() < 1e-6 && score >= 0.2, "{row}");
+        assert!(row["reduction"] == "" && row["layer"].as_str().unwrap().contains("Relu6"), "{row}");
+    }
+    let first = [rows[0]["uri"].as_str().unwrap(), rows[0]["box"].as_str().unwrap()];
+    let alike = ["alike", text(&folder), "--project", text(&project), "--query", first[0], "--box", first[1]];
+    let found = crate::support::json_lines(run(&alike).stdout);
+    for (found, expected) in found.iter().zip(read["nearest"].as_array().unwrap()) {
+        assert_eq!((&found["uri"], &found["box"]), (&expected[0], &expected[1]));
+        let error = (found["similarity"].as_f64().unwrap() - expected[2].as_f64().unwrap()).abs();
+        assert!(error <= TOLERANCE, "{found}, expected {expected}, tolerance {TOLERANCE}");
+    }
+    let refused = Ended::run(&mut spotcheck(&["duplicates", text(&folder), "--embeddings", text(&array)]));
+    assert!(refused.code == Some(1) && refused.stderr.contains("again"), "{}", refused.stderr);
+    run(&["predict", text(&folder), "--model", "efficientnet-lite0", "--project", text(&project)]);
+    let classifier = Ended::run(&mut spotcheck(&[&export[..], &["--force"]].concat()));
+    assert!(classifier.code == Some(1) && classifier.stderr.contains("no boxes"), "{}", classifier.stderr);
+}
+
+/// A NumPy array of 32-bit floats and the table of its rows.
+fn write_vectors(array: &Path, order: &str, rows: &[(&str, [f32; 3])]) {
+    let header = format!("{{'descr': '<f4', 'fortran_order': {order}, 'shape': ({}, 3), }}\n", rows.len());
+    let values = rows.iter().flat_map(|(_, row)| row.iter().flat_map(|value| value.to_le_bytes())).collect();
+    let length = (header.len() as u16).to_le_bytes();
+    let bytes = [b"\x93NUMPY\x01\x00".to_vec(), length.to_vec(), header.into_bytes(), values].concat();
+    std::fs::write(array, bytes).unwrap();
+    let names: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
+    std::fs::write(array.with_extension("csv"), format!("uri\n{}\n", names.join("\n"))).unwrap();
+}
+
+#[test]
+fn vectors_computed_elsewhere_are_compared() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, _) = photos(home.path());
+    let array = home.path().join("own.npy");
+    let rows = [
+        ("chelsea.png", [1.0, 0.0, 0.0]),
+        ("mirrored.jpg", [0.99, 0.01, 0.0]),
+        ("coffee.png", [0.0, 1.0, 0.0]),
+        ("rocket.jpg", [f32::NAN, 0.0, 1.0]),
+    ];
+    write_vectors(&array, "False", &rows);
+    let (query, source) = (folder.join("chelsea.png"), text(&folder));
+    let alike = |array: &Path| {
+        let args = ["alike", source, "--embeddings", text(array), "--query", text(&query)];
+        Ended::run(&mut spotcheck(&args))
+    };
+    let found = alike(&array);
+    let lines = crate::support::json_lines(&found.stdout);
+    assert_eq!((found.code, lines.len()), (Some(0), 2), "{}", found.stderr);
+    assert_eq!(
+        (&lines[0]["uri"], &lines[0]["encoder"]),
+        (&text(&folder.join("mirrored.jpg")).into(), &text(&array).into())
+    );
+    assert!(found.stderr.contains("NaN") && found.stderr.contains("own.csv"), "{}", found.stderr);
+    for args in [&["duplicates", source, "--near", "off"][..], &["alike", source, "--order", "outlier"]] {
+        let ended = Ended::run(&mut spotcheck(&[args, &["--embeddings", text(&array)]].concat()));
+        let expected = if args[0] == "duplicates" { 3 } else { 0 };
+        assert_eq!((ended.code, ended.stdout.contains("mirrored.jpg")), (Some(expected), true), "{}", ended.stderr);
+    }
+    let other = home.path().join("other.npy");
+    let refuse = |order: &str, rows: &[(&str, [f32; 3])], fact: &str| {
+        write_vectors(&other, order, rows);
+        let refused = alike(&other);
+        assert!(refused.code == Some(1) && refused.stderr.contains(fact), "{fact}: {}", refused.stderr);
+    };
+    refuse("True", &rows, "Fortran");
+    refuse("False", &[("nowhere.png", [1.0; 3])], "nowhere.png");
+    refuse("False", &[("chelsea.png", [f32::NAN; 3])], "NaN");
+    refuse("False", &[], "can be used");
+    write_vectors(&other, "False", &rows);
+    std::fs::write(home.path().join("other.csv"), "uri\nchelsea.png\n").unwrap();
+    let refused = alike(&other);
+    assert!(refused.code == Some(1) && refused.stderr.contains("1 row, and the array 4"), "{}", refused.stderr);
 }
 
 #[test]

@@ -1,10 +1,15 @@
 //! The embeddings of a run's boxes.
 
 use std::collections::HashMap;
+use std::io;
+use std::path::Path;
 
-use crate::alike::{Embedding, Embeddings, Pca};
-use crate::domain::{Encoder, RunInfo, Sample, SampleUri};
+use super::npy::write_array;
+use super::selection::{known_predictions, known_samples};
+use crate::alike::{Embedding, Embeddings, METRIC, Pca};
+use crate::domain::{Encoder, LabelSet, RunInfo, Sample, SampleId, SampleUri};
 use crate::project::{EmbeddingStore, Project, StoreError};
+use crate::review::Predictions;
 use crate::tasks::TaskControl;
 
 /// The embeddings of the boxes of some images, one row each.
@@ -17,7 +22,7 @@ pub struct BoxVectors {
 }
 
 /// The box of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BoxRow {
     /// The position of the image among those searched.
     pub sample: u32,
@@ -59,10 +64,70 @@ pub fn stored_box_vectors<'s>(
     Ok(Some((stored.1, vectors)))
 }
 
+/// The boxes of a run with embeddings, in the versions of the images that were predicted.
+pub struct PredictedBoxes {
+    pub encoder: Encoder,
+    pub vectors: BoxVectors,
+    samples: Vec<Sample>,
+    predictions: Predictions,
+    labels: LabelSet,
+}
+
+impl PredictedBoxes {
+    /// `None` if the run has no embeddings of images.
+    ///
+    /// # Errors
+    /// The project cannot be read, or canceled.
+    pub fn read(project: &Project, run: &RunInfo, control: &TaskControl) -> Result<Option<Self>, StoreError> {
+        let samples = known_samples(project, run.id, &[], control)?;
+        let Some((encoder, vectors)) = stored_box_vectors(project, run, &samples, control)? else {
+            return Ok(None);
+        };
+        let places = samples.iter().enumerate();
+        let ids: HashMap<_, _> = places.map(|(at, sample)| (&sample.uri, SampleId::from_index(at))).collect();
+        let predictions = known_predictions(project, run, &ids, control)?;
+        Ok(Some(Self { encoder, vectors, predictions, labels: run.labels.clone(), samples }))
+    }
+
+    /// Writes the array, of 16-bit floats, and a table with the image, class and score of each box.
+    pub fn write(&self, array: &Path) -> io::Result<()> {
+        let BoxVectors { boxes, rows, .. } = &self.vectors;
+        let mut order: Vec<usize> = (0..boxes.len()).collect();
+        order.sort_unstable_by_key(|row| boxes[*row]);
+        let layer = self.encoder.boxes.as_ref().map(|boxes| boxes.features.tensors().join(", ")).unwrap_or_default();
+        let reduction = self.vectors.reduction().unwrap_or_default();
+        let mut table = csv::Writer::from_writer(Vec::new());
+        let columns = ["row", "uri", "box", "class", "score", "encoder", "layer", "reduction", "metric"];
+        table.write_record(columns).map_err(io::Error::other)?;
+        for (row, at) in order.iter().enumerate() {
+            let BoxRow { sample, index } = boxes[*at];
+            let (class, score) = self.class_and_score(boxes[*at]).unwrap_or_default();
+            let (row, index) = (row.to_string(), index.to_string());
+            let uri = self.samples[sample as usize].uri.as_str();
+            let record = [&row, uri, &index, &class, &score, &self.encoder.model_id, &layer, &reduction, METRIC];
+            table.write_record(record).map_err(io::Error::other)?;
+        }
+        let vectors = order.into_iter().filter_map(|row| rows.row(row));
+        write_array(array, (rows.len(), rows.dims()), vectors, table)
+    }
+
+    fn class_and_score(&self, BoxRow { sample, index }: BoxRow) -> Option<(String, String)> {
+        let summary = self.predictions.summary(SampleId(sample))?;
+        let class = summary.classes.get(usize::from(index))?;
+        Some((self.labels.name(*class), summary.scores.get(usize::from(index))?.to_string()))
+    }
+}
+
 impl BoxVectors {
     /// The row of a box.
     pub fn row_of(&self, wanted: BoxRow) -> Option<usize> {
         self.boxes.iter().position(|row| *row == wanted)
+    }
+
+    /// What the vectors of the model were reduced to, for people; `None` if they are complete.
+    pub fn reduction(&self) -> Option<String> {
+        let basis = self.basis.as_ref()?;
+        Some(format!("{} principal components of {} numbers, 8 bits each", basis.count(), basis.dims()))
     }
 
     /// A vector as the model computes it, in the form of the rows; `None` if it is of another model.

@@ -18,6 +18,7 @@ mod file_names;
 mod image_pool;
 mod jsonl;
 mod label_patch;
+mod npy;
 pub mod options;
 mod plots;
 mod report;
@@ -38,13 +39,14 @@ mod yolo;
 
 pub use annotated::{DrawnObjects, TruthMarks, annotate};
 pub use annotated_folder::{AnnotatedFolder, AnnotatedFolderError};
-pub use box_vectors::{BoxRow, BoxVectors, stored_box_vectors};
+pub use box_vectors::{BoxRow, BoxVectors, PredictedBoxes, stored_box_vectors};
 pub use comparison::{ComparisonContext, ComparisonReport, compare_runs, export_comparison, summary_path};
 pub use error::ExportError;
 pub use evaluation::{WrittenEvaluation, write_evaluation, write_patterns};
 pub use image_pool::{ImageFileError, write_image};
 pub use jsonl::jsonl_line;
 pub use label_patch::{LabelChanges, LabelChangesError, write_corrected};
+pub use npy::{VectorsError, rows_file};
 pub use report::EvaluatedImages;
 pub use review::{
     RunReview, SampleCsv, draw_sample, find_clusters, load_sample, merge_projects, report_of_run, review_population,
@@ -54,7 +56,7 @@ pub use row::{EvaluatedBoxes, ExportContext, ExportRow, project_rows};
 pub use selection::{find_named, follow_listing, known_predictions, known_samples, matching_samples, stored_sample};
 pub use tally::ExportReport;
 pub use target::{Existing, ExportTarget, WholeFile};
-pub use vectors::{ComparedVectors, Vectors, VectorsError, missing_embeddings, rows_file, stored_vectors};
+pub use vectors::{ComparedVectors, Vectors, missing_embeddings, stored_vectors};
 pub use verdict_csv::{
     ImportedVerdicts, OtherVerdicts, RejectedRow, VerdictCsvError, export_conflicts, export_verdicts, import_verdicts,
     verdicts_as_csv,

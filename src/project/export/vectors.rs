@@ -1,14 +1,14 @@
 //! Embeddings as a NumPy array, and a table with the image of each row.
 
-use std::collections::HashMap;
-use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
+use super::npy::{VectorsError, read_array, rows_file, write_array};
 use crate::alike::{Embedding, Embeddings, METRIC, NEIGHBORS, NeighborGraph};
-use crate::domain::{Encoder, FileStamp, InferenceLocation, RunInfo, Sample, SampleUri};
-use crate::image::source::folder_of;
-use crate::project::{EmbeddingStore, Project, StoreError, partial_file};
+use crate::domain::{Encoder, FileStamp, InferenceLocation, RunInfo, Sample, SampleUri, counted};
+use crate::project::{EmbeddingStore, Project, StoreError};
 use crate::tasks::{Cancelled, TaskControl};
 
 /// The embeddings of images, one row each.
@@ -20,22 +20,6 @@ pub struct Vectors {
     pub rows: Embeddings,
     /// Rows that are not used: not finite, beyond 16-bit floats, or without an image.
     pub unusable: usize,
-}
-
-/// Why a NumPy array cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum VectorsError {
-    #[error("could not read {}: {reason}", path.display())]
-    Io { path: PathBuf, reason: io::Error },
-    #[error("{} is not a two-dimensional NumPy array of float16, float32 or float64 in C order: {reason}", path.display())]
-    NotAnArray { path: PathBuf, reason: String },
-    #[error("{} must name the image of each row in a column “uri”: {reason}", path.display())]
-    Table { path: PathBuf, reason: String },
-}
-
-/// The table of an array: `a.csv` for `a.npy`.
-pub fn rows_file(array: &Path) -> PathBuf {
-    array.with_extension("csv")
 }
 
 /// Why a run has no embeddings, as far as the project shows, and how to get them.
@@ -112,12 +96,13 @@ impl Vectors {
         }
     }
 
-    /// The rows of the present versions of `samples`, in their order.
+    /// The rows of the present versions of `samples`, in their order. A table from elsewhere can name images by their
+    /// names in the source.
     pub fn of_samples<'s>(&self, samples: impl IntoIterator<Item = &'s Sample>) -> Self {
-        let row_of: HashMap<&SampleUri, usize> = self.uris.iter().zip(0..).collect();
+        let row_of: HashMap<&str, usize> = self.uris.iter().map(SampleUri::as_str).zip(0..).collect();
         let mut kept = Self::default();
         for sample in samples {
-            let row = row_of.get(&sample.uri).copied();
+            let row = row_of.get(sample.uri.as_str()).or_else(|| row_of.get(&*sample.name)).copied();
             let is_present = |row: &usize| self.stamps[*row].as_ref().is_none_or(|stamp| *stamp == sample.stamp());
             if let Some(row) = row.filter(is_present) {
                 kept.push(sample.uri.clone(), self.stamps[row].clone(), self.rows.row(row).as_ref());
@@ -152,17 +137,8 @@ impl Vectors {
             let record = [&row.to_string(), uri.as_str(), model_id, tensor, METRIC];
             table.write_record(record).map_err(io::Error::other)?;
         }
-        let table = table.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
-        let mut values = header(self.rows.len(), self.rows.dims());
-        for row in 0..self.rows.len() {
-            values.extend(self.rows.row(row).iter().flat_map(Embedding::to_bytes));
-        }
-        for (path, content) in [(rows_file(array), table), (array.to_owned(), values)] {
-            let mut file = partial_file(&folder_of(&path), ".spotcheck-".as_ref())?;
-            file.write_all(&content)?;
-            file.persist(&path)?;
-        }
-        Ok(())
+        let rows = (0..self.rows.len()).filter_map(|row| self.rows.row(row));
+        write_array(array, (self.rows.len(), self.rows.dims()), rows, table)
     }
 
     /// Reads an array and its table.
@@ -174,13 +150,22 @@ impl Vectors {
         let column = headers.iter().position(|name| name == "uri");
         let column = column.ok_or_else(|| not_a_table("there is no such column".to_owned()))?;
         let mut uris = Vec::new();
+        let mut known = HashSet::new();
         for record in reader.records() {
             let record = record.map_err(|error| not_a_table(error.to_string()))?;
-            uris.push(SampleUri::new(record.get(column).unwrap_or_default()));
+            let uri = record.get(column).unwrap_or_default();
+            if !known.insert(uri.to_owned()) {
+                return Err(not_a_table(format!("row {} is about {uri} again", uris.len())));
+            }
+            uris.push(SampleUri::new(uri));
         }
         let rows = read_array(array)?;
         if rows.len() != uris.len() {
-            return Err(not_a_table(format!("it has {} rows, and the array {}", uris.len(), rows.len())));
+            return Err(not_a_table(format!(
+                "it has {}, and the array {}",
+                counted(uris.len(), "row", "rows"),
+                rows.len()
+            )));
         }
         let mut vectors = Self::default();
         for (uri, row) in uris.into_iter().zip(rows) {
@@ -190,80 +175,9 @@ impl Vectors {
     }
 }
 
-const MAGIC: &[u8] = b"\x93NUMPY";
-
-/// The header of an array of 16-bit floats: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
-fn header(rows: usize, dims: usize) -> Vec<u8> {
-    let mut text = format!("{{'descr': '<f2', 'fortran_order': False, 'shape': ({rows}, {dims}), }}");
-    // The values begin at a multiple of 64.
-    while !(MAGIC.len() + 4 + text.len() + 1).is_multiple_of(64) {
-        text.push(' ');
-    }
-    text.push('\n');
-    let length = (text.len() as u16).to_le_bytes();
-    [MAGIC, &[1, 0], &length, text.as_bytes()].concat()
-}
-
-/// The rows; `None` for one that is not finite or beyond 16-bit floats.
-fn read_array(path: &Path) -> Result<Vec<Option<Embedding>>, VectorsError> {
-    let io = |reason| VectorsError::Io { path: path.to_owned(), reason };
-    let wrong = |reason: &str| VectorsError::NotAnArray { path: path.to_owned(), reason: reason.to_owned() };
-    let mut bytes = Vec::new();
-    let mut file = std::fs::File::open(path).map_err(io)?;
-    file.read_to_end(&mut bytes).map_err(io)?;
-    let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| wrong("the file begins otherwise"))?;
-    let (length, start) = match rest {
-        [1, _, low, high, ..] => (usize::from(u16::from_le_bytes([*low, *high])), 4),
-        [2 | 3, _, a, b, c, d, ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, 6),
-        _ => return Err(wrong("its version is unknown")),
-    };
-    let text = rest.get(start..start + length).ok_or_else(|| wrong("the header is truncated"))?;
-    let text = String::from_utf8_lossy(text).replace(' ', "");
-    if !text.contains("'fortran_order':False") {
-        return Err(wrong("it is in Fortran order"));
-    }
-    let types = [("<f2", 2), ("<f4", 4), ("<f8", 8)];
-    let found = types.into_iter().find(|(name, _)| text.contains(&format!("'descr':'{name}'")));
-    let (_, size) = found.ok_or_else(|| wrong("it has another type"))?;
-    let shape = text.split_once("'shape':(").and_then(|(_, rest)| rest.split_once(')'));
-    let sides: Vec<usize> =
-        shape.iter().flat_map(|(shape, _)| shape.split(',')).filter_map(|n| n.parse().ok()).collect();
-    let &[rows, dims] = sides.as_slice() else {
-        return Err(wrong("it has another number of dimensions"));
-    };
-    let values = &rest[start + length..];
-    let expected = rows.checked_mul(dims).and_then(|count| count.checked_mul(size));
-    if dims == 0 || expected != Some(values.len()) {
-        return Err(wrong("its size does not match its shape"));
-    }
-    let number = |bytes: &[u8]| match *bytes {
-        [a, b, c, d] => f32::from_le_bytes([a, b, c, d]),
-        _ => f64::from_le_bytes(bytes.try_into().unwrap_or_default()) as f32,
-    };
-    let rows = values.chunks_exact(dims * size);
-    if size == 2 {
-        return Ok(rows.map(Embedding::from_bytes).collect());
-    }
-    let rows: Vec<Vec<f32>> = rows.map(|row| row.chunks_exact(size).map(number).collect()).collect();
-    Ok(centered(&rows))
-}
-
-/// The rows minus their mean, so that a large value that all have costs no precision in 16 bits.
-fn centered(rows: &[Vec<f32>]) -> Vec<Option<Embedding>> {
-    let is_finite = |row: &&Vec<f32>| row.iter().all(|value| value.is_finite());
-    let count = rows.iter().filter(is_finite).count().max(1) as f64;
-    let mut mean = vec![0.0; rows.first().map_or(0, Vec::len)];
-    for row in rows.iter().filter(is_finite) {
-        for (mean, value) in mean.iter_mut().zip(row) {
-            *mean += f64::from(*value) / count;
-        }
-    }
-    let difference = |(value, mean): (&f32, &f64)| (f64::from(*value) - mean) as f32;
-    rows.iter().map(|row| Embedding::new(&row.iter().zip(&mean).map(difference).collect::<Vec<_>>())).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::npy::MAGIC;
     use super::*;
 
     #[test]
@@ -287,9 +201,10 @@ mod tests {
         assert_eq!((read.uris, read.unusable), (vec![SampleUri::new("/a.jpg")], 1));
         for (header, fact) in [
             ("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", "Fortran"),
-            ("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }", "type"),
-            ("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", "dimensions"),
-            ("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }", "size"),
+            ("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }", "<i4"),
+            ("{'descr': '>f4', 'fortran_order': False, 'shape': (2, 2), }", ">f4"),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", "(4,)"),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }", "16 bytes"),
         ] {
             write(header, &values);
             let error = Vectors::read(&path).unwrap_err().to_string();

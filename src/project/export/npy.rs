@@ -1,0 +1,136 @@
+//! Vectors as a NumPy array, one per row: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::alike::Embedding;
+use crate::image::source::folder_of;
+use crate::project::partial_file;
+
+pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// Why a NumPy array cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum VectorsError {
+    #[error("could not read {}: {reason}", path.display())]
+    Io { path: PathBuf, reason: io::Error },
+    #[error(
+        "{} is not a two-dimensional NumPy array of float16, float32 or float64 in C order: {reason}; save it with \
+         `np.save(\"FILE.npy\", np.ascontiguousarray(array, dtype=np.float32))`",
+        path.display()
+    )]
+    NotAnArray { path: PathBuf, reason: String },
+    #[error("{} must name the image of each row in a column “uri”, each image once: {reason}", path.display())]
+    Table { path: PathBuf, reason: String },
+}
+
+/// The table of an array: `a.csv` for `a.npy`.
+pub fn rows_file(array: &Path) -> PathBuf {
+    array.with_extension("csv")
+}
+
+/// Writes an array of 16-bit floats, and its table, which appears first.
+pub(super) fn write_array(
+    array: &Path,
+    (rows, dims): (usize, usize),
+    vectors: impl Iterator<Item = Embedding>,
+    table: csv::Writer<Vec<u8>>,
+) -> io::Result<()> {
+    let table = table.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
+    let folder = folder_of(array);
+    let new = || partial_file(&folder, ".spotcheck-".as_ref());
+    let (mut of_table, mut of_array) = (new()?, BufWriter::new(new()?));
+    of_table.write_all(&table)?;
+    of_array.write_all(&header(rows, dims))?;
+    for vector in vectors {
+        of_array.write_all(&vector.to_bytes())?;
+    }
+    let of_array = of_array.into_inner().map_err(io::IntoInnerError::into_error)?;
+    of_table.persist(rows_file(array))?;
+    of_array.persist(array)?;
+    Ok(())
+}
+
+fn header(rows: usize, dims: usize) -> Vec<u8> {
+    let mut text = format!("{{'descr': '<f2', 'fortran_order': False, 'shape': ({rows}, {dims}), }}");
+    // The values begin at a multiple of 64.
+    while !(MAGIC.len() + 4 + text.len() + 1).is_multiple_of(64) {
+        text.push(' ');
+    }
+    text.push('\n');
+    let length = (text.len() as u16).to_le_bytes();
+    [MAGIC, &[1, 0], &length, text.as_bytes()].concat()
+}
+
+/// An array of numbers in C order.
+struct Array<'b> {
+    /// Numbers per row.
+    dims: usize,
+    /// Bytes per number.
+    size: usize,
+    values: &'b [u8],
+}
+
+/// The rows; `None` for one that is not finite or beyond 16-bit floats.
+pub(super) fn read_array(path: &Path) -> Result<Vec<Option<Embedding>>, VectorsError> {
+    let bytes = std::fs::read(path).map_err(|reason| VectorsError::Io { path: path.to_owned(), reason })?;
+    let Array { dims, size, values } =
+        parse(&bytes).map_err(|reason| VectorsError::NotAnArray { path: path.to_owned(), reason })?;
+    let rows = values.chunks_exact(dims * size);
+    if size == 2 {
+        return Ok(rows.map(Embedding::from_bytes).collect());
+    }
+    let number = |bytes: &[u8]| match *bytes {
+        [a, b, c, d] => f32::from_le_bytes([a, b, c, d]),
+        _ => f64::from_le_bytes(bytes.try_into().unwrap_or_default()) as f32,
+    };
+    let rows: Vec<Vec<f32>> = rows.map(|row| row.chunks_exact(size).map(number).collect()).collect();
+    Ok(centered(&rows))
+}
+
+fn parse(bytes: &[u8]) -> Result<Array<'_>, String> {
+    let rest = bytes.strip_prefix(MAGIC).ok_or("it is no NumPy file")?;
+    let (length, start): (usize, usize) = match rest {
+        [1, _, low, high, ..] => (usize::from(u16::from_le_bytes([*low, *high])), 4),
+        [2 | 3, _, a, b, c, d, ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, 6),
+        _ => return Err("its version is unknown".to_owned()),
+    };
+    let text = start.checked_add(length).and_then(|end| rest.get(start..end)).ok_or("its header is truncated")?;
+    let values = &rest[start + length..];
+    let text = String::from_utf8_lossy(text).replace(' ', "");
+    let entry = |name: &str| text.split_once(&format!("'{name}':")).map_or("", |(_, rest)| rest);
+    let descr = entry("descr").split(',').next().unwrap_or_default().trim_matches('\'');
+    let size = match descr {
+        "<f2" => 2,
+        "<f4" => 4,
+        "<f8" => 8,
+        _ => return Err(format!("its type is {descr}")),
+    };
+    let shape = entry("shape").trim_start_matches('(').split(')').next().unwrap_or_default();
+    let sides: Vec<usize> = shape.split(',').filter_map(|side| side.parse().ok()).collect();
+    let &[rows, dims] = sides.as_slice() else {
+        return Err(format!("its shape is ({shape})"));
+    };
+    if !entry("fortran_order").starts_with("False") {
+        return Err("it is in Fortran order".to_owned());
+    }
+    let expected = rows.checked_mul(dims).and_then(|count| count.checked_mul(size));
+    if dims == 0 || expected != Some(values.len()) {
+        return Err(format!("its shape is ({shape}), but it has {} bytes of values", values.len()));
+    }
+    Ok(Array { dims, size, values })
+}
+
+/// The rows minus their mean, so that a large value that all have costs no precision in 16 bits.
+fn centered(rows: &[Vec<f32>]) -> Vec<Option<Embedding>> {
+    let is_finite = |row: &&Vec<f32>| row.iter().all(|value| value.is_finite());
+    let count = rows.iter().filter(is_finite).count().max(1) as f64;
+    let mut mean = vec![0.0; rows.first().map_or(0, Vec::len)];
+    for row in rows.iter().filter(is_finite) {
+        for (mean, value) in mean.iter_mut().zip(row) {
+            *mean += f64::from(*value) / count;
+        }
+    }
+    let difference = |(value, mean): (&f32, &f64)| (f64::from(*value) - mean) as f32;
+    rows.iter().map(|row| Embedding::new(&row.iter().zip(&mean).map(difference).collect::<Vec<_>>())).collect()
+}
