@@ -1,4 +1,4 @@
-//! A bounded disk cache that persists between runs: thumbnails, and images fetched from a network.
+//! A bounded disk cache that persists between runs: thumbnails, images fetched from a network, and maps of embeddings.
 //!
 //! One file per entry, named after a hash of everything that its content depends on. It is written under another name
 //! and renamed when complete, so that killed or concurrent programs leave no partial entries. A checksum detects
@@ -53,7 +53,7 @@ struct Shard {
     puts: u32,
 }
 
-/// The kind that takes more than half of the space is evicted first, so neither displaces the other.
+/// A kind that takes more than half of the space is evicted first, so that none displaces the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EnumCount, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum EntryKind {
@@ -62,6 +62,8 @@ pub enum EntryKind {
     /// Encoded, as read from its source.
     #[strum(serialize = "picture")]
     Image,
+    /// The positions of images or boxes by their embeddings.
+    Map,
 }
 
 /// The hash of everything that the content of an entry depends on.
@@ -175,6 +177,7 @@ impl DiskCache {
                 match file.kind() {
                     Some(EntryKind::Thumbnail) => usage.thumbnail_bytes += file.bytes,
                     Some(EntryKind::Image) => usage.image_bytes += file.bytes,
+                    Some(EntryKind::Map) => usage.map_bytes += file.bytes,
                     None => {}
                 }
             }
@@ -331,9 +334,11 @@ fn drop_oldest(folder: &Path, wanted_bytes: u64) -> io::Result<u64> {
         }
     }
     for file in stored {
-        let kind = file.kind().map(|kind| &mut of_kind[kind as usize]);
-        let takes_too_much = kind.as_ref().is_some_and(|bytes| **bytes > wanted_bytes / 2);
-        let is_in_the_way = left > wanted_bytes && takes_too_much;
+        let kind = file.kind().map(|kind| kind as usize);
+        let takes_too_much = |bytes: &u64| *bytes > wanted_bytes / 2;
+        let is_evictable =
+            kind.is_some_and(|kind| takes_too_much(&of_kind[kind])) || !of_kind.iter().any(takes_too_much);
+        let is_in_the_way = left > wanted_bytes && is_evictable;
         if !is_in_the_way && !file.is_abandoned() {
             continue;
         }
@@ -344,8 +349,8 @@ fn drop_oldest(folder: &Path, wanted_bytes: u64) -> io::Result<u64> {
             Err(error) => return Err(error),
         }
         left -= file.bytes;
-        if let Some(bytes) = kind {
-            *bytes -= file.bytes;
+        if let Some(kind) = kind {
+            of_kind[kind] -= file.bytes;
         }
     }
     Ok(left)
@@ -401,7 +406,7 @@ mod tests {
         assert_eq!(cache.get(&image_key("a")), None);
         cache.put(&image_key("a"), b"").unwrap();
         assert_eq!(cache.get(&image_key("a")), Some(Vec::new()));
-        let usage = CacheUsage { thumbnail_bytes: 712, image_bytes: 12 };
+        let usage = CacheUsage { thumbnail_bytes: 712, image_bytes: 12, map_bytes: 0 };
         assert_eq!(cache.usage(), usage);
     }
 
@@ -478,6 +483,20 @@ mod tests {
             assert!(kept.count() > 3 * SHARDS);
             cache.clear().unwrap();
         }
+    }
+
+    #[test]
+    fn three_kinds_stay_within_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let share = folder.path();
+        for kind in ["thumb", "picture", "map"] {
+            for number in 0..3 {
+                fs::write(share.join(format!("{number}.{kind}")), [0; 100]).unwrap();
+            }
+        }
+        // Each kind takes less than half.
+        assert_eq!(drop_oldest(share, 700).unwrap(), 700);
+        assert_eq!(files(share).map(|file| file.bytes).sum::<u64>(), 700);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What is stored of an image: the embeddings of the image and its boxes, as bytes.
 
 use half::f16;
+use sha2::{Digest, Sha256};
 
-use super::Embedding;
+use super::{Embedding, Embeddings};
 
 /// The embeddings of an image and of its boxes.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +33,20 @@ pub fn from_8_bits(bytes: &[u8]) -> Option<impl Iterator<Item = f32>> {
     let (scale, bytes) = bytes.split_first_chunk::<4>()?;
     let scale = f32::from_le_bytes(*scale);
     scale.is_finite().then(|| bytes.iter().map(move |&byte| f32::from(i8::from_le_bytes([byte])) * scale))
+}
+
+impl Embeddings {
+    /// The SHA-256 of all vectors, in their order.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let mut hash = Sha256::new_with_prefix((self.dims as u64).to_le_bytes());
+        let mut bytes = Vec::new();
+        for row in self.values.chunks(self.dims.max(1)) {
+            bytes.clear();
+            bytes.extend(row.iter().flat_map(|value| value.to_le_bytes()));
+            hash.update(&bytes);
+        }
+        hash.finalize().into()
+    }
 }
 
 impl Embedding {

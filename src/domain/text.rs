@@ -169,6 +169,8 @@ pub struct CacheUsage {
     pub thumbnail_bytes: u64,
     /// Encoded images from S3.
     pub image_bytes: u64,
+    /// Maps of embeddings.
+    pub map_bytes: u64,
 }
 
 #[cfg(test)]

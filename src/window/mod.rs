@@ -102,6 +102,7 @@ pub(crate) mod judge {
 /// The images placed by their embeddings.
 pub(crate) mod map {
     pub(crate) mod effects;
+    mod kept;
     pub(crate) mod state;
     pub(crate) mod ui;
     pub(crate) mod update;

@@ -1,14 +1,20 @@
 //! The map of embeddings: points to hover, click and draw around, and clusters to select without a pointer.
 
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::alike::MapView;
+use spotcheck::dirs::AppDirs;
 use spotcheck::domain::SampleId;
 use spotcheck::review::{GroupBy, MapRow};
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, MapCommand, MapLayout, MapStage, SearchCommand};
+use spotcheck::window::state::{Action, BrowseCommand, MapCommand, MapLayout, MapStage, SearchCommand};
 
-use crate::window::{click, combo_box, open, samples, sees, wait_for, wait_until, wait_until_idle};
+use crate::window::{
+    click, combo_box, home_with_runtime, open, open_with_model_at, samples, sees, wait_for, wait_until, wait_until_idle,
+};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 /// The margin around the points.
@@ -98,6 +104,65 @@ fn map_places_all_images_and_selects_by_line_and_click() {
     assert_eq!(window.state().state().arranging.text(), "picked");
     click(&mut window, "Show all");
     wait_until(&mut window, "all images", |window| on_screen(window) == 8);
+}
+
+/// The entries of finished maps in the cache below `folder`.
+fn kept_maps(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let of_entry = |path: PathBuf| if path.is_dir() { kept_maps(&path) } else { vec![path] };
+    let is_map = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "map");
+    entries.flat_map(of_entry).filter(is_map).collect()
+}
+
+/// Opens these images with their project, and shows the map: its points, and whether it was computed.
+fn map_of(home: &Path, images: &Path) -> (MapLayout, bool) {
+    let mut window = open_with_model_at(AppDirs::below(home), CLASSIFIER);
+    window.state_mut().command(BrowseCommand::Open(images.to_owned()));
+    wait_for(&mut window, "predicted");
+    wait_until_idle(&mut window);
+    if window.state().state().run().unwrap().predictions.predicted() < window.state().state().samples.len() {
+        click(&mut window, "Predict all");
+        wait_until_idle(&mut window);
+    }
+    wait_for(&mut window, "All saved");
+    window.state_mut().command(Action::Map);
+    let is_computed = Cell::new(false);
+    wait_until(&mut window, "the map", |window| {
+        let stage = layout(window).map(|layout| layout.stage);
+        is_computed.set(is_computed.get() || stage.is_some_and(|stage| stage != MapStage::Finished));
+        stage == Some(MapStage::Finished)
+    });
+    wait_until_idle(&mut window);
+    (layout(&window).unwrap(), is_computed.get())
+}
+
+#[test]
+fn finished_map_is_kept_until_embeddings_change() {
+    let (images, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let add = |name: &str| {
+        std::fs::copy(samples().join(name), images.path().join(name)).unwrap();
+    };
+    for name in ["chelsea.png", "coffee.png", "rocket.jpg"] {
+        add(name);
+    }
+    let cache = home_with_runtime(home.path()).cache;
+    let (first, is_computed) = map_of(home.path(), images.path());
+    assert!(is_computed && first.points.len() == 3, "{first:?}");
+    let [kept] = kept_maps(&cache).try_into().unwrap();
+    let bytes = std::fs::read(&kept).unwrap();
+    let (again, is_computed) = map_of(home.path(), images.path());
+    assert!(!is_computed, "{again:?}");
+    assert_eq!((&again.points, &again.clusters, &again.rows), (&first.points, &first.clusters, &first.rows));
+    let mut damaged = bytes.clone();
+    damaged[20] ^= 1;
+    std::fs::write(&kept, damaged).unwrap();
+    let (repaired, is_computed) = map_of(home.path(), images.path());
+    assert!(is_computed && repaired.points == first.points, "{repaired:?}");
+    assert_eq!(std::fs::read(&kept).unwrap(), bytes);
+    add("astronaut.png");
+    let (more, is_computed) = map_of(home.path(), images.path());
+    assert!(is_computed && more.points.len() == 4, "{more:?}");
+    assert_eq!(kept_maps(&cache).len(), 2);
 }
 
 #[test]

@@ -11,18 +11,15 @@ use crate::tasks::{Cancelled, ProgressUnit, TaskControl};
 use crate::window::browse::effects::alike::{box_embeddings, embeddings};
 use crate::window::effects::latest::{LatestSender, worker};
 use crate::window::effects::{Effects, Shared, guarded, unique_number};
+use crate::window::map::kept::{KeptMap, MAX_CLUSTERS, SEED};
 use crate::window::state::{
     Cluster, Failure, GroupRequest, LayRequest, MapEffect, MapEvent, MapGroups, MapLayout, MapStage, RequestId, Ticket,
 };
 
 /// The shortest time between two reports of positions.
 const REPORT_PERIOD: Duration = Duration::from_millis(150);
-/// The most clusters that a list of them can show at a glance.
-const MAX_CLUSTERS: usize = 12;
 /// The most boxes on a map: comparing all with all takes four times as long for twice as many.
 const MAX_BOXES: usize = 100_000;
-/// The same map for the same embeddings.
-const SEED: u64 = 1;
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: MapEffect) {
     match effect {
@@ -38,33 +35,50 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: MapEffect) {
     }
 }
 
-/// Reports the principal components first, then the map while it takes shape.
+/// Reports the map in the cache, or computes it.
 fn lay(shared: &Shared, request: &LayRequest, ticket: &Ticket) -> Result<(), Failure> {
     let LayRequest { source, run, of_boxes, predicted, .. } = *request;
     let control = &ticket.control;
     control.set_step("reading embeddings");
     let Embedded { rows, vectors, without, encoder } = read(shared, request, control)?;
-    control.checkpoint()?;
-    control.set_step("principal components");
-    let start = components(&vectors, control)?;
-    let mut layout = MapLayout {
+    control.begin(ProgressUnit::Steps);
+    let layout = MapLayout {
         source,
         run,
         of_boxes,
         number: unique_number(),
         rows: rows.into(),
-        clusters: clusters(&vectors, control)?,
-        points: start.into(),
+        clusters: [].into(),
+        points: [].into(),
         clusters_number: unique_number(),
-        stage: MapStage::Components,
+        stage: MapStage::Finished,
         predicted,
         without,
         encoder,
     };
+    let key = KeptMap::key(&vectors);
+    control.checkpoint()?;
+    if let Some(KeptMap { points, clusters }) = KeptMap::read(&shared.cache, &key, vectors.len()) {
+        let layout = Box::new(MapLayout { points: points.into(), clusters: clusters.into(), ..layout });
+        shared.report(MapEvent::Placed { task: ticket.id, layout });
+        return Ok(());
+    }
+    let map = compute(shared, vectors, layout, ticket)?;
+    map.write(&shared.cache, &key).unwrap_or_else(|error| shared.report_problem(error.to_string()));
+    Ok(())
+}
+
+/// Reports the principal components first, then the map while it takes shape.
+fn compute(shared: &Shared, vectors: Embeddings, layout: MapLayout, ticket: &Ticket) -> Result<KeptMap, Cancelled> {
+    let control = &ticket.control;
+    control.set_step("principal components");
+    let points = components(&vectors, control)?.into();
+    let clusters = clusters(&vectors, control)?.into();
+    let mut layout = MapLayout { points, clusters, stage: MapStage::Components, ..layout };
     let report =
         |layout: &MapLayout| shared.report(MapEvent::Placed { task: ticket.id, layout: Box::new(layout.clone()) });
     report(&layout);
-    control.set_step(if of_boxes { "comparing boxes" } else { "comparing images" });
+    control.set_step(if layout.of_boxes { "comparing boxes" } else { "comparing images" });
     let graph = NeighborGraph::build(&vectors, NEIGHBORS, control)?;
     drop(vectors);
     control.begin(ProgressUnit::Steps);
@@ -82,13 +96,15 @@ fn lay(shared: &Shared, request: &LayRequest, ticket: &Ticket) -> Result<(), Fai
             reported = Instant::now();
         }
     }
+    let points = umap.positions().to_vec();
+    let clusters = layout.clusters.to_vec();
     report(&MapLayout {
         number: unique_number(),
-        points: umap.positions().into(),
+        points: points.as_slice().into(),
         stage: MapStage::Finished,
         ..layout
     });
-    Ok(())
+    Ok(KeptMap { points, clusters })
 }
 
 /// What is placed on a map.
@@ -137,7 +153,7 @@ fn components(rows: &Embeddings, control: &TaskControl) -> Result<Vec<Point>, Ca
 }
 
 /// The cluster of each row, by its embedding.
-fn clusters(rows: &Embeddings, control: &TaskControl) -> Result<Arc<[u8]>, Cancelled> {
+fn clusters(rows: &Embeddings, control: &TaskControl) -> Result<Vec<u8>, Cancelled> {
     let count = ((rows.len() as f32 / 2.0).sqrt().ceil() as usize).min(MAX_CLUSTERS);
     let clusters = rows.clusters(count, || control.is_cancelled()).ok_or(Cancelled)?;
     // A vector at the mean has no direction.

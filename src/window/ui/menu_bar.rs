@@ -373,6 +373,7 @@ fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
         Some(usage) => {
             ui.weak(format!("Thumbnails: {}", human_bytes(usage.thumbnail_bytes)));
             ui.weak(format!("Images from S3: {}", human_bytes(usage.image_bytes)));
+            ui.weak(format!("Maps: {}", human_bytes(usage.map_bytes)));
         }
         None => drop(ui.weak("Measuring…")),
     }
