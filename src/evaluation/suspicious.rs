@@ -13,7 +13,7 @@
 //! suspicious if the top class differs from it, and the gain is in top-1. `hotcoco` lists the first two kinds as
 //! label errors, without a gain, and needs all boxes in memory.
 //!
-//! Other measures order the same list. Mistakenness is defined as in `FiftyOne` (`fiftyone-brain` 0.27,
+//! Other measures order the same list. Mistakenness is defined as in `FiftyOne` (`fiftyone-brain` 0.25,
 //! `mistakenness.py`): it has a number for a wrong class and a wrong position, and only flags missing and spurious labels.
 //! Detectors also have the label and image quality of `ObjectLab` (see `object_lab`), classifiers the self-confidence, the
 //! normalized margin and the label issues of cleanlab (see `confident_learning`).

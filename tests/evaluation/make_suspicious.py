@@ -2,8 +2,8 @@
 """Finds the suspicious labels of each detection fixture, and writes them to its `suspicious.json`.
 
 The gain is the AP of pycocotools with only this label fixed, minus the AP before. The label and image quality are
-computed by cleanlab (ObjectLab), the mistakenness by the formula of FiftyOne's `mistakenness.py`. Needs numpy, pycocotools and
-cleanlab: `python3 -m venv v && v/bin/pip install numpy==2.4.6 pycocotools==2.0.11 cleanlab==2.9.0`, then
+computed by cleanlab (ObjectLab), the mistakenness by FiftyOne, which needs no database for it. `python3 -m venv v &&
+v/bin/pip install numpy==2.4.6 pycocotools==2.0.11 cleanlab==2.9.0 fiftyone==1.22.1 fiftyone-brain==0.25.0`, then
 `v/bin/python make_suspicious.py`.
 """
 
@@ -16,6 +16,7 @@ import pathlib
 
 import numpy as np
 from cleanlab.object_detection import rank
+from fiftyone.brain.internal.core import mistakenness as fiftyone
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
@@ -140,12 +141,11 @@ def fixed(annotations, kind, label, found):
 
 
 def mistakenness(kind, score, overlap):
-    """FiftyOne's; below its IoU of 0.5, a label counts as not overlapping at all."""
+    """FiftyOne's; it matches from an IoU of 0.5 on, so a label below counts as not overlapping at all."""
     if kind == "class":
-        return (score + 1) / 2
+        return fiftyone._compute_mistakenness_class_conf(score, 0.0)
     if kind == "misplaced":
-        distance = min((1 / (1 - 0.5)) * (1 - overlap), 1)
-        return (score * (2 * distance - 1) + 1) / 2
+        return fiftyone._compute_mistakenness_loc_conf(score, max(overlap, fiftyone._DETECTION_IOU))
     return None
 
 

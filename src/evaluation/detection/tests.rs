@@ -243,9 +243,9 @@ fn suspicious(images: Vec<ImageObjects>, classes: &[EvaluatedClass], threshold: 
     suspicious.finish(&draws, || false).unwrap().labels
 }
 
-/// Against `tests/evaluation/make_suspicious.py`: pycocotools, cleanlab, and the formula of `FiftyOne`.
+/// Against `tests/evaluation/make_suspicious.py`: pycocotools, cleanlab and `FiftyOne`.
 #[test]
-fn suspicious_labels_match_pycocotools_and_cleanlab() {
+fn suspicious_labels_match_pycocotools_cleanlab_fiftyone() {
     for folder in fixtures() {
         let (images, classes, expected) = load(&folder);
         let found = suspicious(images, &classes, expected["threshold"].as_f64().unwrap());
