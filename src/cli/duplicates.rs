@@ -81,6 +81,9 @@ fn parse_near(text: &str) -> Result<Near, String> {
     bits.map(|bits| Near(Some(bits))).ok_or_else(|| format!("expected 0 to {MAX_DISTANCE} bits, or “off”"))
 }
 
+/// Thresholds whose effect is printed if they are lower than the one used.
+const LOWER_THRESHOLDS: [f32; 3] = [0.9, 0.8, 0.7];
+
 /// A line of the output.
 #[derive(Serialize)]
 struct Line<'l> {
@@ -140,6 +143,9 @@ pub(crate) fn run(args: &DuplicatesArgs) -> anyhow::Result<Outcome> {
     }
     write_text(&args.out, &text)?;
     print_summary(&images, &groups);
+    if let Some((_, compared)) = &vectors {
+        print_lower_thresholds(&images, &groups, compared, args.above);
+    }
     Ok(match (groups.is_empty(), fingerprints.problems.is_empty()) {
         (true, true) => Outcome::AllWell,
         (true, false) => Outcome::SomeImagesFailed,
@@ -261,6 +267,40 @@ fn line<'l>(
         threshold,
         encoder: encoder.map(|(encoder, _)| encoder),
         layer: encoder.and_then(|(_, layer)| layer),
+    }
+}
+
+/// Prints how many other images lower thresholds would find: those whose nearest neighbors are similar enough.
+fn print_lower_thresholds(images: &Images, groups: &[DuplicateGroup], compared: &ComparedVectors, above: f32) {
+    let (_, graph, rows) = compared.parts();
+    let mut image_of = vec![0; graph.len()];
+    for (image, row) in rows.iter().enumerate() {
+        if let Some(row) = row {
+            image_of[*row] = image;
+        }
+    }
+    let mut is_found = vec![false; rows.len()];
+    for image in groups.iter().flat_map(DuplicateGroup::images) {
+        is_found[image] = true;
+    }
+    let is_first = |image: usize| images.sides.is_first(image);
+    // With two sources, each group has images of both.
+    let is_compared = |image: usize, other: usize| images.sides == Sides::One || is_first(image) != is_first(other);
+    let best = |(image, row): (usize, &Option<usize>)| {
+        let neighbors = graph.neighbors((*row).filter(|_| !is_found[image])?).iter();
+        neighbors.filter(|other| is_compared(image, image_of[other.row])).map(|other| other.similarity).next()
+    };
+    let best: Vec<f32> = rows.iter().enumerate().filter_map(best).collect();
+    let counts = LOWER_THRESHOLDS.into_iter().filter(|lower| *lower < above).map(|lower| {
+        let count = best.iter().filter(|similarity| **similarity >= lower).count();
+        format!("{} from {lower} on", grouped(count))
+    });
+    let counts: Vec<String> = counts.collect();
+    if !counts.is_empty() {
+        eprintln!(
+            "note: images outside these groups that are similar to another: {}; --above sets the threshold",
+            counts.join(", ")
+        );
     }
 }
 

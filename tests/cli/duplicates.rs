@@ -208,6 +208,9 @@ fn embeddings_find_crops_and_order_images() {
     let alike = groups.iter().find(|group| group["kind"] == "alike").unwrap();
     assert_eq!((&alike["encoder"], &alike["threshold"]), (&"efficientnet-lite0".into(), &0.7.into()));
     assert!(alike["layer"].is_string() && alike["metric"].as_str().unwrap().contains("cosine"));
+    let (ended, groups_at_095) = find(&[&folder], &in_project);
+    let missed = 4 - count(&groups_at_095).0.get(&("cropped", "alike")).copied().unwrap_or_default();
+    assert!(missed > 0 && ended.stderr.contains(&format!("{missed} from 0.7 on")), "{}", ended.stderr);
     let by_model = find(&[&folder], &[&in_project[..], &["--model", "efficientnet-lite0", "--above", "0.7"]].concat());
     assert_eq!(by_model.1, groups);
     let refused =
