@@ -1,6 +1,6 @@
 //! One search among 100,000 embeddings of 1,280 numbers, on one core: `cargo bench --bench alike`. The limit is reading
 //! the vectors from memory once; `benches/alike/numpy_peer.py` does the same with NumPy and 32-bit floats. Then the
-//! clusters and tests of error patterns.
+//! same among 1,000,000 reduced boxes, and the clusters and tests of error patterns.
 
 #![expect(clippy::print_stdout, reason = "it reports to people")]
 
@@ -15,18 +15,37 @@ use spotcheck::evaluation::{
 
 const ROWS: usize = 100_000;
 const DIMS: usize = 1280;
+const BOXES: usize = 1_000_000;
+/// Of a reduced box.
+const BOX_DIMS: usize = 96;
 /// As many as an evaluation makes of so many images.
 const CLUSTERS: usize = 60;
 const CLASSES: u32 = 100;
 
 fn main() {
+    let all = random(ROWS, DIMS);
+    search(&all);
+    let start = Instant::now();
+    let clusters = all.clusters(CLUSTERS, || false).unwrap_or_default();
+    println!("{} clusters: {:.1} s", clusters.examples.len(), start.elapsed().as_secs_f64());
+    drop(all);
+    search(&random(BOXES, BOX_DIMS));
+    find_error_patterns(&clusters);
+}
+
+fn random(rows: usize, dims: usize) -> Embeddings {
     let mut state = 1_u32;
     let mut number = || f32::from(next(&mut state)) / 65_536.0;
     let mut all = Embeddings::default();
-    for _ in 0..ROWS {
-        let values: Vec<f32> = (0..DIMS).map(|_| number()).collect();
+    for _ in 0..rows {
+        let values: Vec<f32> = (0..dims).map(|_| number()).collect();
         assert!(Embedding::new(&values).is_some_and(|embedding| all.push(&embedding)));
     }
+    all
+}
+
+fn search(all: &Embeddings) {
+    println!("{} vectors of {} numbers", all.len(), all.dims());
     let Some(query) = all.row(7) else { return };
     let start = Instant::now();
     let first = all.nearest(&query, 20);
@@ -39,12 +58,8 @@ fn main() {
     let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);
     println!("next searches: median {:.1} ms, best {:.1} ms, worst {:.1} ms", times[7], times[0], times[14]);
-    let bytes = (ROWS * DIMS * 2) as u64;
+    let bytes = (all.len() * all.dims() * 2) as u64;
     println!("{} MB of vectors, {:.1} GB/s", bytes / 1_000_000, bytes as f64 / times[7] / 1e6);
-    let start = Instant::now();
-    let clusters = all.clusters(CLUSTERS, || false).unwrap_or_default();
-    println!("{} clusters: {:.1} s", clusters.examples.len(), start.elapsed().as_secs_f64());
-    find_error_patterns(&clusters);
 }
 
 fn next(state: &mut u32) -> u16 {
