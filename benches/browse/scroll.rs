@@ -285,6 +285,7 @@ fn write_project(home: &Path, extras: Extras) -> Result<PathBuf, Box<dyn std::er
         made: InferenceLocation::Here,
     };
     let encoder = Encoder {
+        tokens: None,
         model_id: key.model_id.clone(),
         weights_sha256: key.weights_sha256.clone(),
         tensor: "features".to_owned(),

@@ -92,9 +92,9 @@ pub(crate) enum Origin {
 
 impl Origin {
     /// The encoder or the file, and the layer if known.
-    pub(crate) fn names(&self) -> (Cow<'_, str>, Option<&str>) {
+    pub(crate) fn names(&self) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
         match self {
-            Self::Model(model) => (model.1.model_id.as_str().into(), Some(&model.1.tensor)),
+            Self::Model(model) => (model.1.model_id.as_str().into(), Some(model.1.tensor_text())),
             Self::File(path) => (path.to_string_lossy(), None),
         }
     }
@@ -194,7 +194,7 @@ fn similar_lines(
         Origin::File(_) => None,
     };
     let of_boxes = boxes.map(|boxes| boxes.features.tensors().join(", "));
-    let (encoder, layer) = (&*encoder, of_boxes.as_deref().or(tensor));
+    let (encoder, layer) = (&*encoder, of_boxes.as_deref().or(tensor.as_deref()));
     let mut text = String::new();
     for Found { uri, box_index, similarity } in &found {
         let (uri, similarity) = (uri.as_str(), *similarity);

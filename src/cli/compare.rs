@@ -123,7 +123,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     if let Some(bound) = changes().next().filter(|_| !args.holding.truth.is_given()) {
         bail!("--fail-below {}: to compare this metric, add ground truth with --truth", bound.name());
     }
-    evaluate::check(changes(), runs[0].card.task)?;
+    evaluate::check(changes(), runs[0].card.must_predict()?)?;
     let held = hold(&project, runs, &args.holding, |_| {})?;
     print_note(&args.holding, &held.text)?;
     let mut violations = Vec::new();
@@ -182,13 +182,14 @@ pub(crate) fn hold(
 ) -> anyhow::Result<Held> {
     check_outputs(args)?;
     let [a, b] = &runs;
-    if a.card.task != b.card.task {
+    let [task, other_task] = [a.card.must_predict()?, b.card.must_predict()?];
+    if task != other_task {
         bail!(
             "“{}” is a {}, “{}” a {}: only runs of the same kind can be compared; {}",
             a.name,
-            a.card.task.into_str(),
+            task.into_str(),
             b.name,
-            b.card.task.into_str(),
+            other_task.into_str(),
             comparable(&project.runs()?)
         );
     }
@@ -306,7 +307,7 @@ pub(crate) fn print_note(args: &RunPairArgs, text: &str) -> anyhow::Result<()> {
 }
 
 fn choose_runs(project: &Project, wanted: &[String]) -> anyhow::Result<[RunInfo; 2]> {
-    let runs = project.runs()?;
+    let mut runs = project.runs()?;
     if let [a, b] = wanted {
         let chosen = [find_run(&runs, a)?, find_run(&runs, b)?];
         if chosen[0].id == chosen[1].id {
@@ -314,6 +315,7 @@ fn choose_runs(project: &Project, wanted: &[String]) -> anyhow::Result<[RunInfo;
         }
         return Ok(chosen);
     }
+    runs.retain(|run| !run.card.is_encoder());
     if runs.len() < 2 {
         bail!("the project has {}, and a comparison needs two", counted(runs.len(), "run", "runs"));
     }
@@ -325,7 +327,7 @@ fn choose_runs(project: &Project, wanted: &[String]) -> anyhow::Result<[RunInfo;
 fn comparable(runs: &[RunInfo]) -> String {
     let mut kinds = Vec::new();
     for task in [ModelTask::Classification, ModelTask::Detection] {
-        let of_kind = runs.iter().filter(|run| run.card.task == task).cloned();
+        let of_kind = runs.iter().filter(|run| run.card.task == task.into()).cloned();
         let of_kind: Vec<RunInfo> = of_kind.collect();
         if of_kind.len() > 1 {
             kinds.push(format!("{}:{}", task.into_str(), list_of_runs(&of_kind)));
@@ -380,7 +382,7 @@ fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> Stri
     match summary.rate() {
         None => lines.push("the runs have no images in common".to_owned()),
         Some(rate) => {
-            let what = match a.card.task {
+            let what = match context.task() {
                 ModelTask::Classification => "same top class",
                 ModelTask::Detection => "same boxes (IoU ≥ 0.5)",
             };
@@ -392,7 +394,7 @@ fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> Stri
             ));
         }
     }
-    if a.card.task == ModelTask::Detection {
+    if context.task() == ModelTask::Detection {
         lines.push(format!(
             "{} matched, {} only in A, {} only in B",
             counted(summary.matched, "box", "boxes"),
@@ -400,7 +402,7 @@ fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> Stri
             grouped(summary.only_right)
         ));
     }
-    lines.extend(summary.differences.text(a.card.task));
+    lines.extend(summary.differences.text(context.task()));
     let alone = [("A", summary.predicted_only_left), ("B", summary.predicted_only_right)];
     for (letter, count) in alone.into_iter().filter(|(_, count)| *count > 0) {
         lines.push(format!("predicted by {letter} only: {}", grouped(count)));

@@ -137,7 +137,7 @@ pub(crate) fn run(args: &DuplicatesArgs) -> anyhow::Result<Outcome> {
     let names = vectors.as_ref().map(|(origin, _)| origin.names());
     let mut text = String::new();
     for group in &groups {
-        let encoder = names.as_ref().map(|(encoder, layer)| (&**encoder, *layer));
+        let encoder = names.as_ref().map(|(encoder, layer)| (&**encoder, layer.as_deref()));
         text.push_str(&serde_json::to_string(&line(args, &images, group, encoder))?);
         text.push('\n');
     }

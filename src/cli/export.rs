@@ -194,7 +194,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let query = parse_query(args.filter.as_deref().unwrap_or_default())?;
     let dirs = AppDirs::find()?;
     let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
-    let run = choose_run(&project, args.run.as_deref(), "exporting")?;
+    let run = choose_predictions(&project, args.run.as_deref(), "exporting")?;
     let view = view_of(&project, &run, args)?;
     if query.needs_truth() || query.needs_patterns() {
         bail!(
@@ -217,7 +217,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if query.needs_similarity() {
         bail!("--filter: name the image to compare with: alike:NAME, as in \"alike:cat.jpg alike>0.8\"");
     }
-    for warning in query.warnings(run.card.task, &run.labels, &[]) {
+    for warning in query.warnings(run.card.stored_as(), &run.labels, &[]) {
         eprintln!("note: --filter: {warning}");
     }
     let control = interruptible(ProgressUnit::Images)?;
@@ -405,13 +405,34 @@ fn default_project(path: &Path, s3: &S3Args, dirs: &AppDirs) -> anyhow::Result<O
 /// The run with this name or number, or the newest of a model: labels that were opened to correct them are chosen only
 /// if there is nothing else. `doing` is the action for messages: “exporting”.
 pub(crate) fn choose_run(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
+    choose(project, wanted, doing, |_| true)
+}
+
+/// As [`choose_run`], for what needs predictions.
+///
+/// # Errors
+/// Also if the run is an encoder's.
+pub(crate) fn choose_predictions(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
+    let run = choose(project, wanted, doing, |run| !run.card.is_encoder())?;
+    run.card.must_predict()?;
+    Ok(run)
+}
+
+fn choose(
+    project: &Project,
+    wanted: Option<&str>,
+    doing: &str,
+    fits: impl Fn(&RunInfo) -> bool,
+) -> anyhow::Result<RunInfo> {
     let mut runs = project.runs()?;
     let Some(wanted) = wanted else {
         if runs.is_empty() {
             bail!("the project has no runs yet; run `spotcheck predict` first");
         }
         let last = runs.len() - 1;
-        let newest = runs.remove(runs.iter().rposition(|run| !run.is_labels()).unwrap_or(last));
+        let newest = runs.iter().rposition(|run| !run.is_labels() && fits(run));
+        let newest = newest.or_else(|| runs.iter().rposition(&fits)).unwrap_or(last);
+        let newest = runs.remove(newest);
         if !runs.is_empty() {
             eprintln!(
                 "{doing} the newest run of a model, “{}”; to choose another, add --run:{}",

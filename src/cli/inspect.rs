@@ -11,6 +11,7 @@ use super::out_file::{Replaceable, check_out};
 use super::place::{self, S3Args, parse_location};
 use super::terminal::with_progress;
 use super::values::find_labels;
+use crate::alike::METRIC;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{LabelSet, ModelCard, Prediction, RgbImage, SampleUri, shortened};
@@ -356,7 +357,7 @@ fn embedding_text(embedding: &Result<EmbeddingLayer, String>) -> String {
     match embedding {
         Ok(layer) => {
             let notes: Vec<String> = layer.notes().iter().map(|note| format!("{note}\n")).collect();
-            format!("\nembedding: {layer}\n{}", notes.concat())
+            format!("\nembedding: {layer}\nmetric: {METRIC}\n{}", notes.concat())
         }
         Err(reason) => format!("\nembedding: none, because {reason}\n"),
     }

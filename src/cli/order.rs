@@ -70,7 +70,7 @@ impl AlikeOrder {
                 value,
                 outlier: is_outlier,
                 encoder: &encoder,
-                layer,
+                layer: layer.as_deref(),
                 metric: self.metric(),
             };
             text.push_str(&serde_json::to_string(&line)?);

@@ -134,8 +134,12 @@ fn info(project: &Project) -> anyhow::Result<()> {
     for run in project.runs()? {
         let counts = project.prediction_counts(run.id)?;
         lines.push(format!(
-            "run {}: {}, {} images predicted, {} failed",
-            run.id.0, run.name, counts.predicted, counts.failed
+            "run {}: {}, {} images {}, {} failed",
+            run.id.0,
+            run.name,
+            counts.predicted,
+            if run.card.is_encoder() { "embedded" } else { "predicted" },
+            counts.failed
         ));
         if !run.key.made.is_here() {
             lines.push(format!("  made: {}; {}", run.key.made, run.card.origin));

@@ -144,6 +144,7 @@ fn judged(path: &Path, wanted: Option<&str>, dirs: &AppDirs) -> anyhow::Result<T
         let newest = newest.with_context(|| format!("No verdicts on predictions in {}", path.display()))?;
         newest.clone()
     };
+    run.card.must_predict()?;
     let view = stored_view(&project, &run)?;
     Ok(TruthFrom::Verdicts { project, run: Box::new(run), view: Box::new(view) })
 }

@@ -1,8 +1,10 @@
 //! What made the embeddings of images.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
-use super::{BoundingBox, ImageInput, RunKey};
+use super::{BoundingBox, ImageInput, RunKey, Tokens};
 
 /// What determines an embedding, apart from the image.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -12,6 +14,9 @@ pub struct Encoder {
     pub tensor: String,
     /// The layer that reads the tensor; can be empty.
     pub layer: String,
+    /// For tokens of a model whose output is the embedding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
     pub dims: usize,
     pub input: ImageInput,
     /// For a detector whose boxes also have vectors.
@@ -58,11 +63,19 @@ impl BoxFeatures {
 /// `efficientnet-lite0, /Reshape_output_0 (1280 numbers)`
 impl std::fmt::Display for Encoder {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}, {} ({} numbers)", self.model_id, self.tensor, self.dims)
+        write!(formatter, "{}, {} ({} numbers)", self.model_id, self.tensor_text(), self.dims)
     }
 }
 
 impl Encoder {
+    /// The tensor, and how its tokens become one vector: `last_hidden_state, class token`.
+    pub fn tensor_text(&self) -> Cow<'_, str> {
+        match self.tokens {
+            None => self.tensor.as_str().into(),
+            Some(tokens) => format!("{}, {}", self.tensor, tokens.reading()).into(),
+        }
+    }
+
     /// The displayed text, for the vectors of boxes.
     pub fn text_of_boxes(&self) -> String {
         match &self.boxes {

@@ -47,10 +47,10 @@ pub use label_places::LabelPlaces;
 pub use label_set::LabelSet;
 pub use model_card::fields as card_fields;
 pub use model_card::{
-    Activation, AuxiliaryInput, AuxiliaryValue, Background, BoxFormat, BoxSpace, BoxesBack, CellPoint, CenterCrop,
-    ChannelOrder, ClassValues, ClassificationOutput, Columns, DetectionOutput, ElementType, Fill, Grid, GridCoding,
-    ImageInput, Interpolation, LabelChoice, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, Position,
-    ResizeRule, Rounding, SideRounding, Square,
+    Activation, AuxiliaryInput, AuxiliaryValue, Background, BoxFormat, BoxSpace, BoxesBack, CardTask, CellPoint,
+    CenterCrop, ChannelOrder, ClassValues, ClassificationOutput, Columns, DetectionOutput, ElementType,
+    EmbeddingOutput, Fill, Grid, GridCoding, ImageInput, Interpolation, LabelChoice, Layout, ModelCard, ModelFile,
+    ModelTask, NoPredictions, OutputConvention, Position, ResizeRule, Rounding, SideRounding, Square, Tokens,
 };
 pub use name_pattern::NamePattern;
 pub use prediction::{ClassScore, Detection, Prediction, PredictionContent, RunnerUp, decimal};

@@ -16,7 +16,7 @@ pub use input::{
 };
 pub use output::{
     Activation, Background, BoxFormat, BoxSpace, CellPoint, ClassValues, ClassificationOutput, Columns,
-    DetectionOutput, Grid, GridCoding, LabelChoice, OutputConvention,
+    DetectionOutput, EmbeddingOutput, Grid, GridCoding, LabelChoice, OutputConvention, Tokens,
 };
 
 /// `models/<id>/model.toml`.
@@ -26,7 +26,7 @@ pub struct ModelCard {
     /// Lowercase letters, digits, `-`, `_` and `.`; also the name of the model's folder.
     pub id: String,
     pub name: String,
-    pub task: ModelTask,
+    pub task: CardTask,
     /// SPDX identifier, or “unknown”.
     #[serde(alias = "licence")]
     pub license: String,
@@ -53,12 +53,54 @@ pub struct ModelCard {
     pub output: OutputConvention,
 }
 
+/// What a model computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", const_into_str)]
+pub enum CardTask {
+    Classification,
+    Detection,
+    /// Only embeddings: the model is an encoder and predicts nothing.
+    Embedding,
+}
+
+/// What predictions, and the annotations that they are compared with, contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum ModelTask {
     Classification,
     Detection,
+}
+
+impl CardTask {
+    /// `None` for an encoder.
+    pub fn predictions(self) -> Option<ModelTask> {
+        match self {
+            Self::Classification => Some(ModelTask::Classification),
+            Self::Detection => Some(ModelTask::Detection),
+            Self::Embedding => None,
+        }
+    }
+}
+
+impl From<ModelTask> for CardTask {
+    fn from(task: ModelTask) -> Self {
+        match task {
+            ModelTask::Classification => Self::Classification,
+            ModelTask::Detection => Self::Detection,
+        }
+    }
+}
+
+/// Why something cannot be done with an encoder.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the model {model} is an encoder: it computes embeddings and predicts nothing. Choose a classifier or detector; \
+    encoders are for similar images, duplicates, the map and the export of embeddings"
+)]
+pub struct NoPredictions {
+    pub model: String,
 }
 
 impl ModelTask {
@@ -93,10 +135,7 @@ impl ModelCard {
         Self {
             id,
             name,
-            task: match output {
-                OutputConvention::Classification(_) => ModelTask::Classification,
-                OutputConvention::Detection(_) => ModelTask::Detection,
-            },
+            task: output.task(),
             license: Self::UNKNOWN_LICENSE.to_owned(),
             origin: String::new(),
             accuracy: None,
@@ -128,12 +167,30 @@ impl ModelCard {
         self.input == other.input && self.output == other.output
     }
 
+    /// Whether it only computes embeddings.
+    pub fn is_encoder(&self) -> bool {
+        self.task == CardTask::Embedding
+    }
+
+    /// What its predictions contain, for everything that needs some.
+    ///
+    /// # Errors
+    /// It is an encoder.
+    pub fn must_predict(&self) -> Result<ModelTask, NoPredictions> {
+        self.task.predictions().ok_or_else(|| NoPredictions { model: self.id.clone() })
+    }
+
+    /// The kind of what is stored for its images: for those of an encoder, predictions without any class.
+    pub fn stored_as(&self) -> ModelTask {
+        self.task.predictions().unwrap_or(ModelTask::Classification)
+    }
+
     /// The IoU threshold of the exporter's own non-maximum suppression after the graph: the default of the view
     /// setting.
     pub fn nms_iou(&self) -> Option<f32> {
         match &self.output {
             OutputConvention::Detection(output) => output.nms_iou,
-            OutputConvention::Classification(_) => None,
+            OutputConvention::Classification(_) | OutputConvention::Embedding(_) => None,
         }
     }
 
@@ -141,7 +198,7 @@ impl ModelCard {
     pub fn min_score_in_graph(&self) -> f32 {
         match &self.output {
             OutputConvention::Detection(output) => output.min_score_in_graph,
-            OutputConvention::Classification(_) => 0.0,
+            OutputConvention::Classification(_) | OutputConvention::Embedding(_) => 0.0,
         }
     }
 }
@@ -160,7 +217,7 @@ mod tests {
         for task in [ModelTask::Classification, ModelTask::Detection] {
             let card = ModelCard::from_remote("My Endpoint", task, Vec::new(), "endpoint".to_owned());
             assert_eq!(card.id, "my-endpoint");
-            assert_eq!(card.task, task);
+            assert_eq!(card.task, task.into());
             let text = serde_json::to_string(&card).unwrap();
             assert_eq!(serde_json::from_str::<ModelCard>(&text).unwrap(), card);
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{PredictError, Prepared, Tensor, TensorData};
-use crate::domain::{AxisTransform, BoundingBox, ModelCard, Prediction, ViewSettings};
+use crate::domain::{AxisTransform, BoundingBox, Layout, ModelCard, Prediction, Tokens, ViewSettings};
 
 /// Longer vectors would fill the disk: those of a flattened feature map.
 const MAX_DIMS: usize = 8192;
@@ -42,6 +42,30 @@ pub fn embeddings_of(tensor: &Tensor, images: usize) -> Result<Vec<Vec<f32>>, Pr
         _ => (0..dims).map(|at| mean(&mut values.iter().skip(at).step_by(dims).copied())).collect(),
     };
     Ok((0..images).map(|image| of_image(&values[image * per_image..(image + 1) * per_image])).collect())
+}
+
+/// The output of an encoder for a call with `images` images as [`embeddings_of`] reads it: dimensions of 1 around a vector
+/// are removed, maps get the channels first, and a class token is taken out of its sequence.
+pub fn encoded(tensor: Tensor, images: usize, layout: Layout, tokens: Tokens) -> Tensor {
+    let mut shape = tensor.shape.clone();
+    if !matches!(layout, Layout::Nchw | Layout::Nhwc) || shape.len() == 1 {
+        shape.insert(0, 1);
+    }
+    let long_sides = shape.iter().skip(1).filter(|side| **side != 1).count();
+    if long_sides <= 1 && shape.first() == Some(&images) {
+        shape = vec![images, shape.iter().skip(1).product()];
+    }
+    match (shape.as_slice(), tokens) {
+        (&[images, rows, columns, channels], _) if matches!(layout, Layout::Nhwc | Layout::Hwc) => {
+            Tensor { shape: vec![images, rows * columns, channels], ..tensor }
+        }
+        (&[images, count, dims], Tokens::Class) => {
+            let values = floats(&tensor);
+            let first = values.chunks((count * dims).max(1)).flat_map(|image| image.iter().take(dims).copied());
+            Tensor::f32([images, dims], first.collect())
+        }
+        _ => Tensor { shape, ..tensor },
+    }
 }
 
 fn floats(tensor: &Tensor) -> Cow<'_, [f32]> {

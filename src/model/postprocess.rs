@@ -47,6 +47,7 @@ pub fn postprocess(
             });
             detections.map(|detections| detections.map(PredictionContent::Detections)).collect::<Result<_, _>>()?
         }
+        OutputConvention::Embedding(_) => vec![PredictionContent::Classes(Vec::new()); batch.len()],
     };
     let predictions = predictions.into_iter().zip(batch).map(|(prediction, prepared)| {
         let [width, height] = prepared.image_size;

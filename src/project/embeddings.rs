@@ -401,6 +401,7 @@ mod tests {
             weights_sha256: sha.to_owned(),
             tensor: "features".to_owned(),
             layer: String::new(),
+            tokens: None,
             dims: 2,
             input: ImageInput::new(Layout::Nchw, ElementType::Float32, ResizeRule::Keep {}),
             boxes: None,

@@ -96,7 +96,7 @@ impl RemoteClient {
     ) -> ReadyModel {
         let Recognition { shape, mut assumed } = recognition;
         let card = match &shape {
-            OutputShape::Spotcheck { model, task } => known(model).filter(|(card, _)| card.task == *task),
+            OutputShape::Spotcheck { model, task } => known(model).filter(|(card, _)| card.task == (*task).into()),
             OutputShape::Mapped(_) => None,
         };
         let agrees =

@@ -5,6 +5,7 @@
 mod about;
 mod alike;
 mod duplicates;
+mod encoder;
 mod evaluate;
 mod export;
 mod handover;

@@ -370,10 +370,12 @@ fn without_name(card: &ModelCard) -> Value {
         kept.insert(field.to_owned(), card[field].clone());
     }
     let mut kept = Value::Object(kept);
-    let [input, classes, boxes] = ["/input", "/output/classification", "/output/detection"];
-    for (place, names) in
-        [(input, &["name"][..]), (classes, &["name"]), (boxes, &["boxes", "labels", "scores", "count"])]
-    {
+    for (place, names) in [
+        ("/input", &["name"][..]),
+        ("/output/classification", &["name"]),
+        ("/output/embedding", &["name"]),
+        ("/output/detection", &["boxes", "labels", "scores", "count"]),
+    ] {
         let Some(Value::Object(table)) = kept.pointer_mut(place) else {
             continue;
         };

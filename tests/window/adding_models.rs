@@ -356,7 +356,7 @@ fn output_alternatives_are_a_menu() {
     previews(&window, "yolov8-rows");
     let objectness = |window: &Harness<'static, App>| match &form(window).unwrap().card.output {
         OutputConvention::Detection(output) => output.objectness.clone(),
-        OutputConvention::Classification(_) => panic!("it is a detector"),
+        other => panic!("not a detector: {other:?}"),
     };
     assert_eq!(objectness(&window), None);
     let second = form(&window).unwrap().start.readings[1].clone();

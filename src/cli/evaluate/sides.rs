@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use super::EvaluateArgs;
 use crate::annotations;
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches, MatchRules};
-use crate::cli::export::{choose_run, open_project, stored_view};
+use crate::cli::export::{choose_predictions, open_project, stored_view};
 use crate::cli::place::{self, S3Args, parse_location};
 use crate::cli::truth::{self, files, is_project, names_of_run, problem_notes};
 use crate::cli::values::{NmsIou, find_labels};
@@ -76,7 +76,7 @@ pub(crate) fn read(args: &EvaluateArgs, dirs: &AppDirs, control: &TaskControl) -
         let path = args.project.as_ref().or(args.source.as_ref());
         let path: &PathBuf = path.context("Specify an image folder, --project or --predictions")?;
         let project = open_project(path, &args.s3, dirs, "spotcheck evaluate")?;
-        let run = choose_run(&project, args.run.as_deref(), "evaluating")?;
+        let run = choose_predictions(&project, args.run.as_deref(), "evaluating")?;
         let names = || match &listed {
             Some((_, samples)) => Ok(names_of(samples)),
             None => names_of_run(&project, &run, control),
@@ -88,7 +88,8 @@ pub(crate) fn read(args: &EvaluateArgs, dirs: &AppDirs, control: &TaskControl) -
             Ok(run_sides(&truth, &RunSide { project: &project, run, view: &view, listed }, rules, control))
         };
         let sides = sides_of(&run)?;
-        let other = args.than.as_deref().map(|name| choose_run(&project, Some(name), "comparing")).transpose()?;
+        let other =
+            args.than.as_deref().map(|name| choose_predictions(&project, Some(name), "comparing")).transpose()?;
         if other.as_ref().is_some_and(|other| other.id == run.id) {
             bail!("--than {} is the evaluated run; choose another one", run.name);
         }

@@ -1,5 +1,7 @@
 //! Saves the embeddings of a run next to its project.
 
+use anyhow::Context as _;
+
 use super::saving::Saving;
 use crate::alike::ImageEmbeddings;
 use crate::domain::{Sample, SampleId, SampleSet};
@@ -11,19 +13,30 @@ pub(crate) struct SavedEmbeddings {
     writer: Option<EmbeddingWriter>,
     /// Images that have a prediction, but no embedding yet.
     pub(crate) only_embedding: SampleSet,
+    /// Whether the model computes nothing else.
+    is_encoder: bool,
 }
 
 impl SavedEmbeddings {
     /// `None`, with a note, if the model has no embeddings or they cannot be saved.
-    pub(crate) fn begin(saving: &Saving, predictor: &OnnxPredictor, samples: &[Sample]) -> Option<Self> {
-        let layer = match predictor.embedding()? {
-            Ok(layer) => layer,
-            Err(reason) => {
+    ///
+    /// # Errors
+    /// They cannot be saved, and the model computes nothing else.
+    pub(crate) fn begin(
+        saving: &Saving,
+        predictor: &OnnxPredictor,
+        samples: &[Sample],
+    ) -> anyhow::Result<Option<Self>> {
+        let is_encoder = predictor.card().is_encoder();
+        let layer = match predictor.embedding() {
+            Some(Ok(layer)) => layer,
+            Some(Err(reason)) => {
                 eprintln!("note: no embeddings for finding similar images, because {reason}");
-                return None;
+                return Ok(None);
             }
+            None => return Ok(None),
         };
-        let begin = || {
+        let begin = || -> Result<Option<Self>, StoreError> {
             let Some(writer) = EmbeddingWriter::open(saving.project(), &layer.encoder(predictor.card()))? else {
                 return Ok(None);
             };
@@ -36,12 +49,19 @@ impl SavedEmbeddings {
                     only_embedding.insert(id);
                 }
             }
-            Ok(Some(Self { writer: Some(writer), only_embedding }))
+            Ok(Some(Self { writer: Some(writer), only_embedding, is_encoder }))
         };
-        let begun = begin().unwrap_or_else(|error: StoreError| {
-            eprintln!("note: embeddings are not saved: {error}");
-            None
-        })?;
+        let begun = match begin() {
+            Err(error) if is_encoder => return Err(error).context("Could not save the embeddings"),
+            Err(error) => {
+                eprintln!("note: embeddings are not saved: {error}");
+                None
+            }
+            Ok(begun) => begun,
+        };
+        let Some(begun) = begun else {
+            return Ok(None);
+        };
         eprintln!("saving embeddings: {layer}");
         for note in layer.notes() {
             eprintln!("{note}");
@@ -49,15 +69,21 @@ impl SavedEmbeddings {
         if !begun.only_embedding.is_empty() {
             eprintln!("images that have a prediction but no embedding: {}", begun.only_embedding.len());
         }
-        Some(begun)
+        Ok(Some(begun))
     }
 
-    pub(crate) fn save(&mut self, sample: &Sample, embeddings: &ImageEmbeddings) {
+    /// # Errors
+    /// The embedding cannot be saved, and the model computes nothing else.
+    pub(crate) fn save(&mut self, sample: &Sample, embeddings: &ImageEmbeddings) -> anyhow::Result<()> {
         if let Some(writer) = &mut self.writer
             && let Err(error) = writer.save(sample, embeddings)
         {
-            eprintln!("note: embeddings are no longer saved: {error}");
             self.writer = None;
+            if self.is_encoder {
+                return Err(error).context("Could not save the embeddings");
+            }
+            eprintln!("note: embeddings are no longer saved: {error}");
         }
+        Ok(())
     }
 }

@@ -111,6 +111,7 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let project = args.saving.open_project(&opened, "spotcheck predict")?;
     let model = Loaded::load(args, &opened, &samples, &dirs, &interrupt)?;
     let card = model.card().clone();
+    let is_encoder = card.is_encoder();
 
     let limits = DecodeLimits { max_megapixels: args.max_megapixels, ..DecodeLimits::default() };
     let (control, _cancel_run) = step_of(&interrupt, ProgressUnit::Images);
@@ -132,13 +133,14 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let all = (0..request.samples.len()).map(SampleId::from_index);
     let missing = saving.as_ref().map_or_else(|| all.collect(), |saving| saving.missing().clone());
     let embeddings = match (&saving, &model) {
-        (Some(saving), Loaded::Local(predictor)) => SavedEmbeddings::begin(saving, predictor, &request.samples),
+        (Some(saving), Loaded::Local(predictor)) => SavedEmbeddings::begin(saving, predictor, &request.samples)?,
         _ => None,
     };
     let only_embedding = embeddings.iter().flat_map(|embeddings| embeddings.only_embedding.iter());
     let computed: SampleSet = missing.iter().chain(only_embedding).collect();
     let mut sink = Sink { samples: &request.samples, control: &control, outputs, saving, embeddings, error: None };
-    let outcome = with_progress("Predicting", &control, || predict_some(&request, &computed, &control, &mut sink));
+    let doing = if is_encoder { "Computing embeddings" } else { "Predicting" };
+    let outcome = with_progress(doing, &control, || predict_some(&request, &computed, &control, &mut sink));
     let stored = request.samples.len() - computed.len();
     let failures = sink.finish(&interrupt)?;
     eprintln!("{}", summary(&control.progress()));
@@ -147,6 +149,11 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     }
     if let Some(latency) = model.describe_latency() {
         eprintln!("{latency}");
+    }
+    if is_encoder {
+        eprintln!(
+            "no predictions, only embeddings: use them with `spotcheck alike`, `duplicates`, `export` or the map"
+        );
     }
     conclude(
         &outcome,
@@ -217,6 +224,28 @@ impl PredictArgs {
         check_out(out, Replaceable::JsonLines, &inputs)
     }
 
+    /// # Errors
+    /// An encoder would compute nothing that is kept, or is asked for predictions.
+    fn check_encoder(&self, card: &ModelCard) -> anyhow::Result<()> {
+        if !card.is_encoder() {
+            return Ok(());
+        }
+        let id = &card.id;
+        if self.out.is_some() || self.annotate.is_some() {
+            bail!(
+                "{id} is an encoder and predicts nothing, so there is nothing for --out and --annotate; export its \
+                 embeddings with: spotcheck export FILE.spotcheck --format embeddings --out FILE.npy"
+            );
+        }
+        if self.saving.project().is_none() {
+            bail!("{id} is an encoder: it only computes embeddings; store them with --project FILE.spotcheck");
+        }
+        if self.no_embeddings {
+            bail!("{id} is an encoder: with --no-embeddings, there is nothing to compute");
+        }
+        Ok(())
+    }
+
     fn keep(&self) -> KeepRule {
         KeepRule { min_score: self.min_score, top_k: self.top_k as usize }
     }
@@ -236,8 +265,10 @@ pub(crate) struct Sink<'r> {
 impl ResultSink for Sink<'_> {
     // Before the prediction, so that an interrupted run computes both again or neither.
     fn embedded(&mut self, index: usize, embeddings: ImageEmbeddings) {
-        if let Some(saved) = &mut self.embeddings {
-            saved.save(&self.samples[index], &embeddings);
+        if let Some(saved) = &mut self.embeddings
+            && let Err(error) = saved.save(&self.samples[index], &embeddings)
+        {
+            self.fail(error);
         }
     }
 
@@ -475,6 +506,7 @@ fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskCont
         }
         Err(bare_file) => recognize_for_run(&runtime, &bare_file, (args.preset.as_deref(), labels.as_ref()), control)?,
     };
+    args.check_encoder(&model.card)?;
     let options = LoadOptions {
         device: args.device,
         batch: args.batch.map(|batch| batch as usize),

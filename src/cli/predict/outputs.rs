@@ -87,7 +87,7 @@ impl Outputs {
         let result = result.map(|prediction| prediction.without_overlaps(self.nms_iou));
         match &mut self.lines {
             Some(lines) => lines.write(&jsonl_line(&sample.uri, &self.card, &result))?,
-            None => print_row(sample, &result, &self.view)?,
+            None => print_row(sample, &result, &self.card, &self.view)?,
         }
         match result {
             Ok(prediction) => {
@@ -160,12 +160,13 @@ impl Lines {
 }
 
 /// `chelsea.png            tiger cat 0.38, Egyptian cat 0.37`
-fn print_row(sample: &Sample, result: &SampleResult, view: &ViewSettings) -> anyhow::Result<()> {
+fn print_row(sample: &Sample, result: &SampleResult, card: &ModelCard, view: &ViewSettings) -> anyhow::Result<()> {
     let seen = match result {
         Ok(prediction) => {
             let is_damaged = !prediction.warnings.is_empty();
             let mark = if is_damaged { "possibly damaged; " } else { "" };
-            format!("{mark}{}", describe(prediction, view))
+            let seen = if card.is_encoder() { "embedding".to_owned() } else { describe(prediction, view) };
+            format!("{mark}{seen}")
         }
         Err(problem) => format!("failed: {}", visible(&problem.message)),
     };

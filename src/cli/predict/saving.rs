@@ -209,7 +209,8 @@ impl Saving {
             }
         };
         let stored = samples.len() - missing.len();
-        reporter.begin(stored as u64, samples.len() as u64, control);
+        let what = if card.is_encoder() { "embeddings" } else { "predictions" };
+        reporter.begin(what, stored as u64, samples.len() as u64, control);
         Ok(Self { project, run, labels, missing, failed, written: 0, queued: 0, reporter })
     }
 
@@ -509,6 +510,8 @@ struct SaveCounts {
     before: u64,
     saved: u64,
     total: u64,
+    /// “predictions”, or “embeddings” of an encoder.
+    what: &'static str,
     /// The task with the progress bar, if there is one.
     control: Option<TaskControl>,
     told: u64,
@@ -521,8 +524,9 @@ impl SaveReporter {
         Self { path: path.to_owned(), counts: Mutex::default() }
     }
 
-    fn begin(&self, before: u64, total: u64, control: &TaskControl) {
+    fn begin(&self, what: &'static str, before: u64, total: u64, control: &TaskControl) {
         let mut counts = self.counts.lock();
+        counts.what = what;
         counts.before = before;
         counts.saved = before;
         counts.told = before;
@@ -571,7 +575,7 @@ impl SaveReporter {
             bail!("could not save {} predictions in the project", counts.rejected);
         }
         let path = project.path().unwrap_or_default();
-        eprintln!("saved {} of {} predictions in {}", counts.saved, counts.total, path.display());
+        eprintln!("saved {} of {} {} in {}", counts.saved, counts.total, counts.what, path.display());
         Ok(())
     }
 }
@@ -587,7 +591,7 @@ impl SaveCounts {
         let has_doubled = new >= 2 * (self.told - self.before).max(1) || self.told == self.before && new > 0;
         let is_due = self.told_at.is_none_or(|told_at| told_at.elapsed() >= TELL_EVERY);
         if self.saved > self.told && (has_doubled || is_due) {
-            eprintln!("saved {} of {} predictions", self.saved, self.total);
+            eprintln!("saved {} of {} {}", self.saved, self.total, self.what);
             self.told = self.saved;
             self.told_at = Some(Instant::now());
         }

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::cli::Outcome;
-use crate::cli::export::{choose_run, open_project};
+use crate::cli::export::{choose_predictions, open_project};
 use crate::cli::out_file::{check_is_new, check_is_no_input, is_stdout};
 use crate::cli::place::S3Args;
 use crate::cli::terminal::{interruptible, with_progress};
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let open = |path: &Path| open_project(path, &S3Args::default(), &dirs, "spotcheck review");
     let (first, second) = (open(&args.first)?, open(&args.second)?);
-    let run = choose_run(&first, args.run.as_deref(), "merging")?;
+    let run = choose_predictions(&first, args.run.as_deref(), "merging")?;
     let second_run = run_to_merge(&second, &run)?;
     let control = interruptible(ProgressUnit::Images)?;
     let merge = with_progress("Comparing", &control, || {

@@ -13,7 +13,7 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 
 use super::Outcome;
-use super::export::{choose_run, open_project_as, stored_view};
+use super::export::{choose_predictions, open_project_as, stored_view};
 use super::place::S3Args;
 use crate::dirs::AppDirs;
 use crate::domain::{RunInfo, ViewSettings};
@@ -80,7 +80,7 @@ impl ReviewedRun {
         {
             bail!("the project is read-only: {reason}");
         }
-        let run = choose_run(&project, self.run.as_deref(), "reviewing")?;
+        let run = choose_predictions(&project, self.run.as_deref(), "reviewing")?;
         Ok((project, run))
     }
 }

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
         Some(sample) => sample.view.clone(),
         None => reviewed_view(&project, &run, args.min_score)?,
     };
-    let least = view.min_score_for(run.card.task);
+    let least = view.min_score_for(run.card.stored_as());
     let min_score = args.min_score.unwrap_or(least);
     if min_score < least {
         bail!("the sample was drawn at score ≥ {least}; choose at least that, or draw another sample");

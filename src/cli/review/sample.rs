@@ -55,8 +55,9 @@ pub(crate) fn run(args: &SampleArgs) -> anyhow::Result<Outcome> {
     let view = reviewed_view(&project, &run, args.min_score)?;
     let control = interruptible(ProgressUnit::Images)?;
     let mut population = with_progress("Reading", &control, || review_population(&project, &run, &view, &control))?;
-    let [one, many] = run.card.task.judged_words();
-    let min_score = view.min_score_for(run.card.task);
+    let task = run.card.stored_as();
+    let [one, many] = task.judged_words();
+    let min_score = view.min_score_for(task);
     if population.units.is_empty() {
         bail!("the run has no {many} at score ≥ {min_score:.2}; choose a lower --min-score");
     }

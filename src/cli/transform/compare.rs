@@ -77,7 +77,7 @@ fn choose(runs: &[RunInfo], wanted: Option<&str>, side: Side) -> anyhow::Result<
     if let Some(wanted) = wanted {
         return find_run(runs, wanted);
     }
-    let of_side = |run: &&RunInfo| run.key.made.is_here() == (side == Side::Local);
+    let of_side = |run: &&RunInfo| run.key.made.is_here() == (side == Side::Local) && !run.card.is_encoder();
     if let Some(newest) = runs.iter().rev().find(of_side) {
         return Ok(newest.clone());
     }

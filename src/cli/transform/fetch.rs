@@ -22,8 +22,8 @@ use crate::cli::terminal::{interruptible, print_problems, step_of, summary, with
 use crate::cli::values::find_labels;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    Change, InferenceLocation, KeepRule, LabelSet, Location, ModelCard, ModelTask, OutputConvention, Problem, S3Link,
-    Sample, SampleId, SampleUri, counted,
+    CardTask, Change, InferenceLocation, KeepRule, LabelSet, Location, ModelCard, ModelTask, OutputConvention, Problem,
+    S3Link, Sample, SampleId, SampleUri, counted,
 };
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Source, absolute};
@@ -335,7 +335,7 @@ fn describe(
     let can_be_cifar = args.truth_from_names
         && run.labels.is_empty()
         && !run.reader.shape().contains_size()
-        && run.card.task == ModelTask::Classification;
+        && run.card.task == CardTask::Classification;
     let Some(labels) = built_in_labels(CIFAR_10).filter(|_| can_be_cifar) else {
         return Ok(run);
     };

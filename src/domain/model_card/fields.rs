@@ -6,7 +6,7 @@ use strum::{EnumMessage, VariantArray};
 
 use super::{
     Activation, Background, BoxFormat, BoxSpace, BoxesBack, CellPoint, ChannelOrder, ClassValues, Interpolation,
-    LabelChoice, Position, ResizeRule, Rounding, SideRounding, Square,
+    LabelChoice, Position, ResizeRule, Rounding, SideRounding, Square, Tokens,
 };
 
 #[derive(Debug)]
@@ -96,13 +96,19 @@ pub const MODEL_FIELDS: &[CardField] = &[
         Edit::Text,
         "The name for --model and the model folder: lowercase letters, digits, -, _ and .",
     ),
-    field(&["task"], "Task", Edit::Own, "Classes describe the whole image; boxes locate objects"),
+    field(
+        &["task"],
+        "Task",
+        Edit::Own,
+        "Classes describe the whole image; boxes locate objects; an encoder only computes embeddings",
+    ),
     field(
         &["labels"],
         "Labels",
         Edit::Own,
         "Class names in training order: a built-in set, a file, or the names found with the model",
-    ),
+    )
+    .used(Used::Without("output.embedding")),
 ];
 
 pub const INPUT_FIELDS: &[CardField] = &[
@@ -303,6 +309,13 @@ pub const OUTPUT_FIELDS: &[CardField] = &[
     ),
     field(&["output.classification.background"], "Background", Edit::Words(words::<Background>), BACKGROUND)
         .used(Used::Unless("output.classification.values", "arg-max")),
+    field(&["output.embedding.name"], "Output", Edit::Port(None), "The output with the embedding of an image"),
+    field(
+        &["output.embedding.tokens"],
+        "Tokens",
+        Edit::Words(words::<Tokens>),
+        "What describes the image if the output has one vector per part of it",
+    ),
     field(
         &["output.detection.boxes"],
         "Boxes",
@@ -643,8 +656,8 @@ fn set_resize(card: &mut Value, path: &str, value: &Value) -> Option<()> {
 mod tests {
     use super::*;
     use crate::domain::{
-        CenterCrop, Columns, DetectionOutput, ElementType, Grid, GridCoding, ImageInput, Layout, ModelCard, ModelTask,
-        OutputConvention,
+        CenterCrop, Columns, DetectionOutput, ElementType, EmbeddingOutput, Grid, GridCoding, ImageInput, Layout,
+        ModelCard, ModelTask, OutputConvention,
     };
 
     /// A card for each resize rule, and for each kind of output.
@@ -663,7 +676,8 @@ mod tests {
             })
         });
         let free = OutputConvention::for_predictions(ModelTask::Detection);
-        let outputs = boxes.into_iter().chain([classes, free]);
+        let embedding = EmbeddingOutput { name: "embedding".to_owned(), tokens: Tokens::Class };
+        let outputs = boxes.into_iter().chain([classes, free, OutputConvention::Embedding(embedding)]);
         let card = |output| ModelCard::for_predictions("toy".to_owned(), "Toy".to_owned(), output);
         let with_rule = rules.map(|rule| ModelCard {
             input: ImageInput::new(Layout::Nchw, ElementType::Float32, rule),

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
-use super::{ModelTask, is_default};
+use super::{CardTask, ModelTask, is_default};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -13,9 +13,18 @@ use super::{ModelTask, is_default};
 pub enum OutputConvention {
     Classification(ClassificationOutput),
     Detection(DetectionOutput),
+    Embedding(EmbeddingOutput),
 }
 
 impl OutputConvention {
+    pub fn task(&self) -> CardTask {
+        match self {
+            Self::Classification(_) => CardTask::Classification,
+            Self::Detection(_) => CardTask::Detection,
+            Self::Embedding(_) => CardTask::Embedding,
+        }
+    }
+
     /// The convention of predictions without a graph: probabilities, or boxes, labels and scores.
     pub fn for_predictions(task: ModelTask) -> Self {
         match task {
@@ -40,6 +49,42 @@ pub struct ClassificationOutput {
     /// The class that stands for none of the labels. If it is the first, class `n` has label `n - 1`.
     #[serde(default)]
     pub background: Background,
+}
+
+/// The output of an encoder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmbeddingOutput {
+    /// The graph's output: a vector `[batch, dims]` (dimensions of 1 are ignored), tokens `[batch, tokens, dims]`, or a
+    /// feature map, which is averaged over space. Its dimensions are ordered as those of the input.
+    pub name: String,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tokens: Tokens,
+}
+
+/// How several tokens `[batch, tokens, dims]` become one vector.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum Tokens {
+    #[default]
+    #[strum(message = "Mean of all")]
+    Mean,
+    /// The first one, which vision transformers such as `DINOv2` and CLIP reserve for the image as a whole.
+    #[strum(message = "Class token (the first)")]
+    Class,
+}
+
+impl Tokens {
+    /// As text to follow the name of the output.
+    pub fn reading(self) -> &'static str {
+        match self {
+            Self::Mean => "mean of tokens",
+            Self::Class => "class token",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray)]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::annotations::matching::CorrectionsError;
 use crate::annotations::{AnnotationsError, ClassNamesError};
-use crate::domain::{BoundingBox, BoxRole, ModelTask, SampleId, counted, grouped};
+use crate::domain::{BoundingBox, BoxRole, ModelTask, NoPredictions, SampleId, counted, grouped};
 use crate::evaluation::{
     ClassificationEvaluation, ClassificationIntervals, ConfidentErrors, ConfidentThresholds, DetectionDraws,
     DetectionEvaluation, DetectionIntervals, DrawnNumber, Evaluated, FoundOutcomes, ImageSides, Metrics, NoTruth,
@@ -51,6 +51,8 @@ pub enum EvaluateError {
     /// Boxes against classes of images.
     #[error("The ground truth has {}, but {predictions} has {}", contents_of(*truth), other_contents_of(*truth))]
     OtherTask { truth: ModelTask, predictions: String },
+    #[error(transparent)]
+    NoPredictions(#[from] NoPredictions),
     #[error("The class corrections do not match: {0}")]
     Corrections(#[from] CorrectionsError),
     #[error(

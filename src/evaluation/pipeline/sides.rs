@@ -159,7 +159,7 @@ pub fn run_sides(
     control: &TaskControl,
 ) -> Result<Sides, EvaluateError> {
     let RunSide { run, view, .. } = side;
-    if run.card.task != truth.task {
+    if run.card.must_predict()? != truth.task {
         let predictions = format!("the run “{}”", run.name);
         return Err(EvaluateError::OtherTask { truth: truth.task, predictions });
     }

@@ -10,7 +10,7 @@ use super::built_in;
 use crate::domain::card_fields::{CARD_FIELDS, COLUMN, SIDE};
 use crate::domain::{
     Activation, Background, BoxFormat, BoxSpace, Columns, DetectionOutput, ElementType, Grid, GridCoding, ImageInput,
-    Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
+    Layout, ModelCard, ModelFile, OutputConvention, ResizeRule,
 };
 
 pub(super) const CARD_FILE: &str = "model.toml";
@@ -86,10 +86,7 @@ pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
             &format!("must be {} or the name of a file next to the card", built_in::known_label_sets()),
         )?;
     }
-    let task = match card.output {
-        OutputConvention::Classification(_) => ModelTask::Classification,
-        OutputConvention::Detection(_) => ModelTask::Detection,
-    };
+    let task = card.output.task();
     require(card.task == task, "task", &format!("is {}, but the output is {}", card.task.into_str(), task.into_str()))?;
     check_file(&card.file)?;
     check_ranges(card)?;
@@ -97,6 +94,9 @@ pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
     match &card.output {
         OutputConvention::Classification(_) => Ok(()),
         OutputConvention::Detection(output) => check_detection(output),
+        OutputConvention::Embedding(output) => {
+            require(!output.name.is_empty(), "output.embedding.name", "must name an output")
+        }
     }
 }
 

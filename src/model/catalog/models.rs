@@ -152,7 +152,7 @@ impl Library {
     /// # Errors
     /// None of them is on this computer.
     pub fn default_for(&self, task: ModelTask) -> Result<Model, LibraryError> {
-        let of_task = || BUILT_IN.iter().filter(|known| known.card.task == task);
+        let of_task = || BUILT_IN.iter().filter(|known| known.card.task == task.into());
         let first_ready = of_task().find_map(|known| ready(self.entry(known.clone())).ok());
         first_ready.ok_or_else(|| {
             let smallest = of_task()
@@ -616,7 +616,7 @@ mod tests {
             assert!(mirrors == 0 || mirrors == 2, "{}", built_in.id);
         }
         for task in [ModelTask::Classification, ModelTask::Detection] {
-            let of_task = BUILT_IN.iter().filter(|known| known.card.task == task);
+            let of_task = BUILT_IN.iter().filter(|known| known.card.task == task.into());
             assert!(of_task.clone().any(|known| known.card.file.urls.is_empty()));
             assert!(of_task.clone().any(|known| !known.card.file.urls.is_empty()));
         }

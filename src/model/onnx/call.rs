@@ -13,6 +13,7 @@ pub(super) fn used_outputs(card: &ModelCard) -> Vec<&str> {
     match &card.output {
         OutputConvention::Classification(output) => output.name.as_deref().into_iter().collect(),
         OutputConvention::Detection(output) => output.output_names(),
+        OutputConvention::Embedding(output) => vec![&output.name],
     }
 }
 

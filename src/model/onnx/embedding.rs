@@ -8,18 +8,21 @@ use serde::{Deserialize, Serialize};
 use super::InferenceError;
 use super::call::{call, join, used_outputs};
 use super::session::OnnxSession;
-use crate::domain::{BoxEncoder, BoxFeatures, Encoder, ModelCard, OutputConvention, RgbImage};
+use crate::domain::{BoxEncoder, BoxFeatures, EmbeddingOutput, Encoder, ModelCard, OutputConvention, RgbImage, Tokens};
 use crate::local_file;
 use crate::model::recognize::{
     EmbeddingTensor, EmbeddingTensors, Port, choose_box_features, choose_embedding, embedding_tensors,
 };
-use crate::model::{Tensor, TensorData, embedding_dims, preprocess};
+use crate::model::{PredictError, Tensor, TensorData, embedding_dims, encoded, preprocess};
 use crate::tasks::TaskControl;
 
 /// Where a model's embeddings come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmbeddingLayer {
     pub tensor: EmbeddingTensor,
+    /// How the tokens of an encoder's output become one vector, if it has some.
+    #[serde(default)]
+    pub tokens: Option<Tokens>,
     /// Numbers per image.
     pub dims: usize,
     /// Where the vectors of boxes come from, or why there are none; `None` for a classifier.
@@ -36,6 +39,7 @@ impl EmbeddingLayer {
             weights_sha256: card.file.sha256.clone(),
             tensor: self.tensor.name.clone(),
             layer: self.tensor.layer.clone(),
+            tokens: self.tokens,
             dims: self.dims,
             input: card.input.clone(),
             boxes: self.box_encoder().cloned(),
@@ -80,13 +84,49 @@ impl EmbeddingLayer {
 /// `/Reshape_output_0, input of Gemm /_fc/Gemm, 1280 numbers per image`
 impl std::fmt::Display for EmbeddingLayer {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { tensor: EmbeddingTensor { name, layer }, dims, .. } = self;
+        let Self { tensor: EmbeddingTensor { name, layer }, tokens, dims, .. } = self;
         write!(formatter, "{name}, ")?;
         if !layer.is_empty() {
             write!(formatter, "input of {layer}, ")?;
         }
+        if let Some(tokens) = tokens {
+            write!(formatter, "{}, ", tokens.reading())?;
+        }
         write!(formatter, "{dims} numbers per image")
     }
+}
+
+/// Where the embeddings of an encoder come from, by the output for a trial image.
+///
+/// # Errors
+/// The output describes no images.
+pub(super) fn encoder_layer(
+    card: &ModelCard,
+    output: &EmbeddingOutput,
+    images: usize,
+    session: &mut OnnxSession,
+    control: &TaskControl,
+) -> Result<EmbeddingLayer, PredictError> {
+    let prepared = preprocess(&card.input, &trial_image())?;
+    let batch = [prepared];
+    let mut outputs = call(session, card, &join(&batch, images)?, &[&output.name], control)?;
+    let found = outputs.remove(&output.name);
+    let found = found.ok_or_else(|| PredictError::Failed(format!("the graph has no output “{}”", output.name)))?;
+    let given = found.shape.clone();
+    let vectors = encoded(found, images, card.input.layout, output.tokens);
+    let dims = embedding_dims(&vectors.shape, images);
+    let dims = dims.ok_or_else(|| {
+        PredictError::Failed(format!(
+            "the output “{}” of shape {given:?} is no embedding: neither one vector per image, nor tokens or a feature \
+             map; correct output.embedding.name in the model card",
+            output.name
+        ))
+    })?;
+    // Otherwise, dimensions of 1 are around a vector.
+    let has_tokens = given.len() == 3 && given.iter().skip(1).all(|side| *side > 1);
+    let tensor = EmbeddingTensor { name: output.name.clone(), layer: String::new() };
+    let tokens = has_tokens.then_some(output.tokens);
+    Ok(EmbeddingLayer { tensor, tokens, dims, boxes: None, own_session: None })
 }
 
 /// What a load needs to know about the embeddings.
@@ -170,7 +210,7 @@ fn choose(
         ));
     };
     let boxes = match &card.output {
-        OutputConvention::Classification(_) => None,
+        OutputConvention::Classification(_) | OutputConvention::Embedding(_) => None,
         OutputConvention::Detection(output) => {
             let candidates = match output.scores.outputs.as_slice() {
                 [name] => shape_of(name).and_then(|shape| match *shape.as_slice() {
@@ -184,7 +224,8 @@ fn choose(
             Some(choose_box_features(tensors, shape_of, images, input, candidates))
         }
     };
-    Ok(EmbeddingLayer { tensor: tensors.of_image[chosen].clone(), dims, boxes, own_session: None })
+    let tensor = tensors.of_image[chosen].clone();
+    Ok(EmbeddingLayer { tensor, tokens: None, dims, boxes, own_session: None })
 }
 
 /// The tensors that are not outputs anyway.

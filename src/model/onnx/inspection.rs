@@ -7,9 +7,9 @@ use ort::logging::LogLevel;
 use ort::session::builder::{AutoDevicePolicy, SessionBuilder};
 
 use super::InferenceError;
-use super::embedding::{EmbeddingLayer, prove};
+use super::embedding::{EmbeddingLayer, encoder_layer, prove};
 use super::session::OnnxSession;
-use crate::domain::{LabelSet, ModelCard};
+use crate::domain::{LabelSet, ModelCard, NoPredictions, OutputConvention};
 use crate::local_file;
 use crate::model::PredictError;
 use crate::model::catalog::{LibraryError, Model, built_in_labels, model_file};
@@ -39,6 +39,8 @@ pub enum InspectError {
     Cancelled,
     #[error("{} cannot be used: {reason}", path.display())]
     Refused { path: PathBuf, reason: RecognizeError },
+    #[error(transparent)]
+    NoPredictions(#[from] NoPredictions),
     #[error(transparent)]
     Library(#[from] LibraryError),
 }
@@ -108,10 +110,26 @@ impl Inspection {
         card: &ModelCard,
         control: &TaskControl,
     ) -> Result<EmbeddingLayer, String> {
+        if card.is_encoder() {
+            return self.encoder(card, control);
+        }
         let load =
             |tensors: &[&str]| OnnxSession::load_with_outputs(&runtime.environment, &self.weights, tensors, quiet);
         let images = card.input.fixed_batch.map_or(1, |images| images as usize);
         prove(card, &self.weights, images, &mut self.session, load, control).map(|(proof, _)| proof.layer)
+    }
+
+    /// Where the embeddings of an encoder with this card come from.
+    ///
+    /// # Errors
+    /// The card's output is no embedding, or the graph does not run.
+    pub fn encoder(&mut self, card: &ModelCard, control: &TaskControl) -> Result<EmbeddingLayer, String> {
+        let OutputConvention::Embedding(output) = &card.output else {
+            return Err("the model is no encoder".to_owned());
+        };
+        let images = card.input.fixed_batch.map_or(1, |images| images as usize);
+        let layer = encoder_layer(card, output, images, &mut self.session, control);
+        layer.map_err(|error| error.to_string())
     }
 
     /// The model with the recognized card, ready to load.

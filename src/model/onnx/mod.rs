@@ -28,6 +28,8 @@ pub enum InferenceError {
     Cancelled,
     #[error("the model has no input; Spotcheck can only use models that take an image")]
     NoInput,
+    #[error("the model cannot be used as an encoder: {0}")]
+    NoEmbedding(String),
     /// `reason` is ONNX Runtime's message.
     #[error("ONNX Runtime could not load {}: {reason}", weights.display())]
     Load { weights: PathBuf, reason: String },

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::InferenceError;
 use super::call::{call, join, used_outputs};
 use super::device::{self, PreparedDevice};
-use super::embedding::{EmbeddingLayer, Proof, prove, take};
+use super::embedding::{EmbeddingLayer, Proof, encoder_layer, prove, take};
 use super::proof::ProofFile;
 use super::session::OnnxSession;
 use crate::alike::{BoxEmbedding, Embedding, ImageEmbeddings};
@@ -21,7 +21,7 @@ use crate::model::catalog::Model;
 use crate::model::runtime::Loaded;
 use crate::model::{
     PredictError, Predicted, Predictor, Prepared, Tensor, average_under, boxes_to_describe, candidates_of_boxes,
-    embeddings_of, postprocess, preprocess, vectors_of_candidates,
+    embeddings_of, encoded, postprocess, preprocess, vectors_of_candidates,
 };
 use crate::tasks::TaskControl;
 
@@ -148,6 +148,19 @@ fn load_lanes(
 ) -> Result<(Vec<Mutex<Lane>>, Option<Result<EmbeddingLayer, String>>), InferenceError> {
     let load = |tensors: &[&str]| load_session(runtime, model, device, layout, tensors, control);
     let lane = |session, embedder| Mutex::new(Lane { session, embedder, is_warm: false });
+    if let OutputConvention::Embedding(output) = &model.card.output {
+        let mut first = load(&[])?;
+        let layer = encoder_layer(&model.card, output, layout.batch, &mut first, control);
+        let layer = layer.map_err(|error| match error {
+            PredictError::Cancelled => InferenceError::Cancelled,
+            other => InferenceError::NoEmbedding(other.to_string()),
+        })?;
+        let mut lanes = vec![lane(first, None)];
+        while lanes.len() < layout.lanes {
+            lanes.push(lane(load(&[])?, None));
+        }
+        return Ok((lanes, Some(Ok(layer))));
+    }
     if !options.embeddings {
         let lanes = (0..layout.lanes).map(|_| Ok(lane(load(&[])?, None))).collect::<Result<_, InferenceError>>()?;
         return Ok((lanes, None));
@@ -360,10 +373,18 @@ impl OnnxPredictor {
     ) -> Result<Vec<Predicted>, PredictError> {
         let CallOutputs { outputs, inner, images } = self.call(lane, batch, control)?;
         let predictions = postprocess(&self.card.output, &self.labels, keep, &outputs, batch, images)?;
-        // An image without an embedding still has its prediction.
         let tensor = self.layer().and_then(|layer| inner.get(&layer.tensor.name));
-        let vectors = tensor.and_then(|tensor| embeddings_of(tensor, images).ok()).unwrap_or_default();
-        let mut vectors = vectors.iter().map(|vector| Embedding::new(vector));
+        let vectors = tensor.map_or_else(|| Ok(Vec::new()), |tensor| embeddings_of(tensor, images));
+        let vectors: Vec<_> =
+            vectors.map(|all| all.iter().map(|vector| Embedding::new(vector)).collect()).or_else(|error| {
+                // An image without an embedding still has its prediction.
+                if self.card.is_encoder() { Err(error) } else { Ok(Vec::new()) }
+            })?;
+        if self.card.is_encoder() && vectors.iter().take(batch.len()).any(Option::is_none) {
+            let reason = "the model’s embedding is not a number, infinite or larger than 65,504";
+            return Err(PredictError::Failed(reason.to_owned()));
+        }
+        let mut vectors = vectors.into_iter();
         let mut predicted = Vec::with_capacity(predictions.len());
         for (index, prediction) in predictions.into_iter().enumerate() {
             let embeddings = vectors.next().flatten().map(|image| {
@@ -387,15 +408,19 @@ impl OnnxPredictor {
         let start = Instant::now();
         let mut names = used.clone();
         if !names.is_empty() && lane.embedder.is_none() {
-            names.extend(&tensors);
+            names.extend(tensors.iter().filter(|name| !used.contains(name)));
         }
         let mut outputs = call(&mut lane.session, &self.card, &joined, &names, control)?;
-        let inner = match &mut lane.embedder {
+        let mut inner: BTreeMap<String, Tensor> = match &mut lane.embedder {
             Some(embedder) => call(embedder, &self.card, &joined, &tensors, control)?,
             None => {
                 tensors.iter().filter_map(|name| Some(((*name).to_owned(), take(&mut outputs, name, &used)?))).collect()
             }
         };
+        if let OutputConvention::Embedding(output) = &self.card.output {
+            let layout = self.card.input.layout;
+            inner = inner.into_iter().map(|(name, all)| (name, encoded(all, images, layout, output.tokens))).collect();
+        }
         let call_ms = start.elapsed().as_secs_f64() * 1e3;
         self.calls.lock().add(call_ms, lane.is_warm);
         lane.is_warm = true;
@@ -454,7 +479,7 @@ fn candidates_of(
         OutputConvention::Detection(output) => {
             candidates_of_boxes(output, keep.min_score, outputs, images, index).unwrap_or_default()
         }
-        OutputConvention::Classification(_) => Vec::new(),
+        OutputConvention::Classification(_) | OutputConvention::Embedding(_) => Vec::new(),
     }
 }
 

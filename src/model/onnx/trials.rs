@@ -72,7 +72,7 @@ impl Inspection {
     /// Predicts each image with each preset. Progress is counted in runs of the graph.
     ///
     /// # Errors
-    /// [`InspectError::Cancelled`]; an image that cannot be predicted is an error of that image.
+    /// The model predicts nothing, or canceled; an image that cannot be predicted is an error of that image.
     pub fn try_presets(
         &mut self,
         card: &ModelCard,
@@ -80,6 +80,7 @@ impl Inspection {
         images: &[TrialImage],
         control: &TaskControl,
     ) -> Result<Vec<PresetTrial>, InspectError> {
+        card.must_predict()?;
         let presets = presets(card.task, &card.input);
         control.set_total(Some((presets.len() * images.len()) as u64));
         let mut trials = Vec::new();
@@ -293,13 +294,13 @@ fn alike(predictions: &[Prediction]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{ElementType, Layout, ModelTask};
+    use crate::domain::{CardTask, ElementType, Layout};
 
     /// The trials of a classifier; `measured` has scores and accuracies by preset name.
     fn trials(measured: &[(&str, f64, Option<f64>)], known_images: usize) -> Vec<PresetTrial> {
         let input = ImageInput::new(Layout::Nchw, ElementType::Float32, ResizeRule::stretch(224, 224));
         let trial = |(name, mean_top_score, accuracy): &(&str, f64, Option<f64>)| PresetTrial {
-            preset: crate::model::recognize::preset(ModelTask::Classification, &input, name).unwrap(),
+            preset: crate::model::recognize::preset(CardTask::Classification, &input, name).unwrap(),
             is_present: false,
             predictions: Vec::new(),
             mean_top_score: *mean_top_score,

@@ -1,5 +1,6 @@
 //! Outputs of classifiers: one row of scores per image, or the number of the best class.
 
+use super::encoder::{self, Reason};
 use super::noted::{Exporter, LABEL_FILE, Noted, NotedTask, Purpose, label_count, misfit};
 use super::probe::{Prober, Same};
 use super::signature::{Dimension, Port};
@@ -57,7 +58,12 @@ pub(super) fn recognize(
     let is_row = |scores: &Scores<'_>| scores.classes > 1 || ports.len() == 1;
     let of_images = ports.iter().filter(|port| !counts_rows(port, prober));
     let scores = of_images.filter_map(|port| read_scores(port, prober)).filter(is_row).collect();
-    let output = match choose(model, scores)? {
+    let chosen = choose(model, scores)?;
+    let is_encoder = chosen.as_ref().map_or_else(|| named_embedding(model), |chosen| chosen.is_embedding(model));
+    if let Some(because) = is_encoder {
+        return encoder::recognize(model, Reason { basis: Basis::Assumed, because }, prober, findings);
+    }
+    let output = match chosen {
         Some(chosen) => from_scores(model, chosen, findings)?,
         None => match ports.iter().find(|port| is_arg_max(port, prober) && !counts_boxes(port, prober)) {
             Some(port) => from_arg_max(model, port, prober, findings)?,
@@ -118,6 +124,21 @@ struct Classes {
 fn ignored(model: &RecognitionRequest<'_>, used: &str) -> Vec<String> {
     let outputs = model.graph.outputs.iter();
     outputs.filter(|port| port.name != used).map(|port| port.name.clone()).collect()
+}
+
+impl Scores<'_> {
+    /// Why it is an embedding and not a row of class scores.
+    fn is_embedding(&self, model: &RecognitionRequest<'_>) -> Option<String> {
+        let features = self.features.as_ref().filter(|features| features.purpose == Purpose::Embedding)?;
+        let is_known = !self.names.is_empty() || are_class_scores(model, self.classes);
+        (!is_known).then(|| format!("{} looks like an embedding: {}", self.port, features.because))
+    }
+}
+
+/// Why an output that is no row of numbers is an embedding.
+fn named_embedding(model: &RecognitionRequest<'_>) -> Option<String> {
+    let port = model.graph.outputs.iter().find(|port| unsupported::names_embedding(&port.name))?;
+    Some(format!("{port} looks like an embedding: its name suggests it"))
 }
 
 /// What Spotcheck can read, for a graph without any of it.

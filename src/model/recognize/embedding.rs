@@ -122,7 +122,7 @@ fn before_scores(card: &ModelCard, graph: &GraphNodes, maker_of: &BTreeMap<&str,
     let constants = &graph.constants;
     let mut pending: VecDeque<&str> = match &card.output {
         OutputConvention::Classification(output) => output.name.as_deref().or(graph.first_output.as_deref()),
-        OutputConvention::Detection(_) => None,
+        OutputConvention::Detection(_) | OutputConvention::Embedding(_) => None,
     }
     .into_iter()
     .collect();
@@ -161,8 +161,8 @@ fn before_scores(card: &ModelCard, graph: &GraphNodes, maker_of: &BTreeMap<&str,
     // A classifier has one last layer; others belong to additional heads.
     found.truncate(if matches!(card.output, OutputConvention::Classification(_)) { 1 } else { MAX_CANDIDATES });
     let before_scores = match card.output {
-        OutputConvention::Classification(_) => Vec::new(),
         OutputConvention::Detection(_) => found.clone(),
+        OutputConvention::Classification(_) | OutputConvention::Embedding(_) => Vec::new(),
     };
     EmbeddingTensors { of_image: found, before_scores, are_boxes_selected, ..EmbeddingTensors::default() }
 }

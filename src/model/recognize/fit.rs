@@ -89,6 +89,7 @@ pub fn class_count(card: &ModelCard, outputs: &Outputs) -> Option<usize> {
             }
             (score_columns(output, outputs)?, output.background)
         }
+        OutputConvention::Embedding(_) => return None,
     };
     Some(count.saturating_sub(usize::from(background != Background::None)))
 }
@@ -106,7 +107,7 @@ fn label_misfit(card: &ModelCard, labels: &LabelSet, outputs: &Outputs, predicti
     let named = labels.max_id()? as usize + 1;
     let first = match &card.output {
         OutputConvention::Detection(output) => output.class_offset,
-        OutputConvention::Classification(_) => 0,
+        OutputConvention::Classification(_) | OutputConvention::Embedding(_) => 0,
     };
     if let Some(count) = class_count(card, outputs) {
         let end = count as i64 + i64::from(first);

@@ -239,6 +239,7 @@ pub(super) fn complete(
     let (rule, because) = match &prediction.convention {
         OutputConvention::Classification(output) => classifier_resize(output, input, sizes),
         OutputConvention::Detection(_) => detector_resize(prediction, sizes),
+        OutputConvention::Embedding(_) => encoder_resize(prediction.usual, sizes),
     };
     findings.assumed("input.resize", resize_text(&rule), because);
     let resizes_inside = rule == ResizeRule::Keep {};
@@ -248,7 +249,7 @@ pub(super) fn complete(
                 input.interpolation = Interpolation::PillowNearest;
                 "ONNX does not record this; Keras' load_img uses the nearest pixels"
             }
-            OutputConvention::Classification(_) if is_from_timm(model) => {
+            OutputConvention::Classification(_) | OutputConvention::Embedding(_) if is_from_timm(model) => {
                 input.interpolation = Interpolation::PillowBicubic;
                 "ONNX does not record this; the tensors are named as by timm's onnx_export, and timm's default is bicubic"
             }
@@ -411,14 +412,14 @@ fn assume_pixels(prediction: &OutputPrediction, input: &mut ImageInput, findings
             "ONNX does not record this; a background class is typical of TensorFlow, whose ResNets expect 0 to 255 \
             minus this mean"
         }
-        OutputConvention::Classification(_) if planar => {
+        OutputConvention::Classification(_) | OutputConvention::Embedding(_) if planar => {
             input.divide_by = 255.0;
             input.mean = IMAGENET_MEAN;
             input.std = IMAGENET_STD;
-            "ONNX does not record this; classifiers with channels first are mostly from torchvision or timm, which \
-            expect ImageNet's mean and std"
+            "ONNX does not record this; models of whole images with channels first are mostly from torchvision or timm, \
+            which expect ImageNet's mean and std"
         }
-        OutputConvention::Classification(_) => {
+        OutputConvention::Classification(_) | OutputConvention::Embedding(_) => {
             "ONNX does not record this; Keras models with channels last mostly expect 0 to 255 and normalize inside"
         }
     };
@@ -431,14 +432,7 @@ fn assume_pixels(prediction: &OutputPrediction, input: &mut ImageInput, findings
 }
 
 fn classifier_resize(output: &ClassificationOutput, input: &ImageInput, sizes: &Sizes) -> (ResizeRule, String) {
-    let (width, height, size_because) = match (sizes.width, sizes.height, &sizes.preferred) {
-        (Some(width), Some(height), _) => (width, height, "the graph fixes the size"),
-        (_, _, &Some(([width, height], ref because))) => (width, height, because.as_str()),
-        (width, height, None) => {
-            let side = width.or(height).unwrap_or(DEFAULT_CLASSIFIER_SIDE);
-            (width.unwrap_or(side), height.unwrap_or(side), "the graph takes any size and this is the default")
-        }
-    };
+    let (width, height, size_because) = whole_image_size(sizes);
     if width.max(height) <= SMALL_SIDE {
         let rule = ResizeRule::stretch(width, height);
         return (rule, format!("{size_because}; models for such small images are trained on whole images"));
@@ -451,21 +445,47 @@ fn classifier_resize(output: &ClassificationOutput, input: &ImageInput, sizes: &
             format!("{size_because}; ONNX does not record the resize rule, Keras and TensorFlow Lite stretch images");
         return (ResizeRule::stretch(width, height), because);
     }
-    // torchvision and timm: 256 to 224, a crop of 7/8.
-    let short_side = (f64::from(width.max(height)) * 256.0 / 224.0).round() as u32;
-    let rule = ResizeRule::ShortSideCrop {
-        short_side,
-        long_side: Rounding::Down,
-        crop_width: width,
-        crop_height: height,
-        crop_offset: Rounding::HalfEven,
-    };
     (
-        rule,
+        center_crop(width, height, SEVEN_EIGHTHS),
         format!(
             "{size_because}; ONNX does not record the resize rule, classifiers mostly crop the central seven eighths"
         ),
     )
+}
+
+fn encoder_resize(usual: Option<Usual>, sizes: &Sizes) -> (ResizeRule, String) {
+    let (width, height, because) = whole_image_size(sizes);
+    let (rule, what) = match usual {
+        Some(Usual::SigLip) => (ResizeRule::stretch(width, height), "SigLIP stretches images"),
+        Some(Usual::Clip | Usual::MobileClip) => (center_crop(width, height, 1.0), "CLIP crops the central square"),
+        _ => (center_crop(width, height, SEVEN_EIGHTHS), "encoders mostly crop the central seven eighths"),
+    };
+    (rule, format!("{because}; ONNX does not record the resize rule, {what}"))
+}
+
+/// Width and height of the input of a model of whole images, and why.
+fn whole_image_size(sizes: &Sizes) -> (u32, u32, &str) {
+    match (sizes.width, sizes.height, &sizes.preferred) {
+        (Some(width), Some(height), _) => (width, height, "the graph fixes the size"),
+        (_, _, &Some(([width, height], ref because))) => (width, height, because.as_str()),
+        (width, height, None) => {
+            let side = width.or(height).unwrap_or(DEFAULT_CLASSIFIER_SIDE);
+            (width.unwrap_or(side), height.unwrap_or(side), "the graph takes any size and this is the default")
+        }
+    }
+}
+
+/// The short side of torchvision and timm relative to the input: 256 to 224, a crop of 7/8.
+const SEVEN_EIGHTHS: f64 = 256.0 / 224.0;
+
+fn center_crop(width: u32, height: u32, short_side: f64) -> ResizeRule {
+    ResizeRule::ShortSideCrop {
+        short_side: (f64::from(width.max(height)) * short_side).round() as u32,
+        long_side: Rounding::Down,
+        crop_width: width,
+        crop_height: height,
+        crop_offset: Rounding::HalfEven,
+    }
 }
 
 /// Whether a classifier looks like those of Keras: channels last and no background class, or a single sigmoid.

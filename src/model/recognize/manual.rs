@@ -1,9 +1,11 @@
 //! A draft card for a graph with unrecognized conventions, for the user to complete.
 
-use super::{Findings, GraphSignature, Port, PortElement, RecognitionRequest, RecognizeError, Refusal, image_input};
+use super::{
+    Findings, GraphSignature, Port, PortElement, RecognitionRequest, RecognizeError, Refusal, encoder, image_input,
+};
 use crate::domain::{
-    Background, BoxFormat, ClassValues, ClassificationOutput, Columns, DetectionOutput, ElementType, ImageInput,
-    LabelSet, ModelCard, ModelTask, OutputConvention, ResizeRule,
+    Background, BoxFormat, CardTask, ClassValues, ClassificationOutput, Columns, DetectionOutput, ElementType,
+    EmbeddingOutput, ImageInput, LabelSet, ModelCard, OutputConvention, ResizeRule, Tokens,
 };
 
 /// Side of the input if the graph does not fix it, in pixels.
@@ -19,10 +21,8 @@ pub fn draft_card(model: &RecognitionRequest<'_>) -> Result<ModelCard, Recognize
     let sizes = port.sizes(layout);
     let resize = ResizeRule::stretch(sizes.width.unwrap_or(SIDE), sizes.height.unwrap_or(SIDE));
     let divide_by = if port.element_type == ElementType::Uint8 { 1.0 } else { 255.0 };
-    let task = likely_task(model.graph);
-    let output = draft_output(model.graph, task);
+    let output = draft_output(model.graph, likely_task(model.graph));
     Ok(ModelCard {
-        task,
         origin: super::origin(model.graph),
         file: model.file.clone(),
         input: ImageInput {
@@ -37,22 +37,34 @@ pub fn draft_card(model: &RecognitionRequest<'_>) -> Result<ModelCard, Recognize
     })
 }
 
-/// One row of numbers is class scores; anything else may be boxes.
-fn likely_task(graph: &GraphSignature) -> ModelTask {
+/// One row of numbers is class scores, unless it is likely to be an embedding; anything else may be boxes.
+fn likely_task(graph: &GraphSignature) -> CardTask {
     match &graph.outputs[..] {
-        [only] if only.dims.len() <= 2 => ModelTask::Classification,
-        _ => ModelTask::Detection,
+        outputs if !outputs.is_empty() && outputs.iter().all(encoder::is_likely) => CardTask::Embedding,
+        [only] if only.dims.len() <= 2 => CardTask::Classification,
+        _ => CardTask::Detection,
     }
 }
 
 /// A draft for reading the outputs for a task.
-pub fn draft_output(graph: &GraphSignature, task: ModelTask) -> OutputConvention {
+pub fn draft_output(graph: &GraphSignature, task: CardTask) -> OutputConvention {
     let first = graph.outputs.first().map(|port| port.name.clone());
-    if task == ModelTask::Classification {
-        let (values, background) = (ClassValues::Logits, Background::None);
-        return OutputConvention::Classification(ClassificationOutput { name: first, values, background });
+    match task {
+        CardTask::Classification => {
+            let (values, background) = (ClassValues::Logits, Background::None);
+            OutputConvention::Classification(ClassificationOutput { name: first, values, background })
+        }
+        CardTask::Detection => draft_boxes(graph, &first.unwrap_or_default()),
+        CardTask::Embedding => {
+            let likely = graph.outputs.iter().find(|port| encoder::is_likely(port)).map(|port| port.name.clone());
+            let name = likely.or(first).unwrap_or_default();
+            OutputConvention::Embedding(EmbeddingOutput { name, tokens: Tokens::default() })
+        }
     }
-    let name = first.unwrap_or_default();
+}
+
+/// `first` is the name of the first output.
+fn draft_boxes(graph: &GraphSignature, name: &str) -> OutputConvention {
     let is_whole = |port: &&Port| matches!(port.element, PortElement::Int64 | PortElement::Int32);
     let boxes = graph.outputs.iter().find(|port| port.dims.last().and_then(super::Dimension::fixed) == Some(4));
     let others = || graph.outputs.iter().filter(|port| Some(&port.name) != boxes.map(|boxes| &boxes.name));
@@ -65,10 +77,10 @@ pub fn draft_output(graph: &GraphSignature, task: ModelTask) -> OutputConvention
         // Everything about a box in one row, as in YOLO since version 8.
         _ => DetectionOutput {
             labels: None,
-            scores: Columns::at(&name, 4),
+            scores: Columns::at(name, 4),
             candidates_last: graph.outputs.first().is_some_and(candidates_are_last),
             box_format: BoxFormat::Cxcywh,
-            ..DetectionOutput::separate(&name, "", &name)
+            ..DetectionOutput::separate(name, "", name)
         },
     })
 }
@@ -94,7 +106,7 @@ mod tests {
         Port { name: name.to_owned(), element, dims }
     }
 
-    fn output_of(outputs: Vec<Port>) -> (ModelTask, OutputConvention) {
+    fn output_of(outputs: Vec<Port>) -> (CardTask, OutputConvention) {
         let graph = GraphSignature { outputs, ..GraphSignature::default() };
         let task = likely_task(&graph);
         (task, draft_output(&graph, task))
@@ -103,7 +115,13 @@ mod tests {
     #[test]
     fn first_guess_follows_output_shapes() {
         let (task, _) = output_of(vec![port("scores", PortElement::Float32, &[1, 10])]);
-        assert_eq!(task, ModelTask::Classification);
+        assert_eq!(task, CardTask::Classification);
+        for (name, dims) in [("output", &[1, 512][..]), ("embedding", &[1, 100]), ("last_hidden_state", &[1, 50, 96])] {
+            let (task, output) = output_of(vec![port(name, PortElement::Float32, dims)]);
+            let tokens = Tokens::Mean;
+            let expected = OutputConvention::Embedding(EmbeddingOutput { name: name.to_owned(), tokens });
+            assert_eq!((task, output), (CardTask::Embedding, expected));
+        }
 
         let (_, packed) = output_of(vec![port("output0", PortElement::Float32, &[1, 84, 8400])]);
         let OutputConvention::Detection(packed) = packed else { panic!("{packed:?}") };

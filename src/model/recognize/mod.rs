@@ -9,6 +9,7 @@ mod auxiliary;
 mod classifier;
 mod detector;
 mod embedding;
+mod encoder;
 mod fit;
 mod image_input;
 mod manual;
@@ -28,7 +29,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Tensor;
-use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, OutputConvention};
+use crate::domain::{LabelSet, ModelCard, ModelFile, OutputConvention};
 use noted::label_count;
 use probe::Prober;
 
@@ -107,28 +108,30 @@ pub enum RecognizeError {
 /// [`RecognizeError::Refused`] if there is no image input, the outputs follow no supported convention, the label file
 /// does not fit the model's classes, or the graph does not run.
 pub fn recognize(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Result<Recognition, RecognizeError> {
-    unsupported::check_purpose(&model)?;
+    let encoder = encoder::stated(&model);
+    if encoder.is_none() {
+        unsupported::check_purpose(&model)?;
+    }
     let mut findings = Findings::default();
     let input = image_input::recognize(&model, &mut findings)?;
     let mut prober = Prober::start(input, model.overrules, &mut findings, run)?;
-    let prediction = match detector::recognize(&model, &mut prober, &mut findings) {
-        Ok(None) => classifier::recognize(&model, &mut prober, &mut findings),
-        Ok(Some(prediction)) => Ok(prediction),
-        Err(error) => Err(error),
+    let prediction = match encoder {
+        Some(reason) => encoder::recognize(&model, reason, &mut prober, &mut findings),
+        None => match detector::recognize(&model, &mut prober, &mut findings) {
+            Ok(None) => classifier::recognize(&model, &mut prober, &mut findings),
+            Ok(Some(prediction)) => Ok(prediction),
+            Err(error) => Err(error),
+        },
     };
     let prediction = prediction.map_err(|error| unsupported::explain(error, &model, &prober))?;
     check_reading(model.overrules.reading(), &prediction.readings)?;
     let sizes = prober.sizes();
     let mut image_input = prober.into_input();
     image_input::complete(&model, &prediction, &sizes, &mut image_input, &mut findings);
-    let task = match prediction.convention {
-        OutputConvention::Classification(_) => ModelTask::Classification,
-        OutputConvention::Detection(_) => ModelTask::Detection,
-    };
     let draft = ModelCard {
         id: model.id,
         name: model.name,
-        task,
+        task: prediction.convention.task(),
         license: ModelCard::UNKNOWN_LICENSE.to_owned(),
         origin: origin(model.graph),
         accuracy: None,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::domain::{
-    BoxesBack, ChannelOrder, ElementType, Fill, ImageInput, Interpolation, ModelTask, Position, ResizeRule, Rounding,
+    BoxesBack, CardTask, ChannelOrder, ElementType, Fill, ImageInput, Interpolation, Position, ResizeRule, Rounding,
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -37,13 +37,13 @@ impl Preset {
 }
 
 /// The preset with this name, for a card's input.
-pub fn preset(task: ModelTask, input: &ImageInput, name: &str) -> Option<Preset> {
+pub fn preset(task: CardTask, input: &ImageInput, name: &str) -> Option<Preset> {
     all(task, input).chain(presets(task, input)).find(|preset| preset.name == name)
 }
 
 /// The common ways for a task, without duplicates. If none equals the card's `input`, that comes first, named
 /// `present`.
-pub fn presets(task: ModelTask, input: &ImageInput) -> Vec<Preset> {
+pub fn presets(task: CardTask, input: &ImageInput) -> Vec<Preset> {
     let mut presets: Vec<Preset> = Vec::new();
     for preset in all(task, input) {
         if presets.iter().all(|known| known.input != preset.input) {
@@ -57,10 +57,10 @@ pub fn presets(task: ModelTask, input: &ImageInput) -> Vec<Preset> {
 }
 
 /// Every preset; some are equal for 8-bit inputs.
-fn all(task: ModelTask, input: &ImageInput) -> impl Iterator<Item = Preset> {
+fn all(task: CardTask, input: &ImageInput) -> impl Iterator<Item = Preset> {
     let named = match task {
-        ModelTask::Classification => classifiers(input),
-        ModelTask::Detection => detectors(input),
+        CardTask::Classification | CardTask::Embedding => classifiers(input),
+        CardTask::Detection => detectors(input),
     };
     named.into_iter().map(|(name, about, way)| Preset { name, about, input: way.apply_to(input) })
 }

@@ -1,6 +1,6 @@
-//! Outputs that are recognized but not supported, with the reason and the most similar supported convention: rows that
-//! are not class scores (embeddings and regressions, told apart by names, counts and values), and families of detectors
-//! whose boxes are relative to something that is not in the file.
+//! Rows that are not class scores: embeddings, and regressions, which are not supported, told apart by names, counts and
+//! values. Families of detectors that are not supported, because their boxes are relative to something that is not in the
+//! file. Each with the reason and the most similar supported convention.
 
 use super::noted::{Noted, Purpose};
 use super::probe::Prober;
@@ -28,8 +28,10 @@ const QUANTITY_NAMES: [&str; 14] = [
 ];
 /// How far the length of a unit vector may be from 1.
 const UNIT_TOLERANCE: f64 = 1e-3;
-/// The minimum length of an embedding.
+/// The minimum length of an embedding that no file names.
 const MIN_FEATURES: usize = 64;
+/// The minimum length of any embedding.
+pub(super) const TOO_FEW_FEATURES: usize = 8;
 /// Embeddings of at least this length are a multiple of [`MIN_FEATURES`] long.
 const MIN_TYPICAL_FEATURES: usize = 128;
 /// Key points of a face or a body have at least this many coordinates.
@@ -42,9 +44,20 @@ const MAX_LOGIT: f64 = 100.0;
 /// What a row of numbers is, if not class scores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Features {
-    purpose: Purpose,
+    pub purpose: Purpose,
     /// A clause to follow “because”.
-    because: String,
+    pub because: String,
+}
+
+/// Whether the name of an output suggests an embedding.
+pub(super) fn names_embedding(name: &str) -> bool {
+    let name = name.to_lowercase();
+    FEATURE_NAMES.iter().any(|part| name.contains(part))
+}
+
+/// Whether embeddings often have this many numbers.
+pub(super) fn is_typical_length(count: usize) -> bool {
+    count >= MIN_TYPICAL_FEATURES && count.is_multiple_of(MIN_FEATURES)
 }
 
 impl Features {
@@ -56,7 +69,7 @@ impl Features {
     pub(super) fn by_name(name: &str) -> Option<Self> {
         let name = name.to_lowercase();
         let mut words = name.split(|character: char| !character.is_alphanumeric());
-        if FEATURE_NAMES.iter().any(|part| name.contains(part)) {
+        if names_embedding(&name) {
             Some(Self::new(Purpose::Embedding, "its name suggests it"))
         } else if words.any(|word| QUANTITY_NAMES.contains(&word)) {
             Some(Self::new(Purpose::Regression, "its name suggests it"))
@@ -83,7 +96,7 @@ impl Features {
         } else if count >= MIN_FEATURES && min >= 0.0 && max > 1.0 {
             let because = format!("none of its {count} numbers is negative and they do not sum to 1");
             Some(Self::new(Embedding, because))
-        } else if count >= MIN_TYPICAL_FEATURES && count.is_multiple_of(MIN_FEATURES) && (min <= 0.0 || max > 1.0) {
+        } else if is_typical_length(count) && (min <= 0.0 || max > 1.0) {
             let because = format!("embeddings often have {count} numbers, and no file names that many classes");
             Some(Self::new(Embedding, because))
         } else if count >= MIN_COORDINATES && min >= 0.0 && max <= 1.0 && mean > MAX_MEAN_SCORE {
@@ -97,27 +110,24 @@ impl Features {
         }
     }
 
-    /// The message for a graph whose only row of numbers is this one.
+    /// The message for a graph whose only row of numbers is this one, a regression.
     pub(super) fn refusal(&self, port: &Port) -> Refusal {
-        let Self { purpose, because } = self;
         Refusal::new(format!(
-            "the output {port} looks like {}, because {because}. Spotcheck shows classes and boxes. If it contains \
-             class scores, add the label file or set output.classification.values",
-            what(*purpose)
+            "the output {port} looks like a regression, because {}. Spotcheck shows classes and boxes, and compares \
+             images by embeddings. If it contains class scores, add the label file or set output.classification.values; \
+             if it is an embedding, set task=embedding",
+            self.because
         ))
     }
 }
 
-/// Refuses a model whose `config.json` states that it returns neither classes nor boxes.
+/// Refuses a model whose `config.json` states a regression.
 pub(super) fn check_purpose(model: &RecognitionRequest<'_>) -> Result<(), Refusal> {
     match &model.notes.purpose {
-        Some(Noted { value: purpose @ (Purpose::Embedding | Purpose::Regression), because })
-            if !are_set(model.overrules) && model.labels.is_none() =>
-        {
+        Some(Noted { value: Purpose::Regression, because }) if !are_set(model.overrules) && model.labels.is_none() => {
             Err(Refusal::new(format!(
-                "the model returns {}, because {because}. Spotcheck shows classes and boxes. If this file belongs to \
-                 another model, move the ONNX file to a separate folder",
-                what(*purpose)
+                "the model returns a regression, because {because}. Spotcheck shows classes and boxes. If this file \
+                 belongs to another model, move the ONNX file to a separate folder"
             )))
         }
         _ => Ok(()),
@@ -127,14 +137,6 @@ pub(super) fn check_purpose(model: &RecognitionRequest<'_>) -> Result<(), Refusa
 /// Whether the user set an output of class scores.
 pub(super) fn are_set(overrules: &Overrules) -> bool {
     ["name", "values"].iter().any(|field| overrules.text(&format!("output.classification.{field}")).is_some())
-}
-
-fn what(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Classification => "class scores",
-        Purpose::Embedding => "an embedding",
-        Purpose::Regression => "a regression",
-    }
 }
 
 /// Replaces the reason of a refusal if the outputs are those of such a family.

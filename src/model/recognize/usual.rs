@@ -60,6 +60,13 @@ pub(super) enum Usual {
     EfficientNetLite,
     /// The ONNX Model Zoo's emotions of faces, from CNTK.
     FerPlus,
+    /// `CLIPImageProcessor` of transformers, and its authors' own code.
+    Clip,
+    /// `SiglipImageProcessor` of transformers.
+    SigLip,
+    MobileClip,
+    /// `BitImageProcessor` of transformers for `DINOv2`.
+    Dino,
 }
 
 /// The divisor, `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`.
@@ -110,6 +117,10 @@ impl Usual {
             Self::RetinaFace => "RetinaFace",
             Self::EfficientNetLite => "the ONNX Model Zoo's EfficientNet-Lite4",
             Self::FerPlus => "the ONNX Model Zoo's FER+",
+            Self::Clip => "CLIP",
+            Self::SigLip => "SigLIP",
+            Self::MobileClip => "MobileCLIP",
+            Self::Dino => "DINO",
         }
     }
 
@@ -127,7 +138,7 @@ impl Usual {
         let because = format!("ONNX does not record this; {} models expect it", self.name());
         let (divide_by, mean, std) = self.levels();
         PixelNotes {
-            resize: Some(Noted { value: self.resize(), because: because.clone() }),
+            resize: self.resize().map(|value| Noted { value, because: because.clone() }),
             interpolation: Some(Noted { value: self.interpolation(), because: because.clone() }),
             order: Some(Noted { value: self.order(), because: because.clone() }),
             divide_by: Some(Noted { value: divide_by, because: because.clone() }),
@@ -160,7 +171,10 @@ impl Usual {
             | Self::MlPerfSsd
             | Self::Yolov5Classifier
             | Self::EffDet
+            | Self::Dino
             | Self::PicoDet => IMAGENET,
+            Self::Clip => (255.0, [0.481_454_66, 0.457_827_5, 0.408_210_73], [0.268_629_54, 0.261_302_6, 0.275_777_1]),
+            Self::SigLip => (255.0, [0.5; 3], [0.5; 3]),
             Self::NanoDet | Self::NanoDetPlus => (1.0, [103.53, 116.28, 123.675], [57.375, 57.12, 58.395]),
             Self::MmDetection => (1.0, [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]),
             Self::TeachableMachine | Self::TensorFlowLite => (127.5, [1.0; 3], [1.0; 3]),
@@ -185,7 +199,9 @@ impl Usual {
             Self::NanoDet | Self::NanoDetPlus => Interpolation::OpencvWarp,
             Self::Paddle | Self::PicoDet => Interpolation::OpencvCubic,
             Self::TeachableMachine => Interpolation::PillowLanczos,
-            Self::WdTagger | Self::Yolov3 | Self::CustomVision => Interpolation::PillowBicubic,
+            Self::WdTagger | Self::Yolov3 | Self::CustomVision | Self::Clip | Self::SigLip | Self::Dino => {
+                Interpolation::PillowBicubic
+            }
             // RF-DETR and MLPerf use torchvision's antialiased resize of a float image, which differs from Pillow's only
             // by rounding.
             Self::Detr
@@ -195,13 +211,15 @@ impl Usual {
             | Self::RfDetr
             | Self::MlPerfSsd
             | Self::EffDet
+            | Self::MobileClip
             | Self::FerPlus
             | Self::Detectron2 => Interpolation::PillowBilinear,
             _ => Interpolation::OpencvLinear,
         }
     }
 
-    fn resize(self) -> NotedResize {
+    /// `None` for encoders, whose rule depends on the size of the input.
+    fn resize(self) -> Option<NotedResize> {
         let filled = |fill, position, rounding, boxes_back| NotedResize::Letterbox {
             fill: Fill(fill),
             position,
@@ -212,7 +230,8 @@ impl Usual {
         let top_left = |fill| filled(fill, Position::TopLeft, Rounding::Down, BoxesBack::OneRatio);
         let short_side =
             |rounding| NotedResize::ShortSidePad { short_side: 800, max_long_side: 1333, pad_to_multiple: 1, rounding };
-        match self {
+        Some(match self {
+            Self::Clip | Self::SigLip | Self::MobileClip | Self::Dino => return None,
             Self::Yolo => centered(BoxesBack::OneRatio),
             Self::Yolov5 | Self::Yolop => centered(BoxesBack::ExactPadding),
             Self::Yolox => top_left([114; 3]),
@@ -236,6 +255,6 @@ impl Usual {
             }
             // YOLO-NAS as in the documentation of its export; its own `predict` scales to 636 and pads to 640.
             _ => NotedResize::Stretch,
-        }
+        })
     }
 }

@@ -39,8 +39,8 @@ impl ComparisonContext {
         Comparison::new(classes, left_view, right_view)
     }
 
-    fn task(&self) -> ModelTask {
-        self.runs[0].card.task
+    pub fn task(&self) -> ModelTask {
+        self.runs[0].card.stored_as()
     }
 
     fn evaluated(&self) -> Option<[&Evaluated; 2]> {

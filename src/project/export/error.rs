@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::domain::NoPredictions;
 use crate::project::StoreError;
 use crate::project::export::options::ExportFormat;
 use crate::tasks::Cancelled;
@@ -29,6 +30,8 @@ pub enum ExportError {
     #[error("{} is for boxes, but this run is a classifier's; choose JSON Lines, CSV, annotated images or the \
          report", format.name())]
     NeedsBoxes { format: ExportFormat },
+    #[error(transparent)]
+    NoPredictions(#[from] NoPredictions),
     #[error("the disk is full; free some space or choose another disk, then export again: {}", path.display())]
     DiskFull { path: PathBuf },
     #[error("could not be written: {reason}: {}", path.display())]

@@ -125,7 +125,7 @@ pub fn export(
 /// Exports images of a run of a project with their verdicts, as [`export`].
 ///
 /// # Errors
-/// As [`export`], or the verdicts cannot be read.
+/// As [`export`], the run has no predictions, or the verdicts cannot be read.
 pub fn export_run(
     project: Project,
     samples: Vec<Sample>,
@@ -134,6 +134,7 @@ pub fn export_run(
     target: &ExportTarget,
     control: &TaskControl,
 ) -> Result<ExportReport, ExportError> {
+    context.run.card.must_predict()?;
     let mut context = context.clone();
     let judgments = project.judgments()?;
     let mut verdicts = judgments.iter().flat_map(|judged| &judged.verdicts);

@@ -142,12 +142,12 @@ pub fn report_of_run(
         population.truth = truth_of_judged(&population, truth, project.root().as_deref());
     }
     Ok(review_report(ReportRequest {
-        task: run.card.task,
+        task: run.card.stored_as(),
         population: &population,
         labels: &run.labels,
         sample: sample.as_ref(),
         frame: frame.as_ref(),
-        min_score: min_score.unwrap_or_else(|| view.min_score_for(run.card.task)),
+        min_score: min_score.unwrap_or_else(|| view.min_score_for(run.card.stored_as())),
         target_precision,
     }))
 }

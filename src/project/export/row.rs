@@ -104,7 +104,7 @@ pub struct EvaluatedBoxes {
 
 impl ExportContext {
     pub fn task(&self) -> ModelTask {
-        self.run.card.task
+        self.run.card.stored_as()
     }
 
     /// All classes of corrected labels, for formats without a list of classes: as in COCO's categories.

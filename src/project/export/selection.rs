@@ -144,7 +144,7 @@ pub fn known_predictions(
     ids: &HashMap<&SampleUri, SampleId, impl BuildHasher>,
     control: &TaskControl,
 ) -> Result<Predictions, StoreError> {
-    let mut predictions = Predictions::new(run.card.task);
+    let mut predictions = Predictions::new(run.card.stored_as());
     project.each_summary(run.id, control, |page| {
         for summary in page {
             let Some(&id) = ids.get(&summary.sample) else {

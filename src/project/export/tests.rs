@@ -301,7 +301,7 @@ fn names_and_notes_cannot_break_xml_or_html() {
 #[test]
 fn classifier_run_is_refused_by_box_formats() {
     let mut context = sampler::context();
-    context.run.card.task = crate::domain::ModelTask::Classification;
+    context.run.card.task = crate::domain::CardTask::Classification;
     for &format in ExportFormat::VARIANTS {
         let result = Sampled::with(options(format), &context, Vec::new());
         let is_refused = matches!(result, Err(ExportError::NeedsBoxes { .. }));

@@ -130,11 +130,11 @@ impl Vectors {
 
     /// Writes the array, of 16-bit floats, and its table.
     pub fn write(&self, array: &Path, encoder: &Encoder) -> io::Result<()> {
-        let Encoder { model_id, tensor, .. } = encoder;
+        let tensor = encoder.tensor_text();
         let mut table = csv::Writer::from_writer(Vec::new());
         table.write_record(["row", "uri", "encoder", "layer", "metric"]).map_err(io::Error::other)?;
         for (row, uri) in self.uris.iter().enumerate() {
-            let record = [&row.to_string(), uri.as_str(), model_id, tensor, METRIC];
+            let record = [&row.to_string(), uri.as_str(), &encoder.model_id, &tensor, METRIC];
             table.write_record(record).map_err(io::Error::other)?;
         }
         let rows = (0..self.rows.len()).filter_map(|row| self.rows.row(row));

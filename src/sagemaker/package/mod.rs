@@ -18,7 +18,7 @@ use flate2::{Compression, GzBuilder};
 use sha2::{Digest, Sha256};
 
 use crate::aws::AwsError;
-use crate::domain::{hexadecimal, human_bytes};
+use crate::domain::{NoPredictions, hexadecimal, human_bytes};
 use crate::project::export::{ExportError, ExportTarget, WholeFile};
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -42,6 +42,8 @@ pub struct Packaged {
 /// An error; nothing was written under the requested name.
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
+    #[error(transparent)]
+    NoPredictions(#[from] NoPredictions),
     #[error(transparent)]
     Target(#[from] ExportError),
     #[error("could not read {what}: {source}: {}", path.display())]

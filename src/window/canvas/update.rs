@@ -202,9 +202,12 @@ pub(crate) fn step_min_score(state: &mut State, steps: f32) {
     cards.dedup_by(|right, left| right.id == left.id);
     state.reset_filters = None;
     for card in cards {
-        let score = state.settings.view_of(&card).min_score_for(card.task);
+        let Some(task) = card.task.predictions() else {
+            continue;
+        };
+        let score = state.settings.view_of(&card).min_score_for(task);
         let score = ((score / SCORE_STEP).round() + steps) * SCORE_STEP;
-        let change = match card.task {
+        let change = match task {
             ModelTask::Detection => ViewChange::MinScore(score),
             ModelTask::Classification => ViewChange::MinClassScore(score),
         };

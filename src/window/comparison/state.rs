@@ -88,7 +88,7 @@ impl State {
 
     /// The runs that the one on screen can be compared with, oldest first.
     pub fn comparable_runs(&self) -> impl Iterator<Item = &Run> {
-        let current = self.run();
+        let current = self.run().filter(|run| run.task().is_some());
         self.runs
             .iter()
             .filter(move |run| current.is_some_and(|current| current.id() != run.id() && current.task() == run.task()))

@@ -103,8 +103,8 @@ pub(crate) fn start(state: &mut State, right: RunId) {
     let (Some(left_run), Some(right_run)) = (state.run(), state.runs.get(right)) else {
         return;
     };
-    if left_run.task() != right_run.task() {
-        let text = "A classifier and a detector cannot be compared; choose two runs of the same type";
+    if left_run.task().is_none() || left_run.task() != right_run.task() {
+        let text = "Only two classifiers or two detectors can be compared; choose two runs of the same type";
         state.show_notice(text);
         return;
     }

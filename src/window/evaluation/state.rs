@@ -455,7 +455,7 @@ impl State {
 
     /// “AP +0.0120”: what fixing a label would gain.
     pub fn gain_text(&self, gain: f64) -> String {
-        let is_detection = self.run().is_none_or(|run| run.task() == ModelTask::Detection);
+        let is_detection = self.run().is_none_or(|run| run.task() == Some(ModelTask::Detection));
         format!("{} {gain:+.4}", if is_detection { "AP" } else { "Top-1" })
     }
 

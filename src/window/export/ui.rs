@@ -11,7 +11,7 @@ use crate::project::export::options::{
     VerdictChoice,
 };
 use crate::window::state::{
-    BrowseCommand, Command, Commands, ExportCommand, ExportScope, Exported, Loadable, Overlay, State, TaskId,
+    BrowseCommand, Command, Commands, ExportCommand, ExportScope, Exported, Loadable, Overlay, Run, State, TaskId,
     TaskSignal,
 };
 use crate::window::ui::dialog::{dialog_ui, heading_ui};
@@ -124,7 +124,7 @@ fn with_ending(path: &str, before: Option<&str>, now: Option<&str>) -> String {
 
 /// Returns whether there is something to export.
 fn predictions_ui(ui: &mut Ui, state: &State, commands: &mut Commands) -> bool {
-    let task = state.run().map(|run| run.info.card.task);
+    let task = state.run().and_then(Run::task);
     let mut options = state.export.options;
     let mut scope = state.export.scope;
     let about = state.run().map_or_else(String::new, |run| format!("Predictions of the run “{}”", run.info.name));
@@ -162,7 +162,7 @@ fn predictions_ui(ui: &mut Ui, state: &State, commands: &mut Commands) -> bool {
 /// “Selected images (3, with 17 boxes)”.
 fn scope_text(state: &State, scope: ExportScope) -> String {
     let images = grouped(scope.len(state));
-    let is_detector = state.run().is_some_and(|run| run.info.card.task == ModelTask::Detection);
+    let is_detector = state.run().and_then(Run::task) == Some(ModelTask::Detection);
     let counts = state.export_boxes.value().copied().flatten().filter(|_| is_detector);
     let Some(count) = counts.map(|counts| counts.in_scope(scope)) else {
         return format!("{} ({images})", scope.into_str());

@@ -50,7 +50,7 @@ pub(crate) fn open(state: &mut State) {
     } else if state.export.scope == ExportScope::Selection {
         state.export.scope = ExportScope::Filter;
     }
-    let task = state.run().map(Run::task);
+    let task = state.run().and_then(Run::task);
     if task.is_some_and(|task| !state.export.options.format.takes(task)) {
         state.export.options.format = ExportFormat::Csv;
     }
@@ -78,7 +78,7 @@ pub(crate) fn follow(state: &mut State) {
     if state.overlay != Overlay::Export {
         return;
     }
-    let is_detector = |run: &&Run| run.task() == ModelTask::Detection;
+    let is_detector = |run: &&Run| run.task() == Some(ModelTask::Detection);
     let Some(run) = state.runs.current().filter(is_detector) else {
         return;
     };

@@ -126,7 +126,7 @@ impl State {
 
     /// The suspicious labels that the next verdict applies to.
     pub fn selected_suspects(&self) -> Vec<(SampleId, Suspect)> {
-        let Some(task) = self.run().map(Run::task) else {
+        let Some(task) = self.run().and_then(Run::task) else {
             return Vec::new();
         };
         let mut judged = self.judged_boxes();
@@ -146,7 +146,7 @@ impl State {
     pub fn verdict_on(&self, sample: SampleId, shows: FilmBox) -> Option<VerdictKind> {
         let run = self.run()?;
         let verdict = match shows {
-            FilmBox::Predicted(index) if run.task() == ModelTask::Detection => {
+            FilmBox::Predicted(index) if run.task() == Some(ModelTask::Detection) => {
                 self.judgments.box_verdict(sample, index as usize)
             }
             FilmBox::Predicted(_) => self.judgments.verdict(sample),

@@ -77,7 +77,7 @@ fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Commands) {
 }
 
 fn suspect_order_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Commands) {
-    let task = state.run().map_or(ModelTask::Detection, Run::task);
+    let task = state.run().and_then(Run::task).unwrap_or(ModelTask::Detection);
     let help = format!("{}. {HIDDEN_MISTAKES}", strip.suspects.meaning());
     let field = Field::new("Order of suspicious labels").help(&help);
     field.list_ui(ui, strip.suspects.text(), |ui| {
@@ -93,7 +93,7 @@ fn suspect_order_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mu
 /// The number of boxes, in short and in full.
 fn count_texts(state: &State, strip: &Filmstrip) -> [String; 2] {
     let count = strip.frames().len();
-    let is_detection = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
+    let is_detection = state.run().is_some_and(|run| run.task() == Some(ModelTask::Detection));
     let noun = match (is_detection, count) {
         (true, 1) => "box",
         (true, _) => "boxes",

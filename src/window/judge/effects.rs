@@ -60,7 +60,7 @@ fn sample(shared: &Arc<Shared>, request: Box<SampleRequest>, ticket: Ticket) {
                     project.flush()?;
                     let mut population = review_population(&project, &run, &view, &ticket.control)?;
                     if population.units.is_empty() {
-                        let [_, many] = run.card.task.judged_words();
+                        let [_, many] = run.card.stored_as().judged_words();
                         return Err(Failure::new(format!("No {many} are visible; choose a lower minimum score")));
                     }
                     if by == SampleBy::Cover

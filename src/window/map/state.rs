@@ -197,7 +197,7 @@ impl State {
     /// The map to show.
     pub(crate) fn map_id(&self) -> Option<MapId> {
         let run = self.run()?;
-        let of_boxes = self.map.of_boxes && run.task() == ModelTask::Detection;
+        let of_boxes = self.map.of_boxes && run.task() == Some(ModelTask::Detection);
         Some((self.source_id()?, run.id(), of_boxes))
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::domain::{LabelSet, ModelCard, ModelTask, Problem};
+use crate::domain::{CardTask, LabelSet, ModelCard, Problem};
 use crate::window::state::{
     Failure, ImportId, ImportStart, ImportTrial, LabelChoice, ModelDefaults, PresetTable, PresetsRequest,
     RecognizeRequest, SaveRequest, TaskId, Ticket, TrialRequest,
@@ -171,7 +171,7 @@ impl ModelShelf {
         self.entries.iter().map(|entry| entry.disk_bytes).sum()
     }
 
-    pub fn ready(&self, task: ModelTask) -> impl Iterator<Item = &ModelEntry> {
+    pub fn ready(&self, task: CardTask) -> impl Iterator<Item = &ModelEntry> {
         self.entries.iter().filter(move |entry| entry.card.task == task && entry.is_ready)
     }
 

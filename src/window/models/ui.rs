@@ -2,7 +2,7 @@
 
 use eframe::egui::{Align, Button, ComboBox, Label, Layout, RichText, Ui};
 
-use crate::domain::{ModelCard, ModelTask, capitalized, human_bytes};
+use crate::domain::{CardTask, ModelCard, capitalized, human_bytes};
 use crate::window::remote_inference::ui::panel::{remote_engine_ui, where_ui};
 use crate::window::state::{Action, Commands, InferenceCommand, ModelEntry, ModelsCommand, Offer, State};
 use crate::window::ui::widgets::{
@@ -49,7 +49,16 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let was_open = ComboBox::is_open(ui.ctx(), ui.make_persistent_id("model"));
     let combo =
         ComboBox::from_id_salt("model").selected_text(name).width(ui.available_width()).truncate().show_ui(ui, |ui| {
-            for (title, task) in [("Detectors", ModelTask::Detection), ("Classifiers", ModelTask::Classification)] {
+            let tasks = [
+                ("Detectors", CardTask::Detection),
+                ("Classifiers", CardTask::Classification),
+                ("Encoders (embeddings only)", CardTask::Embedding),
+            ];
+            for (title, task) in tasks {
+                let of_task = |entry: &&ModelEntry| entry.card.task == task && (entry.is_ready || entry.can_fetch);
+                if !state.models.entries().iter().any(|entry| of_task(&entry)) {
+                    continue;
+                }
                 ui.weak(title);
                 for entry in state.models.ready(task) {
                     let is_chosen = state.models.chosen_id() == Some(&entry.card.id);
@@ -61,7 +70,7 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
                         commands.push(ModelsCommand::Choose(entry.card.id.clone()));
                     }
                 }
-                let missing = |entry: &&ModelEntry| entry.card.task == task && !entry.is_ready && entry.can_fetch;
+                let missing = |entry: &&ModelEntry| of_task(entry) && !entry.is_ready;
                 for entry in state.models.entries().iter().filter(missing) {
                     let bytes = human_bytes(entry.card.file.bytes);
                     let label = format!("{} (download {bytes})", entry.card.name);
@@ -78,9 +87,10 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Commands) {
     let card = &chosen.card;
-    let labels = match chosen.labels.len() {
-        0 => "class numbers only".to_owned(),
-        count => format!("{count} classes"),
+    let labels = match (card.is_encoder(), chosen.labels.len()) {
+        (true, _) => "predicts nothing".to_owned(),
+        (false, 0) => "class numbers only".to_owned(),
+        (false, count) => format!("{count} classes"),
     };
     let license = match card.license.as_str() {
         ModelCard::UNKNOWN_LICENSE => "license unknown".to_owned(),

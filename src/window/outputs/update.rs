@@ -253,7 +253,7 @@ impl State {
     /// The newest run to compare with the one on screen: a local one for a remote one, and vice versa; of the same
     /// model, or else for the same task.
     pub fn other_side(&self) -> Option<RunId> {
-        let current = self.run()?;
+        let current = self.run().filter(|run| run.task().is_some())?;
         let is_here = |run: &Run| run.info.key.made == InferenceLocation::Here;
         let others = || {
             let all = self.runs.iter().filter(|run| is_here(run) != is_here(current));

@@ -3,7 +3,7 @@
 use strum::{EnumMessage as _, EnumProperty as _, VariantArray};
 
 use super::{CompareLayout, Overlay, State, ThemeChoice};
-use crate::domain::{Look, ModelTask, Verdict};
+use crate::domain::{CardTask, Look, ModelTask, Verdict};
 
 /// A command without arguments. `message` is its label in sentence case, with `…` if more input follows;
 /// `detailed_message` is its tooltip; `keys` are its shortcuts, of which the first is shown.
@@ -631,6 +631,18 @@ impl Action {
         self.get_message().unwrap_or_default()
     }
 
+    /// The label for the model that predicts now: an encoder computes embeddings.
+    pub fn label_in(self, state: &State) -> &'static str {
+        match self {
+            _ if !state.uses_encoder() => self.label(),
+            Self::PredictShown => "Embed this image",
+            Self::PredictSelection => "Embed selection",
+            Self::PredictAll => "Embed all",
+            Self::PredictFiltered => "Embed filtered",
+            _ => self.label(),
+        }
+    }
+
     /// The label with its current object: “Undo: reject 3 images”.
     pub fn label_now(self, state: &State) -> String {
         let about = match self {
@@ -645,7 +657,8 @@ impl Action {
             }
             _ => None,
         };
-        about.map_or_else(|| self.label().to_owned(), |about| format!("{}: {about}", self.label()))
+        let label = self.label_in(state);
+        about.map_or_else(|| label.to_owned(), |about| format!("{label}: {about}"))
     }
 
     pub fn tooltip(self) -> &'static str {
@@ -666,11 +679,41 @@ impl Action {
         )
     }
 
+    /// Whether the action is about the predictions of the run on screen.
+    fn needs_predictions(self) -> bool {
+        use Action::{
+            CompareRuns, CompareWithLocal, DrawBox, Explain, Export, FindErrorPatterns, FixLabel, MergeProject,
+            NextUncertain, OpenTruth, ReviewReport, SecondPass, SpotCheck, TruthOfImages, TruthOfVerdicts,
+        };
+        self.is_verdict()
+            || matches!(
+                self,
+                CompareRuns
+                    | CompareWithLocal
+                    | DrawBox
+                    | Explain
+                    | Export
+                    | FindErrorPatterns
+                    | FixLabel
+                    | MergeProject
+                    | NextUncertain
+                    | OpenTruth
+                    | ReviewReport
+                    | SecondPass
+                    | SpotCheck
+                    | TruthOfImages
+                    | TruthOfVerdicts
+            )
+    }
+
     /// Checks whether the action is available.
     ///
     /// # Errors
     /// The reason why it is not.
     pub fn check(self, state: &State) -> Result<(), &'static str> {
+        if self.needs_predictions() && state.run().is_some_and(|run| run.task().is_none()) {
+            return Err("An encoder predicts nothing; choose a run of a classifier or detector under Runs");
+        }
         match self {
             Self::CopyImage
             | Self::SaveImage
@@ -707,12 +750,16 @@ impl Action {
                 has_source(state)?;
                 need(!state.samples.is_empty(), "No images to send")?;
                 is_listed(state)?;
+                predicts_here(state)?;
                 has_model_here(state)
             }
-            Self::DeployEndpoint => need(
-                state.models.chosen().is_some_and(|chosen| chosen.is_ready),
-                "Choose a model first, and download it if needed",
-            ),
+            Self::DeployEndpoint => {
+                predicts_here(state)?;
+                need(
+                    state.models.chosen().is_some_and(|chosen| chosen.is_ready),
+                    "Choose a model first, and download it if needed",
+                )
+            }
             Self::OpenOutputs => {
                 need(state.source.is_some(), "Open the images of the outputs first")?;
                 is_listed(state)?;
@@ -866,7 +913,7 @@ impl Action {
             | Self::WriteNote
             | Self::AddTag => can_judge(state),
             Self::WrongClass => {
-                let finds_boxes = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
+                let finds_boxes = state.run().is_some_and(|run| run.task() == Some(ModelTask::Detection));
                 let has_class = !finds_boxes || !state.judged_boxes().is_empty();
                 can_judge(state).and_then(|()| need(has_class, "Select the box that has the wrong class"))
             }
@@ -1007,14 +1054,21 @@ fn has_model(state: &State) -> Result<(), &'static str> {
     has_model_here(state)
 }
 
+/// Whether the chosen model can be served: an encoder has nothing to return.
+fn predicts_here(state: &State) -> Result<(), &'static str> {
+    let is_encoder = state.models.chosen().is_some_and(|chosen| chosen.card.is_encoder());
+    need(!is_encoder, "An encoder predicts nothing; choose a classifier or detector")
+}
+
 fn has_model_here(state: &State) -> Result<(), &'static str> {
     let Some(chosen) = state.models.chosen() else {
         return Err("Choose a model first");
     };
     state.project.check_soon_writable()?;
     let reason = match chosen.card.task {
-        ModelTask::Classification => "Download the classifier first",
-        ModelTask::Detection => "Download the detector first",
+        CardTask::Classification => "Download the classifier first",
+        CardTask::Detection => "Download the detector first",
+        CardTask::Embedding => "Get the file of the encoder first",
     };
     need(chosen.is_ready, reason)
 }

@@ -432,6 +432,11 @@ impl State {
         self.viewed_card().map_or_else(Cow::default, |card| self.settings.view_of(card))
     }
 
+    /// Whether the model that predicts now is an encoder, which computes only embeddings.
+    pub fn uses_encoder(&self) -> bool {
+        self.chosen_here().is_some_and(|chosen| chosen.card.is_encoder())
+    }
+
     /// The chosen model, if predictions are local.
     fn chosen_here(&self) -> Option<&ModelEntry> {
         let is_here = self.inference.remote.is_none();

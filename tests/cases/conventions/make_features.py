@@ -11,6 +11,8 @@ import numpy as np
 from make import F32, HERE, Graph, write
 
 random = np.random.default_rng(22)
+IMAGENET = [0.485, 0.456, 0.406]
+CLIP = [0.48145466, 0.4578275, 0.40821073]
 
 
 def features(graph, count, function=None):
@@ -31,16 +33,30 @@ def make(case, graph, outputs, files=(), **expected):
         (HERE / case / name).write_text(text)
 
 
-def refused():
+def encoder(name, because, crop=73, mean=IMAGENET, **more):
+    """The parts of a card that are checked. `because` is whether the task is recognized or assumed."""
+    resize = {"short_side": crop, "long_side": "down", "crop_width": 64, "crop_height": 64, "crop_offset": "half-even"}
+    card = {
+        "task": "embedding",
+        "input": {"mean": mean, "resize": {"short-side-crop": resize}},
+        "output": {"embedding": {"name": name}},
+    }
+    pixels = [f"input.{field}" for field in ("channels", "divide_by", "mean", "std", "resize", "interpolation")]
+    basis = {"recognized": ["output.embedding.name"], "assumed": pixels}
+    basis[because] = ["task", *basis[because]]
+    return {"card": card, **basis, "ignored": 0, **more}
+
+
+def embeddings_and_regressions():
     graph = Graph()
     config = {"architectures": ["CLIPVisionModelWithProjection"], "model_type": "clip_vision_model"}
     row = ("image_embeds", features(graph, 100), [1, 100])
-    make("refused-clip", graph, [row], {"config.json": config}, refused="CLIPVisionModelWithProjection")
+    make("clip-image-encoder", graph, [row], {"config.json": config}, **encoder("image_embeds", "recognized", crop=64, mean=CLIP))
 
     graph = Graph()
     config = {"architecture": "resnet18", "num_classes": 0, "num_features": 100, "pretrained_cfg": {"num_classes": 0}}
     row = ("output", features(graph, 100), [1, 100])
-    make("refused-timm-features", graph, [row], {"config.json": config}, refused="num_classes = 0")
+    make("timm-features", graph, [row], {"config.json": config}, **encoder("output", "recognized"))
 
     graph = Graph()
     config = {"architectures": ["ViTForImageClassification"], "model_type": "vit", "problem_type": "regression"}
@@ -51,20 +67,20 @@ def refused():
     row = features(graph, 24 * 257)
     tokens = graph.op("Reshape", row, graph.const([1, 257, 24], np.int64))
     outputs = [("last_hidden_state", tokens, [1, 257, 24]), ("pooler_output", features(graph, 24), [1, 24])]
-    make("refused-dinov2", graph, outputs, refused="pooler_output", names_decide=True)
+    make("dinov2", graph, outputs, **encoder("pooler_output", "assumed", ignored=1, names_decide=True))
 
     graph = Graph()
     row = features(graph, 100)
     unit = graph.op("Div", row, graph.op("ReduceL2", row, axes=[1], keepdims=1))
-    make("refused-face-embedding", graph, [("683", unit, [1, 100])], refused="vector of length 1")
+    make("face-embedding", graph, [("683", unit, [1, 100])], **encoder("683", "assumed"))
 
     graph = Graph()
     pooled = graph.op("Mul", features(graph, 440, "Relu"), graph.const(5.0))
-    make("refused-pooled", graph, [("output", pooled, [1, 440])], refused="none of its 440 numbers is negative")
+    make("pooled-features", graph, [("output", pooled, [1, 440])], **encoder("output", "assumed"))
 
     graph = Graph()
     row = features(graph, 384)
-    make("refused-embedding", graph, [("output", row, [1, 384])], refused="embeddings often have 384 numbers")
+    make("encoder-384-numbers", graph, [("output", row, [1, 384])], **encoder("output", "assumed"))
 
     graph = Graph()
     box = features(graph, 4, "Sigmoid")
@@ -113,6 +129,6 @@ def landmarks():
 
 
 if __name__ == "__main__":
-    refused()
+    embeddings_and_regressions()
     classifiers()
     landmarks()

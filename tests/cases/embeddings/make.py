@@ -153,6 +153,41 @@ def two_stage(net):
     return "features", lambda values: values.mean(axis=0, keepdims=True)
 
 
+def vector(net):
+    """As face embeddings and CLIP's image encoder: a vector of length 1."""
+    pooled = net.op("Flatten", net.op("GlobalAveragePool", net.backbone()[2]))
+    row = net.dense(pooled, 24, 512)
+    net.op("Div", row, net.op("ReduceL2", row, axes=[1], keepdims=1), name="embedding")
+    return "embedding", lambda values: values
+
+
+def planes(net):
+    """A pooled map whose height and width of 1 remain."""
+    net.op("GlobalAveragePool", net.backbone()[2], name="embedding")
+    return "embedding", lambda values: values[:, :, 0, 0]
+
+
+def all_tokens(net):
+    """As DINOv2: a token for the image as a whole, then one for each patch."""
+    patches = tokens(net)
+    whole = net.op("ReduceMax", patches, axes=[1], keepdims=1)
+    joined = net.op("Concat", net.op("Tanh", whole), patches, axis=1)
+    scale, bias = net.const(np.linspace(0.5, 2, 24)), net.const(np.linspace(-1, 1, 24))
+    net.op("LayerNormalization", joined, scale, bias, name="embedding")
+    return "embedding", lambda values: values[:, 0]
+
+
+def patch_tokens(net):
+    """As SigLIP and Swin: only tokens of patches."""
+    net.op("Tanh", tokens(net), name="embedding")
+    return "embedding", lambda values: values.mean(axis=1)
+
+
+def feature_map(net):
+    net.op("Relu", net.backbone()[2], name="embedding")
+    return "embedding", lambda values: values.mean(axis=(2, 3))
+
+
 def average_under(map, box, side):
     """The mean of each channel under a box, in pixels of the input."""
     channels, rows, columns = map.shape
@@ -191,6 +226,8 @@ candidates_last = true
 box_format = "cxcywh"
 box_space = "model-pixels"
 """
+VECTOR = '[output.embedding]\nname = "embedding"\n'
+CLASS_TOKEN = VECTOR + 'tokens = "class"\n'
 SEPARATE = """[output.detection]
 boxes = "boxes"
 scores = "scores"
@@ -205,7 +242,9 @@ def write(case, head, output, batch="batch", element=np.float32, external=False,
     net = Net(element)
     tensor, pool = head(net)
     number = helper.np_dtype_to_tensor_dtype(np.dtype(element))
-    ports = [name for name in ("logits", "output0", "scores", "boxes") if any(name in node.output for node in net.nodes)]
+    named = ("logits", "output0", "scores", "boxes", "embedding")
+    ports = [name for name in named if any(name in node.output for node in net.nodes)]
+    task = output.split("]")[0].removeprefix("[output.")
     graph = helper.make_graph(
         net.nodes,
         case,
@@ -224,7 +263,7 @@ def write(case, head, output, batch="batch", element=np.float32, external=False,
     bytes_ = file.read_bytes()
     batches = "batches = false\n" if batch == 1 else "" if batch == "batch" else f"fixed_batch = {batch}\n"
     (folder / "model.toml").write_text(
-        f'id = "{case}"\nname = "{case}"\ntask = "{"classification" if output == CLASSES else "detection"}"\n'
+        f'id = "{case}"\nname = "{case}"\ntask = "{task}"\n'
         f'license = "MIT"\norigin = "make.py"\n\n[file]\nname = "model.onnx"\nbytes = {len(bytes_)}\n'
         f'sha256 = "{hashlib.sha256(bytes_).hexdigest()}"\n\n[input]\nname = "image"\nlayout = "nchw"\n'
         f'type = "{np.dtype(element).name}"\ndivide_by = 255.0\n{batches}[input.resize.stretch]\nwidth = {side}\n'
@@ -233,7 +272,8 @@ def write(case, head, output, batch="batch", element=np.float32, external=False,
     model = onnx.load(file)
     of_boxes = [boxes] if isinstance(boxes, str) else boxes or []
     inner = [name for name in dict.fromkeys([tensor, *of_boxes])]
-    model.graph.output.extend(helper.make_tensor_value_info(name, number, None) for name in inner)
+    inside = [name for name in inner if name not in ports]
+    model.graph.output.extend(helper.make_tensor_value_info(name, number, None) for name in inside)
     image = small_image if side == SIDE else make_image(side, folder / "image.png")
     data = (image / np.float32(255)).transpose(2, 0, 1)[None].astype(element)
     data = np.repeat(data, batch if isinstance(batch, int) else 1, axis=0)
@@ -263,3 +303,11 @@ write("levels", levels, PACKED, boxes=["features2"])
 write("queries", queries, SEPARATE, boxes="hidden")
 write("proposals", proposals, SEPARATE, batch=1, boxes="features")
 write("two-stage", two_stage, SEPARATE, batch=1, side=256, boxes=["p0", "p1", "p2"])
+# Encoders: their output is the embedding.
+write("encoder-vector", vector, VECTOR)
+write("encoder-planes", planes, VECTOR)
+write("encoder-class-token", all_tokens, CLASS_TOKEN)
+write("encoder-token-mean", patch_tokens, VECTOR)
+write("encoder-map", feature_map, VECTOR)
+write("encoder-half", vector, VECTOR, element=np.float16)
+write("encoder-fixed-batch", all_tokens, CLASS_TOKEN, batch=4)

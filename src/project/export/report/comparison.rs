@@ -25,7 +25,7 @@ pub(crate) struct ComparedRuns<'c> {
 
 impl ComparedRuns<'_> {
     fn task(&self) -> ModelTask {
-        self.runs[0].card.task
+        self.runs[0].card.stored_as()
     }
 }
 

@@ -398,7 +398,7 @@ fn settings(context: &ExportContext, options: ExportOptions) -> Markup {
 }
 
 fn kept(run: &RunInfo) -> String {
-    match run.card.task {
+    match run.card.stored_as() {
         ModelTask::Detection => {
             format!("boxes with a score ≥ {}", run.key.keep.min_score)
         }

@@ -250,7 +250,7 @@ fn image_ui(ui: &Ui, state: &State, textures: &mut Textures, screen: Rect, seen_
         return;
     };
     // Classes are below the image.
-    let has_classes = state.run().is_some_and(|run| run.task() == ModelTask::Classification);
+    let has_classes = state.run().is_some_and(|run| run.task() == Some(ModelTask::Classification));
     let foot = if has_classes { screen.height() * 0.2 } else { 0.0 };
     let (canvas, foot) = screen.split_top_bottom_at_y(screen.bottom() - foot);
     let right = state.right_side();
@@ -428,7 +428,7 @@ fn plate_ui(ui: &Ui, screen: Rect, top: f32, (number, text): (usize, &str)) -> f
 
 /// The minimum score of the run on screen.
 fn min_score(state: &State) -> Option<f32> {
-    state.run().map(Run::task).map(|task| state.view().min_score_for(task))
+    state.run().and_then(Run::task).map(|task| state.view().min_score_for(task))
 }
 
 /// The keys that have an effect now.

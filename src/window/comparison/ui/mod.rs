@@ -8,7 +8,7 @@ use eframe::egui::{Align, Label, Layout, RichText, Ui};
 
 use crate::domain::ModelTask;
 use crate::evaluation::ImageAgreement;
-use crate::window::state::{Action, Commands, CompareLayout, Comparing, ReviewCommand, State};
+use crate::window::state::{Action, Commands, CompareLayout, Comparing, ReviewCommand, Run, State};
 use crate::window::ui::widgets::{command_button_ui, key_value_ui};
 
 pub(crate) use page::{ComparisonMemory, page_ui};
@@ -18,11 +18,11 @@ const TWO_COLUMNS: f32 = 560.0;
 
 /// The section of the inspector: the layout of the image, and what differs on it.
 pub(crate) fn section_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let (Some(comparing), Some(run)) = (&state.comparing, state.run()) else {
+    let (Some(comparing), Some(task)) = (&state.comparing, state.run().and_then(Run::task)) else {
         return;
     };
     layout_ui(ui, state, commands);
-    shown_ui(ui, state, comparing, run.task());
+    shown_ui(ui, state, comparing, task);
     if !comparing.is_shown {
         ui.add_space(2.0);
         ui.horizontal_wrapped(|ui| {

@@ -50,7 +50,7 @@ pub(crate) fn page_ui(ui: &mut Ui, state: &State, memory: &mut ComparisonMemory,
             |ui, _| run_ui(ui, state, left, false, |ui| drop(ui.add(name_label("A", left)))),
             |ui, commands| run_ui(ui, state, right, true, |ui| other_run_ui(ui, state, right, commands)),
         );
-        if left.task() == ModelTask::Detection {
+        if left.task() == Some(ModelTask::Detection) {
             different_scores_ui(ui, state, [left, right], commands);
         }
         ui.separator();
@@ -98,7 +98,9 @@ fn contents_ui(
     memory: &mut ComparisonMemory,
     commands: &mut Commands,
 ) {
-    let task = runs[0].task();
+    let Some(task) = runs[0].task() else {
+        return;
+    };
     if state.comparison_is_outdated() {
         let message = "The filters have changed since this comparison";
         banner_ui(ui, Tone::Hint, message, |ui| again_ui(ui, commands));
@@ -151,7 +153,7 @@ fn other_run_ui(ui: &mut Ui, state: &State, right: &Run, commands: &mut Commands
 fn facts_ui(ui: &mut Ui, state: &State, run: &Run) {
     let view = state.view_of_run(run.id());
     let mut facts = vec![Utc::from_ms(run.info.created_ms).to_string()];
-    if run.task() == ModelTask::Detection {
+    if run.task() == Some(ModelTask::Detection) {
         facts.push(format!("score ≥ {}", score_text(decimal(view.min_score))));
         facts.extend(view.nms_iou.map(|iou| format!("NMS {}", score_text(decimal(iou)))));
     }

@@ -92,7 +92,7 @@ fn metrics_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], [one, other]: [&Evalu
             let interval = drawn.and_then(|(one, other)| one.difference(other));
             numbers_ui(ui, name, [of_one, of_other], interval);
         }
-        if runs[0].task() == ModelTask::Detection {
+        if runs[0].task() == Some(ModelTask::Detection) {
             min_scores_ui(ui, runs.map(|run| state.view_of_run(run.id()).min_score));
         }
         let [of_one, of_other] = counts.outcomes;

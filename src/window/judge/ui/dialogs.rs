@@ -190,7 +190,7 @@ fn right_class(state: &State) -> Option<String> {
         });
         return best.map(|object| object.label);
     }
-    let of_image = (state.run()?.task() == ModelTask::Classification).then_some(0);
+    let of_image = (state.run()?.task() == Some(ModelTask::Classification)).then_some(0);
     let outcome = state.outcome_of_box(state.shown_sample()?, state.shown.selected_box.or(of_image)?)?;
     outcome.right_class.map(str::to_owned)
 }

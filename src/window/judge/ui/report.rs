@@ -36,7 +36,7 @@ pub(crate) fn report_ui(ctx: &Context, state: &State, commands: &mut Commands) {
         ui.add_space(8.0);
         ui.horizontal_wrapped(|ui| {
             command_button_ui(ui, "Close", commands, || Command::CLOSE_OVERLAY);
-            let takes_boxes = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
+            let takes_boxes = state.run().is_some_and(|run| run.task() == Some(ModelTask::Detection));
             let labels = if takes_boxes { ExportFormat::Coco } else { ExportFormat::Csv };
             command_button_ui(ui, "Export labels…", commands, || ReviewCommand::Export(labels));
             if state.corrected_truth().is_some() {

@@ -31,7 +31,7 @@ pub(crate) fn spot_check_ui(ctx: &Context, state: &State, memory: &mut SpotCheck
         by: known.map_or(SampleBy::Random, |sample| sample.by),
         seed: known.map_or(1, |sample| sample.seed),
     });
-    let task = state.run().map_or(ModelTask::Detection, Run::task);
+    let task = state.run().and_then(Run::task).unwrap_or(ModelTask::Detection);
     let [one, many] = task.judged_words();
     dialog_ui(ctx, "spot check", 440.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         let about = format!("Judge a random sample of the visible {many} to estimate the precision of all of them.");

@@ -24,7 +24,7 @@ pub(crate) fn fix(state: &mut State) {
         }
         several => format!("fix {}", counted(several.len(), "label", "labels")),
     };
-    let Some(task) = state.run().map(Run::task) else {
+    let Some(task) = state.run().and_then(Run::task) else {
         return;
     };
     let single = match suspects.as_slice() {
@@ -63,7 +63,7 @@ fn marks_of_fix(
     (sample, suspect): (SampleId, Suspect),
 ) -> Result<Vec<Mark>, &'static str> {
     const NOT_EVALUATED: &str = "This object is not evaluated yet";
-    let is_detection = run.task() == ModelTask::Detection;
+    let is_detection = run.task() == Some(ModelTask::Detection);
     let accepted = |judgment: &ImageJudgment| {
         let box_index = suspect.found.filter(|_| is_detection);
         box_marks(judgment, VerdictTarget { run: Some(run.id()), box_index }, Some(&Verdict::Accept))

@@ -147,7 +147,7 @@ fn marks_on_boxes(
     verdict: Option<&Verdict>,
 ) -> Result<Vec<(SampleId, Mark)>, &'static str> {
     let run = state.run().ok_or("Choose a model first")?;
-    let is_detection = run.task() == ModelTask::Detection;
+    let is_detection = run.task() == Some(ModelTask::Detection);
     marks_by_sample(state, judged, |judgment, sample, shows| match shows {
         FilmBox::Predicted(index) => {
             let box_index = is_detection.then_some(index);
@@ -315,7 +315,7 @@ pub(crate) fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
 
 /// Advances from a box or an image of a classifier.
 pub(super) fn go_on_from(state: &mut State, judged: (SampleId, FilmBox), was_judged: bool) {
-    if state.run().is_some_and(|run| run.task() == ModelTask::Classification) {
+    if state.run().is_some_and(|run| run.task() == Some(ModelTask::Classification)) {
         go_on_from_image(state, was_judged);
     } else {
         go_on_from_box(state, judged, was_judged);
@@ -349,7 +349,7 @@ fn go_on_from_box(state: &mut State, judged: (SampleId, FilmBox), was_judged: bo
 /// Advances to the next image without a verdict; after a changed verdict, to the next image in the list. An image of a
 /// classifier in the filmstrip is followed by the next one there.
 fn go_on_from_image(state: &mut State, was_judged: bool) {
-    let classified = state.run().is_some_and(|run| run.task() == ModelTask::Classification);
+    let classified = state.run().is_some_and(|run| run.task() == Some(ModelTask::Classification));
     let shown = state.shown_sample().filter(|_| classified);
     if shown.is_some_and(|sample| filmstrip::update::go_on(state, (sample, FilmBox::Predicted(0)), was_judged)) {
         return;

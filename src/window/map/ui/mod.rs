@@ -63,7 +63,7 @@ fn title_ui(ui: &mut Ui, state: &State, plot: &mut plot::PlotMemory, commands: &
         ui.add(Label::new(strong(format!("Map{run}")).size(15.0)).truncate());
     };
     let buttons_ui = |ui: &mut Ui, commands: &mut Commands| {
-        if state.run().is_some_and(|run| run.task() == ModelTask::Detection) {
+        if state.run().is_some_and(|run| run.task() == Some(ModelTask::Detection)) {
             let mut of_boxes = state.map.of_boxes;
             Field::new("Points of the map").choice_ui(ui, &mut of_boxes, &[(false, "Images"), (true, "Boxes")]);
             if of_boxes != state.map.of_boxes {

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use parking_lot::Mutex;
 
 use crate::domain::{
-    LabelSet, ModelCard, ModelTask, Prediction, PredictionContent, RgbImage, SampleUri, ViewSettings, capitalized,
+    CardTask, LabelSet, ModelCard, Prediction, PredictionContent, RgbImage, SampleUri, ViewSettings, capitalized,
     counted,
 };
 use crate::image::decode;
@@ -199,10 +199,8 @@ fn start_with(
     findings: Vec<ImportFinding>,
 ) -> ImportStart {
     let graph = inspection.signature();
-    let other_task = match card.task {
-        ModelTask::Classification => ModelTask::Detection,
-        ModelTask::Detection => ModelTask::Classification,
-    };
+    let tasks = [CardTask::Classification, CardTask::Detection, CardTask::Embedding];
+    let other_tasks = tasks.into_iter().filter(|task| *task != card.task);
     ImportStart {
         labels,
         found_labels,
@@ -213,7 +211,7 @@ fn start_with(
         reading: 0,
         inputs: graph.inputs.iter().map(port).collect(),
         outputs: graph.outputs.iter().map(port).collect(),
-        other_output: draft_output(graph, other_task),
+        other_outputs: other_tasks.map(|task| draft_output(graph, task)).collect(),
         card,
     }
 }
@@ -297,6 +295,11 @@ fn fill_in(
             trial.tensor.push(format!("Channel {index}: {min:.3} to {max:.3}, mean {mean:.3}"));
         }
         shared.deliver(Delivery::ImportPreview { image: seen.image });
+    }
+    if card.is_encoder() {
+        let layer = model.inspection.encoder(&card, control);
+        let layer = layer.map_err(|reason| fatal("output.embedding.name", capitalized(&reason)))?;
+        trial.embedding_dims = Some(layer.dims);
     }
     let tried = model.inspection.try_card(&card, &labels, &prepared, control);
     let (prediction, misfits) = tried.map_err(|misfit| fatal(misfit.field, capitalized(&misfit.text)))?;

@@ -104,8 +104,8 @@ pub struct ImportStart {
     pub reading: usize,
     pub inputs: Vec<ImportPort>,
     pub outputs: Vec<ImportPort>,
-    /// The initial output convention if the model turns out to have the other task.
-    pub other_output: OutputConvention,
+    /// The initial output conventions for the tasks that the model turns out to have.
+    pub other_outputs: Vec<OutputConvention>,
 }
 
 /// The origin of a field's value.
@@ -157,6 +157,8 @@ pub struct ImportTrial {
     /// `None` if the model could not run or its outputs could not be read: `problems` says why. Contains only boxes
     /// worth showing.
     pub prediction: Option<Prediction>,
+    /// The number of values of an encoder's embedding.
+    pub embedding_dims: Option<usize>,
     /// The number of boxes with a score of at least [`Self::MIN_SCORE`], after the model's non-maximum suppression.
     pub sure_boxes: usize,
     pub problems: Vec<ImportProblem>,
@@ -340,8 +342,7 @@ impl Evidence<'_> {
 pub(crate) mod testing {
     use super::*;
     use crate::domain::{
-        Background, ClassValues, ClassificationOutput, ElementType, ImageInput, Layout, ModelFile, ModelTask,
-        ResizeRule,
+        Background, CardTask, ClassValues, ClassificationOutput, ElementType, ImageInput, Layout, ModelFile, ResizeRule,
     };
 
     /// A classifier with three assumed fields.
@@ -352,7 +353,7 @@ pub(crate) mod testing {
         let card = ModelCard {
             file: ModelFile { name: "model.onnx".to_owned(), bytes: 1, sha256: String::new(), urls: Vec::new() },
             input: ImageInput::new(Layout::Nchw, ElementType::Float32, resize),
-            task: ModelTask::Classification,
+            task: CardTask::Classification,
             ..ModelCard::for_predictions("toy".to_owned(), "Toy".to_owned(), output.clone())
         };
         let finding = |field: &str, value: &str, is_assumed| ImportFinding {
@@ -378,7 +379,7 @@ pub(crate) mod testing {
             reading: 0,
             inputs: Vec::new(),
             outputs: Vec::new(),
-            other_output: output,
+            other_outputs: vec![output],
         }
     }
 }

@@ -201,7 +201,7 @@ impl Runs {
 impl Run {
     pub fn new(info: RunInfo) -> Self {
         Self {
-            predictions: Predictions::new(info.card.task),
+            predictions: Predictions::new(info.card.stored_as()),
             info,
             loading: Loading::Done,
             outdated_count: 0,
@@ -227,8 +227,9 @@ impl Run {
         self.info.id
     }
 
-    pub fn task(&self) -> ModelTask {
-        self.info.card.task
+    /// What its predictions contain; `None` for an encoder, whose images have only embeddings.
+    pub fn task(&self) -> Option<ModelTask> {
+        self.info.card.task.predictions()
     }
 
     pub fn labels(&self) -> &LabelSet {
@@ -284,7 +285,10 @@ impl Run {
         marks: &Marks,
     ) -> Option<String> {
         let summary = self.predictions.summary(sample)?;
-        Some(match self.task() {
+        let Some(task) = self.task() else {
+            return Some("embedding".to_owned());
+        };
+        Some(match task {
             ModelTask::Classification => {
                 let top = summary.classes.first().zip(summary.scores.first());
                 top.map_or_else(String::new, |(&class, &score)| {

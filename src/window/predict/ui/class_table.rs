@@ -128,7 +128,7 @@ pub(crate) fn classes_title(state: &State) -> String {
 /// The run on screen and the statistics of its predictions, if there are any.
 fn counted(state: &State) -> Option<(&Run, &Arc<Statistics>)> {
     let (run, statistics) = (state.run()?, state.arranging.statistics()?);
-    (statistics.images > 0 && statistics.task == run.task()).then_some((run, statistics))
+    (statistics.images > 0 && Some(statistics.task) == run.task()).then_some((run, statistics))
 }
 
 /// As high as its rows, within `room`. The new classes follow those of the model.

@@ -392,7 +392,7 @@ impl State {
     /// The parts of the query that cannot match with the current model, with reasons.
     pub fn query_warnings(&self) -> Vec<String> {
         let query = &self.arranging.query;
-        let warnings = |run: &Run| query.warnings(run.task(), run.labels(), self.truth_classes());
+        let warnings = |run: &Run| query.warnings(run.predictions.task(), run.labels(), self.truth_classes());
         let mut warnings = self.run().map(warnings).unwrap_or_default();
         let compared = self.comparing.as_ref();
         if query.needs_comparison() && compared.is_none_or(|it| it.agreement().is_none()) {

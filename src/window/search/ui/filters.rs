@@ -8,14 +8,14 @@ use eframe::egui::{
     WidgetInfo, pos2, vec2,
 };
 
-use crate::domain::{KeepRule, ModelCard, ModelTask, OutputConvention};
+use crate::domain::{CardTask, KeepRule, ModelCard, ModelTask, OutputConvention};
 use crate::review::{ScoreHistogram, Statistics};
 use crate::window::predict::ui::class_table::{ClassesMemory, class_table_ui};
 use crate::window::state::{Action, Commands, ReviewCommand, State, ViewChange};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    action_button_ui, box_count, checkbox_ui, ends_ui, grouped, image_count, number_field, rows_in_sight_ui, slider,
-    small_note_line_ui,
+    action_button_ui, box_count, checkbox_ui, ends_ui, grouped, image_count, note_ui, number_field, rows_in_sight_ui,
+    slider, small_note_line_ui,
 };
 
 /// Below this, a threshold inside the graph changes nothing, because such boxes are not kept anyway.
@@ -34,12 +34,13 @@ pub(crate) struct FiltersMemory {
 }
 
 pub(crate) fn filters_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands: &mut Commands) {
-    match state.viewed_card().map(|card| card.task) {
+    match state.viewed_card().and_then(|card| card.task.predictions()) {
         Some(ModelTask::Detection) => {
             threshold_ui(ui, state, memory, commands);
             overlap_ui(ui, state, commands);
         }
         Some(ModelTask::Classification) => classifier_ui(ui, state, memory, commands),
+        None if state.viewed_card().is_some() => encoder_ui(ui),
         None => {}
     }
     ui.add_space(2.0);
@@ -49,7 +50,7 @@ pub(crate) fn filters_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory,
 /// The classes of the run: as a table of at most this height if possible, and with their own settings.
 pub(crate) fn classes_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, height: f32, commands: &mut Commands) {
     class_table_ui(ui, state, &mut memory.classes, height, commands);
-    if state.viewed_card().map(|card| card.task) == Some(ModelTask::Detection) {
+    if state.viewed_card().is_some_and(|card| card.task == CardTask::Detection) {
         by_class_ui(ui, state, commands);
     }
 }
@@ -76,6 +77,20 @@ fn threshold_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands
     if lowest > WORTH_SAYING {
         ui.label(RichText::new(format!("The model already drops boxes below {lowest:.3}")).small().weak());
     }
+}
+
+/// The threshold keeps its place, but there is nothing that it could hide.
+fn encoder_ui(ui: &mut Ui) {
+    let reason = "An encoder has no scores, classes or boxes to filter by";
+    let threshold = ui.add_enabled_ui(false, |ui| {
+        ui.horizontal(|ui| {
+            let label = ui.label("Minimum score");
+            fit_slider(ui);
+            ui.add(slider(&mut 0.0_f32, 0.0..=1.0).fixed_decimals(2)).labelled_by(label.id);
+        });
+    });
+    threshold.response.on_disabled_hover_text(reason);
+    note_ui(ui, reason);
 }
 
 /// A classifier scores every class; these settings decide which ones are listed.
@@ -135,7 +150,7 @@ fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     let in_graph = state.viewed_card().and_then(|card| match &card.output {
         OutputConvention::Detection(output) => output.nms_iou_in_graph,
-        OutputConvention::Classification(_) => None,
+        OutputConvention::Classification(_) | OutputConvention::Embedding(_) => None,
     });
     if let Some(in_graph) = in_graph {
         let text = format!("The model already hides overlaps above {in_graph:.2}");

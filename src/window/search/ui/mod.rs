@@ -264,7 +264,8 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
     ]);
     if counts.predicted > 0 {
         let unpredicted = counts.all - counts.predicted;
-        chips.push(chip("Not predicted", unpredicted, "!predicted"));
+        let label = if task.is_some() { "Not predicted" } else { "No embedding" };
+        chips.push(chip(label, unpredicted, "!predicted"));
     }
     if task == Some(ModelTask::Detection) {
         chips.push(chip("No box", counts.no_box, "boxes:0"));
@@ -286,7 +287,7 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     };
     let text = state.arranging.text();
-    let chips = chips(counts, state.run().map(state::Run::task));
+    let chips = chips(counts, state.run().and_then(state::Run::task));
     let is_on = |chip: &Chip| has_term(text, chip.term);
     let is_about_truth = |chip: &Chip| ["fp", "fn", "tp"].contains(&chip.term);
     let is_useful =
@@ -430,9 +431,11 @@ pub(crate) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
-    let has_predictions = state.run().is_some_and(|run| run.predictions.predicted() > 0);
-    let is_possible = has_predictions || !by.needs_predictions();
-    let has_boxes = state.run().map(state::Run::task) != Some(ModelTask::Classification);
+    let run = state.run().filter(|run| run.predictions.predicted() > 0);
+    // An encoder's run has embeddings, but nothing else.
+    let has_facts = run.is_some_and(|run| run.task().is_some() || by.measure().is_some());
+    let is_possible = has_facts || !by.needs_predictions();
+    let has_boxes = state.run().is_none_or(|run| run.task() == Some(ModelTask::Detection));
     let is_missing = by == SortBy::Disagreement
         || by == SortBy::Similarity && state.alike().is_none()
         || by == SortBy::Distance && state.arranging.center().is_none()

@@ -107,7 +107,7 @@ fn library_ui(ui: &mut Ui, state: &State, model: &mut Option<String>, name: &str
     let text = chosen.map_or("Choose a model", |entry| entry.card.name.as_str());
     Field::new(name).width(ui.available_width()).list_ui(ui, text, |ui| {
         for task in [ModelTask::Classification, ModelTask::Detection] {
-            for entry in state.models.ready(task) {
+            for entry in state.models.ready(task.into()) {
                 let id = Some(entry.card.id.clone());
                 ui.selectable_value(model, id, &entry.card.name);
             }

@@ -14,7 +14,7 @@ fn found(label: &str, class_id: u32, bounds: [f32; 4], score: f32) -> Detection 
 /// The first image is shown with two predicted boxes.
 fn with_boxes() -> (State, RunId) {
     let (mut state, source, run) = ready();
-    state.runs.get_mut(run).unwrap().info.card.task = ModelTask::Detection;
+    state.runs.get_mut(run).unwrap().info.card.task = ModelTask::Detection.into();
     let boxes = vec![found("cat", 0, [10.0, 10.0, 30.0, 30.0], 0.9), found("cat", 0, [50.0, 50.0, 70.0, 70.0], 0.8)];
     let prediction = Prediction {
         width: SIZE[0],

@@ -45,7 +45,7 @@ fn boxes(count: usize) -> Prediction {
 /// Like [`ready`], with two boxes on the first image.
 fn with_boxes() -> (State, RunId) {
     let (mut state, source, run) = ready();
-    state.runs.get_mut(run).unwrap().info.card.task = ModelTask::Detection;
+    state.runs.get_mut(run).unwrap().info.card.task = ModelTask::Detection.into();
     let predictions = vec![new_prediction(SampleId(0), Ok(boxes(2)))];
     event(&mut state, InferenceEvent::Predicted { source, run, at_ms: 1, predictions });
     (state, run)

@@ -8,7 +8,7 @@ use strum::VariantArray;
 use super::{CONTROL_WIDTH, Draft, Rows};
 use crate::domain::card_fields::{CardField, text_of};
 use crate::domain::{
-    AuxiliaryInput, AuxiliaryValue, BoxSpace, CenterCrop, Grid, GridCoding, ImageInput, Layout, ModelTask,
+    AuxiliaryInput, AuxiliaryValue, BoxSpace, CardTask, CenterCrop, Grid, GridCoding, ImageInput, Layout,
     OutputConvention, ResizeRule, Rounding,
 };
 use crate::window::outputs::ui::reading::LABEL_SETS;
@@ -60,11 +60,17 @@ pub(crate) fn own_ui(rows: &Rows<'_>, ui: &mut Ui, field: &CardField, draft: &mu
 fn task_ui(rows: &Rows<'_>, ui: &mut Ui, field: &Field<'_>, draft: &mut Draft) {
     let (card, start) = (&mut draft.card, rows.start());
     let before = card.task;
-    let tasks = [(ModelTask::Classification, "Image classes"), (ModelTask::Detection, "Object boxes")];
+    let tasks = [
+        (CardTask::Classification, "Image classes"),
+        (CardTask::Detection, "Object boxes"),
+        (CardTask::Embedding, "Embeddings"),
+    ];
     field.choice_ui(ui, &mut card.task, &tasks);
     if card.task != before {
-        let output = if card.task == start.card.task { &start.card.output } else { &start.other_output };
-        card.output = output.clone();
+        let outputs = std::iter::once(&start.card.output).chain(&start.other_outputs);
+        if let Some(output) = outputs.into_iter().find(|output| output.task() == card.task) {
+            card.output = output.clone();
+        }
     }
 }
 
