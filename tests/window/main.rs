@@ -8,6 +8,7 @@ mod commands;
 mod comparing;
 mod display;
 mod duplicates;
+mod encoder;
 mod endpoints;
 mod evaluating;
 mod exporting;

@@ -45,7 +45,7 @@ pub(crate) fn inspector_ui(
         section_ui(ui, "Results", true, |ui| {
             results_ui(ui, state, &mut memory.results, commands);
         });
-        if state.viewed_card().is_some() {
+        if state.viewed_card().is_some_and(|card| !card.is_encoder()) {
             let title = classes_title(state);
             titled_section_ui(ui, "Classes", &title, true, |ui| {
                 classes_ui(ui, state, &mut memory.filters, height, commands);

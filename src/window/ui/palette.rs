@@ -73,8 +73,9 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut PaletteMemory, commands:
 fn line_ui(ui: &mut Ui, state: &State, action: Action, is_current: bool) -> Response {
     let check = action.check(state);
     let keys = keys::shortcut_text(ui.ctx(), action).unwrap_or_default();
-    let name = format!("{} {keys}", action.label());
-    let button = Button::selectable(is_current, action.label())
+    let label = action.label_in(state);
+    let name = format!("{label} {keys}");
+    let button = Button::selectable(is_current, label)
         .right_text(RichText::new(keys).weak())
         .min_size(vec2(ui.available_width(), 0.0))
         .sense(Sense::CLICK);

@@ -251,7 +251,8 @@ fn summary_parts(state: &State) -> Vec<String> {
         parts.push("still listing…".to_owned());
     }
     if let Some(run) = state.run().filter(|run| run.predictions.predicted() > 0) {
-        parts.push(format!("{} predicted", grouped(run.predictions.predicted())));
+        let what = if run.task().is_some() { "predicted" } else { "embedded" };
+        parts.push(format!("{} {what}", grouped(run.predictions.predicted())));
     }
     if selected > 1 {
         parts.push(format!("{} selected", grouped(selected)));

@@ -134,9 +134,11 @@ fn predict_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let font = FontId::new(TextStyle::Button.resolve(ui.style()).size, theme::strong_family());
-    let label = ui.painter().layout_no_wrap(Action::PredictShown.label().to_owned(), font, Color32::PLACEHOLDER);
+    let label =
+        ui.painter().layout_no_wrap(Action::PredictShown.label_in(state).to_owned(), font, Color32::PLACEHOLDER);
     let width = label.size().x + 2.0 * ui.spacing().button_padding.x;
-    let button = Button::new("Predict again").min_size(vec2(width, 0.0));
+    let again = if state.uses_encoder() { "Embed again" } else { "Predict again" };
+    let button = Button::new(again).min_size(vec2(width, 0.0));
     button_of_action_ui(ui, state, Action::PredictShown, button, commands);
 }
 

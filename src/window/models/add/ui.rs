@@ -94,7 +94,7 @@ fn form_ui(
                 rows.fields_ui(ui, MODEL_FIELDS, &mut draft);
                 label_file_ui(ui, &mut draft.labels, commands);
                 ui.add_space(8.0);
-                heading_ui(ui, "Input", |ui| preview::button_ui(ui, state, commands));
+                heading_ui(ui, "Input", |ui| preview::button_ui(ui, state, &form.card, commands));
                 rows.fields_ui(ui, INPUT_FIELDS, &mut draft);
                 ui.add_space(8.0);
                 heading_ui(ui, "Output", |_| {});

@@ -2,7 +2,9 @@
 
 use eframe::egui::{Label, ProgressBar, RichText, Sense, Ui};
 
-use crate::domain::{BoundingBox, NEW_CLASS, Prediction, PredictionContent, SampleId, Verdict, problem_of};
+use crate::domain::{
+    BoundingBox, ModelCard, NEW_CLASS, OutputConvention, Prediction, PredictionContent, SampleId, Verdict, problem_of,
+};
 use crate::review::{OutcomeKind, PredictionStatus};
 use crate::sagemaker::spec::remote_model::RemoteModel;
 use crate::window::canvas::ui::boxes::object_text;
@@ -52,7 +54,7 @@ pub(crate) fn results_ui(ui: &mut Ui, state: &State, memory: &mut ResultsMemory,
     } else if state.inference.is_preparing() {
         preparing_ui(ui, state, commands);
     } else {
-        ui.weak("No prediction yet");
+        ui.weak(if state.uses_encoder() { "No embedding yet" } else { "No prediction yet" });
         ui.add_space(4.0);
         primary_action_button_ui(ui, state, Action::PredictShown, commands);
     }
@@ -118,6 +120,10 @@ fn prediction_ui(
     prediction: &Prediction,
     commands: &mut Commands,
 ) {
+    if let Some(card) = state.run().map(|run| &run.info.card).filter(|card| card.is_encoder()) {
+        embedding_ui(ui, state, card, commands);
+        return;
+    }
     made_ui(ui, state);
     truth_ui(ui, state);
     match &prediction.content {
@@ -127,6 +133,22 @@ fn prediction_ui(
     latency_ui(ui, state);
     ui.add_space(4.0);
     explanation_ui(ui, state, commands);
+}
+
+/// What an encoder leaves behind, and what it is for.
+fn embedding_ui(ui: &mut Ui, state: &State, card: &ModelCard, commands: &mut Commands) {
+    let output = match &card.output {
+        OutputConvention::Embedding(output) => output.name.as_str(),
+        OutputConvention::Classification(_) | OutputConvention::Detection(_) => "",
+    };
+    ui.label("This image has an embedding");
+    note_ui(ui, format!("By {}, output {output}. It predicts nothing, but compares images", card.id));
+    ui.add_space(4.0);
+    ui.horizontal_wrapped(|ui| {
+        for action in [Action::FindAlike, Action::FindDuplicates, Action::Map] {
+            action_button_ui(ui, state, action, commands);
+        }
+    });
 }
 
 /// The origin of the prediction, if it was not made on this computer.

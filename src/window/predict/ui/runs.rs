@@ -122,10 +122,11 @@ fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Commands) {
 
 /// “1,200 predictions”; `None` until they are loaded from the project.
 fn predictions_text(run: &Run) -> Option<String> {
+    let [one, many] = if run.task().is_some() { ["prediction", "predictions"] } else { ["embedding", "embeddings"] };
     match run.predictions.predicted() {
         0 => None,
-        1 => Some("1 prediction".to_owned()),
-        count => Some(format!("{} predictions", grouped(count))),
+        1 => Some(format!("1 {one}")),
+        count => Some(format!("{} {many}", grouped(count))),
     }
 }
 

@@ -296,7 +296,8 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet) {
     }
     let key = run.info.key.clone();
     let model = if key.made.is_here() { run.info.card.name.clone() } else { key.made.to_string() };
-    let title = format!("Predict {} with {model}", images(entries.len()));
+    let what = if run.task().is_some() { "Predict" } else { "Compute embeddings of" };
+    let title = format!("{what} {} with {model}", images(entries.len()));
     let kind = TaskKind::Predict { run: run_id, samples };
     let ticket = begin(state, kind, ProgressUnit::Images, title);
     ticket.control.set_total(Some(entries.len() as u64));

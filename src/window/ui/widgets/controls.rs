@@ -95,7 +95,7 @@ pub(crate) fn enter_pressed(field: &Response) -> bool {
 
 /// A button with the action's own label, tooltip and key; disabled with the reason if it is not possible now.
 pub(crate) fn action_button_ui(ui: &mut Ui, state: &State, action: Action, commands: &mut Commands) -> Response {
-    button_of_action_ui(ui, state, action, Button::new(action.label()), commands)
+    button_of_action_ui(ui, state, action, Button::new(action.label_in(state)), commands)
 }
 
 /// The main button of a panel or dialog.
@@ -105,7 +105,7 @@ pub(crate) fn primary_action_button_ui(
     action: Action,
     commands: &mut Commands,
 ) -> Response {
-    let button = primary_button(ui, action.label());
+    let button = primary_button(ui, action.label_in(state));
     button_of_action_ui(ui, state, action, button, commands)
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn action_icon_ui(
 ) -> Response {
     let button = Button::new(icon).min_size(vec2(28.0, 0.0));
     let response = button_of_action_ui(ui, state, action, button, commands);
-    response.widget_info(|| WidgetInfo::labeled(Role::Button, ui.is_enabled(), action.label()));
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, ui.is_enabled(), action.label_in(state)));
     response
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn command_button_ui<'a, C: Into<Command>>(
 
 fn tooltip(ctx: &Context, state: &State, action: Action) -> String {
     let label = action.label_now(state);
-    let says_more = label != action.label();
+    let says_more = label != action.label_in(state);
     let text = if says_more { &label } else { action.tooltip() };
     match keys::shortcut_text(ctx, action) {
         Some(keys) => format!("{text} ({keys})"),

@@ -3,7 +3,7 @@
 
 use eframe::egui::{Button, Color32, Grid, Label, ProgressBar, RichText, ScrollArea, Sense, Spinner, Ui, vec2};
 
-use crate::domain::{Prediction, PredictionContent, SampleId};
+use crate::domain::{ModelCard, Prediction, PredictionContent, SampleId};
 use crate::window::canvas::ui::paint_image;
 use crate::window::models::add::ui::rows::heading_ui;
 use crate::window::state::{
@@ -60,6 +60,10 @@ fn prediction_ui(ui: &mut Ui, state: &State, trial: &ImportTrial, prediction: &P
     paint_detections(&painter, rect, prediction, prediction.detections().iter());
     response.on_hover_text("The image in view as the model receives it with these settings");
     ui.add_space(4.0);
+    if let Some(dims) = trial.embedding_dims {
+        note_ui(ui, format!("An embedding of {} numbers per image; an encoder predicts nothing", grouped(dims)));
+        return;
+    }
     match &prediction.content {
         PredictionContent::Classes(classes) => {
             for class in classes.iter().take(LISTED) {
@@ -123,10 +127,15 @@ const IMAGE_WIDTH: f32 = 132.0;
 const NAME_WIDTH: f32 = 170.0;
 
 /// Opens the comparison.
-pub(crate) fn button_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let button = ui.add_enabled(!state.samples.is_empty(), Button::new("Find preprocessing…"));
+pub(crate) fn button_ui(ui: &mut Ui, state: &State, card: &ModelCard, commands: &mut Commands) {
+    let missing = match () {
+        () if card.is_encoder() => Some("An encoder has no scores that would show which preprocessing is right"),
+        () if state.samples.is_empty() => Some("Open images first"),
+        () => None,
+    };
+    let button = ui.add_enabled(missing.is_none(), Button::new("Find preprocessing…"));
     let button = button.on_hover_text("Runs the model on the images on screen with each common preprocessing");
-    if button.on_disabled_hover_text("Open images first").clicked() {
+    if button.on_disabled_hover_text(missing.unwrap_or_default()).clicked() {
         commands.push(ModelsCommand::FindPreprocessing);
     }
 }
