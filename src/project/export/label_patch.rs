@@ -8,7 +8,7 @@ use crate::annotations::patch::{
     ChangeKind, Corrected, KnownLabel, KnownLabels, Label, LabelChange, LabelPatchError, kinds_of, known_labels,
 };
 use crate::domain::{
-    BoundingBox, BoxUnit, Detection, ModelTask, Prediction, RunInfo, SampleUri, Verdict, VerdictTarget, counted,
+    BoundingBox, BoxUnit, CardTask, Detection, Prediction, RunInfo, SampleUri, Verdict, VerdictTarget, counted,
 };
 use crate::image::source::Files;
 use crate::project::export::target::WholeFolder;
@@ -60,7 +60,7 @@ impl LabelChanges {
         if !run.is_labels() {
             return Err(LabelChangesError::NoLabels(run.name.clone()));
         }
-        if run.card.task == ModelTask::Classification {
+        if run.card.task == CardTask::Classification {
             return Err(LabelPatchError::ImageClasses.into());
         }
         let known = known_labels(files, split, control)?;

@@ -74,15 +74,14 @@ pub(crate) fn check<R: Send + 'static, P: Send + 'static, V: Into<Event> + 'stat
     );
 }
 
-/// A page of a list, and what else is known about it.
-type Page<R> = (ListPage<<R as Resource>::Row>, <R as Resource>::Listed);
-
-/// Reads a page of a list.
+/// Reads a page of a list, and what else is known about it.
 pub(crate) fn list<R: Resource>(
     shared: &Arc<Shared>,
     name: &str,
     (access, query, ticket): (&S3Access, ListQuery<R::Status>, Ticket),
-    read: fn(&SageMaker, &ListQuery<R::Status>, &TaskControl) -> Result<Page<R>, AwsError>,
+    read: impl FnOnce(&SageMaker, &ListQuery<R::Status>, &TaskControl) -> Result<(ListPage<R::Row>, R::Listed), AwsError>
+    + Send
+    + 'static,
 ) where
     RemoteEvent<R>: Into<Event>,
 {
