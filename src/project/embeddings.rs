@@ -1,11 +1,13 @@
 //! The embeddings of a project's images, in a database next to it: `photos.spotcheck-embeddings`. It can be deleted;
-//! predicting with the model again fills it. Every vector is committed by itself, so that an interrupted run keeps all.
+//! predicting with the model again fills it. Several vectors are committed together; what an interrupted run had not
+//! committed is computed again when it is resumed.
 
 mod form;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior, params};
 
@@ -51,6 +53,11 @@ ALTER TABLE encoders ADD COLUMN box_basis BLOB;
 ALTER TABLE embeddings ADD COLUMN boxes BLOB;
 ";
 
+/// A commit writes a whole page even for one vector, so images are committed together within this time.
+const COMMIT_EVERY: Duration = Duration::from_millis(500);
+/// The number of images that are committed earlier, because they take memory.
+const MAX_PENDING: usize = 256;
+
 /// An encoder in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EncoderId(i64);
@@ -62,6 +69,8 @@ pub struct EmbeddingWriter {
     form: Form,
     /// Boxes whose vectors are not reduced.
     boxes_in_full: usize,
+    pending: Vec<(SampleUri, FileStamp, ImageEmbeddings)>,
+    committed: Instant,
 }
 
 impl EmbeddingWriter {
@@ -73,7 +82,8 @@ impl EmbeddingWriter {
         let id = store.begin(encoder)?;
         let form = store.form(id, encoder)?;
         let boxes_in_full = if form.basis.is_some() { 0 } else { store.box_bytes(id)? / form.bytes_per_box() };
-        Ok(Some(Self { store, encoder: (id, encoder.clone()), form, boxes_in_full }))
+        let encoder = (id, encoder.clone());
+        Ok(Some(Self { store, encoder, form, boxes_in_full, pending: Vec::new(), committed: Instant::now() }))
     }
 
     /// Whether the file is still the one of this project: neither deleted, nor is the project saved elsewhere by now.
@@ -87,27 +97,58 @@ impl EmbeddingWriter {
         self.store.stamps(self.encoder.0)
     }
 
-    /// Saves the embeddings of the present version of an image.
-    pub fn save(&mut self, sample: &Sample, embeddings: &ImageEmbeddings) -> Result<(), StoreError> {
-        let Self { store, encoder: (id, encoder), form, boxes_in_full } = self;
+    /// Saves the embeddings of the present version of an image, at the latest with the next ones after half a second or
+    /// with [`commit`](Self::commit).
+    ///
+    /// # Errors
+    /// Those of [`commit`](Self::commit).
+    pub fn save(&mut self, sample: &Sample, embeddings: ImageEmbeddings) -> Result<(), StoreError> {
+        self.pending.push((sample.uri.clone(), sample.stamp(), embeddings));
+        if self.pending.len() < MAX_PENDING && self.committed.elapsed() < COMMIT_EVERY {
+            return Ok(());
+        }
+        self.commit()
+    }
+
+    /// Writes everything saved so far to the file.
+    ///
+    /// # Errors
+    /// The file cannot be written; what was not yet in it is dropped.
+    pub fn commit(&mut self) -> Result<(), StoreError> {
+        let Self { store, encoder: (id, encoder), form, boxes_in_full, pending, committed } = self;
+        let pending = std::mem::take(pending);
+        *committed = Instant::now();
+        if pending.is_empty() {
+            return Ok(());
+        }
         let transaction = Transaction::new_unchecked(&store.connection, TransactionBehavior::Immediate);
         let transaction = transaction.map_err(damaged(&store.path))?;
         if form.may_change() {
             // By another writer of the same file: the window predicts single images while it predicts many.
             *form = store.form(*id, encoder)?;
         }
-        if form.may_change() && form.reference.is_none() {
-            store.set_reference(*id, &embeddings.image)?;
-            form.reference = Some(embeddings.image.clone());
-        }
-        store.save(*id, form, (&sample.uri, &sample.stamp()), embeddings)?;
-        if form.may_change() {
-            *boxes_in_full += embeddings.boxes.len();
-            if *boxes_in_full >= BOXES_TO_FIT {
-                *form = store.reduce_boxes(*id, form)?;
+        for (uri, stamp, embeddings) in &pending {
+            if form.may_change() && form.reference.is_none() {
+                store.set_reference(*id, &embeddings.image)?;
+                form.reference = Some(embeddings.image.clone());
+            }
+            store.save(*id, form, (uri, stamp), embeddings)?;
+            if form.may_change() {
+                *boxes_in_full += embeddings.boxes.len();
+                if *boxes_in_full >= BOXES_TO_FIT {
+                    *form = store.reduce_boxes(*id, form)?;
+                }
             }
         }
         transaction.commit().map_err(damaged(&store.path))
+    }
+}
+
+impl Drop for EmbeddingWriter {
+    fn drop(&mut self) {
+        if let Err(error) = self.commit() {
+            log::warn!("the last embeddings are not saved, and will be computed again: {error}");
+        }
     }
 }
 
@@ -491,13 +532,18 @@ mod tests {
         let open = || EmbeddingWriter::open(&project, &encoder).unwrap().unwrap();
         let (mut writer, mut single) = (open(), open());
         for (at, embeddings) in all.iter().enumerate() {
-            // A run that is interrupted now and then: nothing is closed.
+            // A run that is interrupted now and then, just after a commit: nothing is closed.
             if at % 100 == 0 {
+                writer.commit().unwrap();
                 std::mem::forget(std::mem::replace(&mut writer, open()));
             }
             // Every tenth image by another writer, which was opened before.
-            let writer = if at % 10 == 0 { &mut single } else { &mut writer };
-            writer.save(&sample(at), embeddings).unwrap();
+            let is_single = at % 10 == 0;
+            let writer = if is_single { &mut single } else { &mut writer };
+            writer.save(&sample(at), embeddings.clone()).unwrap();
+            if is_single {
+                writer.commit().unwrap();
+            }
         }
         drop(writer);
         let store = EmbeddingStore::open(&project).unwrap().unwrap();
@@ -533,7 +579,8 @@ mod tests {
             etag: None,
             capture: None,
         };
-        writer.save(&sample, &without_boxes(Embedding::new(&[0.0, 1.0]).unwrap())).unwrap();
+        writer.save(&sample, without_boxes(Embedding::new(&[0.0, 1.0]).unwrap())).unwrap();
+        writer.commit().unwrap();
     }
 
     #[test]

@@ -73,10 +73,20 @@ impl SavedEmbeddings {
     }
 
     /// # Errors
-    /// The embedding cannot be saved, and the model computes nothing else.
-    pub(crate) fn save(&mut self, sample: &Sample, embeddings: &ImageEmbeddings) -> anyhow::Result<()> {
+    /// The embeddings cannot be saved, and the model computes nothing else.
+    pub(crate) fn save(&mut self, sample: &Sample, embeddings: ImageEmbeddings) -> anyhow::Result<()> {
+        self.write(|writer| writer.save(sample, embeddings))
+    }
+
+    /// # Errors
+    /// As [`save`](Self::save).
+    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
+        self.write(EmbeddingWriter::commit)
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut EmbeddingWriter) -> Result<(), StoreError>) -> anyhow::Result<()> {
         if let Some(writer) = &mut self.writer
-            && let Err(error) = writer.save(sample, embeddings)
+            && let Err(error) = write(writer)
         {
             self.writer = None;
             if self.is_encoder {

@@ -263,10 +263,9 @@ pub(crate) struct Sink<'r> {
 }
 
 impl ResultSink for Sink<'_> {
-    // Before the prediction, so that an interrupted run computes both again or neither.
     fn embedded(&mut self, index: usize, embeddings: ImageEmbeddings) {
         if let Some(saved) = &mut self.embeddings
-            && let Err(error) = saved.save(&self.samples[index], &embeddings)
+            && let Err(error) = saved.save(&self.samples[index], embeddings)
         {
             self.fail(error);
         }
@@ -320,11 +319,13 @@ impl Sink<'_> {
     pub(crate) fn finish(mut self, interrupt: &TaskControl) -> anyhow::Result<ImageFailures> {
         let rest = self.write_stored_before(self.samples.len());
         let failures = self.outputs.finish();
+        let embedded = self.embeddings.map_or(Ok(()), SavedEmbeddings::finish);
         let saved = self.saving.map_or(Ok(()), |saving| saving.finish(interrupt));
         if let Some(error) = self.error {
             return Err(error);
         }
         rest?;
+        embedded?;
         saved?;
         failures
     }

@@ -15,7 +15,7 @@ use crate::model::onnx::{InferenceError, LoadOptions, OnnxPredictor};
 use crate::model::runtime::{RuntimeError, RuntimePackage};
 use crate::model::{AnyPredictor, PredictError, Predicted, runtime};
 use crate::predict::{PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_bytes, predict_some};
-use crate::project::EmbeddingWriter;
+use crate::project::{EmbeddingWriter, StoreError};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 use crate::window::effects::latest::{LatestSender, Turn, worker};
 use crate::window::effects::{Effects, Shared, guarded};
@@ -315,7 +315,7 @@ fn predict_single(
     let result = match guarded(|| Ok(read_and_predict())).unwrap_or_else(|panic| Err(NotPredicted::Failed(panic))) {
         Ok(Predicted { prediction, embeddings }) => {
             if let Some(embeddings) = embeddings {
-                save_single(shared, source, predictor, kept, (entry, &embeddings));
+                save_single(shared, source, predictor, kept, (entry, embeddings));
             }
             Ok(prediction)
         }
@@ -341,7 +341,7 @@ fn save_single(
     source: SourceId,
     predictor: &OnnxPredictor,
     kept: &KeptWriter,
-    (sample, embeddings): (&Sample, &ImageEmbeddings),
+    (sample, embeddings): (&Sample, ImageEmbeddings),
 ) {
     let Some(Ok(layer)) = predictor.embedding() else {
         return;
@@ -356,7 +356,7 @@ fn save_single(
         _ => EmbeddingSaver::new(shared, source, predictor).to,
     };
     let mut saver = EmbeddingSaver { shared, to: writer };
-    saver.save(sample, embeddings);
+    saver.write(|writer| writer.save(sample, embeddings).and_then(|()| writer.commit()));
     *kept = saver.to.map(|writer| (source, encoder, writer));
 }
 
@@ -399,6 +399,7 @@ fn predict_bulk(shared: &Shared, model: &BulkModel, bulk: ImagesRequest) -> (Tas
     let all = (0..pipeline.samples.len()).map(SampleId::from_index).collect();
     let mut sink = BulkSink { samples: &pipeline.samples, embeddings, in_order };
     let outcome = predict_some(&pipeline, &all, &bulk.ticket.control, &mut sink);
+    sink.embeddings.write(EmbeddingWriter::commit);
     send(&mut bundle);
     model.report(shared, bulk.key, &outcome);
     let secs = bulk.ticket.control.progress().elapsed.as_secs_f64();
@@ -413,7 +414,8 @@ struct BulkSink<'s, F> {
 
 impl<F: FnMut(usize, SampleResult)> ResultSink for BulkSink<'_, F> {
     fn embedded(&mut self, index: usize, embeddings: ImageEmbeddings) {
-        self.embeddings.save(&self.samples[index], &embeddings);
+        let sample = &self.samples[index];
+        self.embeddings.write(|writer| writer.save(sample, embeddings));
     }
 
     fn arrived(&mut self, _: usize, _: &SampleResult) {}
@@ -441,9 +443,9 @@ impl<'s> EmbeddingSaver<'s> {
         Self { shared, to }
     }
 
-    fn save(&mut self, sample: &Sample, embeddings: &ImageEmbeddings) {
+    fn write(&mut self, write: impl FnOnce(&mut EmbeddingWriter) -> Result<(), StoreError>) {
         if let Some(writer) = &mut self.to
-            && let Err(error) = writer.save(sample, embeddings)
+            && let Err(error) = write(writer)
         {
             self.shared.report_problem(format!("Embeddings are no longer saved: {error}"));
             self.to = None;
