@@ -75,6 +75,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "project::export::label_patch",
+        &["domain", "tasks", "annotations::matching", "annotations", "image::source", "project", "project::export"],
+    ),
+    (
         "evaluation::pipeline",
         &[
             "alike",
@@ -220,6 +224,7 @@ const WORK_AND_APP: &[&str] = &[
     "project",
     "project::export::options",
     "project::export",
+    "project::export::label_patch",
     "evaluation::pipeline",
     "sagemaker",
     "annotations::import",
@@ -264,7 +269,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("csv", &["annotations::matching", "project::export"]),
     ("maud", &["project::export"]),
     ("resvg", &["project::export"]),
-    ("quick_xml", &["annotations", "project::export"]),
+    ("quick_xml", &["annotations", "annotations::dataset_files", "project::export"]),
     ("rusqlite", &["project"]),
     ("rfd", &["window::effects"]),
     ("opener", &["window::effects"]),

@@ -18,7 +18,8 @@ use crate::cli::truth::files;
 use crate::dirs::AppDirs;
 use crate::domain::counted;
 use crate::local_file;
-use crate::project::export::{Existing, ExportTarget, LabelChanges, write_corrected};
+use crate::project::export::label_patch::{LabelChanges, write_corrected};
+use crate::project::export::{Existing, ExportTarget};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]

@@ -17,7 +17,7 @@ mod evaluation;
 mod file_names;
 mod image_pool;
 mod jsonl;
-mod label_patch;
+pub mod label_patch;
 mod npy;
 pub mod options;
 mod plots;
@@ -45,7 +45,6 @@ pub use error::ExportError;
 pub use evaluation::{WrittenEvaluation, write_evaluation, write_patterns};
 pub use image_pool::{ImageFileError, write_image};
 pub use jsonl::jsonl_line;
-pub use label_patch::{LabelChanges, LabelChangesError, write_corrected};
 pub use npy::{VectorsError, rows_file};
 pub use report::EvaluatedImages;
 pub use review::{

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use crate::domain::SampleId;
 use crate::evaluation::DRAWS;
 use crate::evaluation::pipeline::Extras;
+use crate::project::export::label_patch::LabelChanges;
 use crate::project::export::options::EvaluationFormat;
 use crate::project::export::{
-    ComparisonContext, EvaluatedBoxes, EvaluatedImages, Existing, ExportContext, ExportError, ExportTarget,
-    LabelChanges, WholeFile, export_comparison, export_run, write_evaluation,
+    ComparisonContext, EvaluatedBoxes, EvaluatedImages, Existing, ExportContext, ExportError, ExportTarget, WholeFile,
+    export_comparison, export_run, write_evaluation,
 };
 use crate::project::prediction_pairs;
 use crate::review::count_boxes;
