@@ -98,6 +98,12 @@ fn s3_archive_rehearses_like_a_local_one() {
     );
 }
 
+fn expected_task(case: &Path) -> String {
+    let expected = std::fs::read(case.join("expected.json")).unwrap();
+    let expected: serde_json::Value = serde_json::from_slice(&expected).unwrap();
+    expected["card"]["task"].as_str().unwrap_or_default().to_owned()
+}
+
 #[test]
 fn handler_knows_every_convention() {
     let cases = repository().join("tests/cases/conventions");
@@ -110,6 +116,12 @@ fn handler_knows_every_convention() {
         }
         let model = text(&case.join("model.onnx"));
         let output = rehearse(&["--model", &model, &samples(), "--samples", "2"]).output().unwrap();
+        if expected_task(&case) == "embedding" {
+            // There is nothing to predict.
+            assert_eq!(output.status.code(), Some(1));
+            assert!(messages(&output).contains("encoder"), "{}", messages(&output));
+            continue;
+        }
         must_be_equal(&output, 2);
         tried += 1;
     }
