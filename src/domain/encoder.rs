@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BoundingBox, ImageInput, RunKey, Tokens};
+use super::{BoundingBox, ImageInput, OutputConvention, RunInfo, Tokens};
 
 /// What determines an embedding, apart from the image.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,8 +86,18 @@ impl Encoder {
         }
     }
 
-    /// Whether the embeddings are those of a run's model.
-    pub fn is_of(&self, run: &RunKey) -> bool {
-        self.model_id == run.model_id && self.weights_sha256 == run.weights_sha256
+    /// Whether the embeddings are those of a run: of its model, with the same preprocessing and reading of the output.
+    pub fn is_of(&self, run: &RunInfo) -> bool {
+        let RunInfo { key, card, .. } = run;
+        let is_read_alike = match &card.output {
+            OutputConvention::Embedding(output) => {
+                self.tensor == output.name && self.tokens.is_none_or(|tokens| tokens == output.tokens)
+            }
+            _ => true,
+        };
+        self.model_id == key.model_id
+            && self.weights_sha256 == key.weights_sha256
+            && self.input == card.input
+            && is_read_alike
     }
 }

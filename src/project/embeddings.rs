@@ -79,7 +79,7 @@ impl EmbeddingWriter {
         let Some(store) = EmbeddingStore::create(project)? else {
             return Ok(None);
         };
-        let id = store.begin(encoder)?;
+        let id = store.begin(encoder, &project.runs()?)?;
         let form = store.form(id, encoder)?;
         let boxes_in_full = if form.basis.is_some() { 0 } else { store.box_bytes(id)? / form.bytes_per_box() };
         let encoder = (id, encoder.clone());
@@ -235,16 +235,21 @@ impl EmbeddingStore {
 
     /// The encoder of a run's model.
     pub fn encoder_of(&self, run: &RunInfo) -> Result<Option<(EncoderId, Encoder)>, StoreError> {
-        Ok(self.encoders()?.into_iter().find(|(_, encoder)| encoder.is_of(&run.key)))
+        Ok(self.encoders()?.into_iter().find(|(_, encoder)| encoder.is_of(run)))
     }
 
-    /// Adds the encoder unless the file has it. Embeddings of an earlier version of the same model are deleted.
-    fn begin(&self, encoder: &Encoder) -> Result<EncoderId, StoreError> {
+    /// Adds the encoder unless the file has it. Embeddings of an earlier version of the same model are deleted, unless a
+    /// run has no others.
+    fn begin(&self, encoder: &Encoder, runs: &[RunInfo]) -> Result<EncoderId, StoreError> {
         let text = serde_json::to_string(encoder)
             .map_err(|error| StoreError::Database { what: "save the embeddings", reason: error.to_string() })?;
+        let is_needed = |old: &Encoder| runs.iter().any(|run| old.is_of(run) && !encoder.is_of(run));
+        let mut old = self.encoders()?;
+        old.retain(|(_, old)| old.model_id == encoder.model_id && old != encoder && !is_needed(old));
         let begin = || {
-            let sql = "DELETE FROM encoders WHERE model = ?1 AND encoder != ?2";
-            self.connection.execute(sql, params![encoder.model_id, text])?;
+            for (id, _) in &old {
+                self.connection.execute("DELETE FROM encoders WHERE id = ?1", [id.0])?;
+            }
             let sql = "INSERT INTO encoders (model, encoder) VALUES (?1, ?2) ON CONFLICT (encoder) DO NOTHING";
             self.connection.execute(sql, params![encoder.model_id, text])?;
             let sql = "SELECT id FROM encoders WHERE encoder = ?1";
@@ -480,7 +485,7 @@ mod tests {
         let stamp = |size_bytes| FileStamp { size_bytes, modified_ns: Some(5), etag: None };
         {
             let store = EmbeddingStore::create(&project).unwrap().unwrap();
-            let id = store.begin(&encoder("1")).unwrap();
+            let id = store.begin(&encoder("1"), &[]).unwrap();
             let form = store.form(id, &encoder("1")).unwrap();
             store.save(id, &form, (&uri, &stamp(10)), &without_boxes(vector(1.0))).unwrap();
             assert_eq!(store.stamps(id).unwrap()[&uri], stamp(10));
@@ -491,9 +496,9 @@ mod tests {
         let store = EmbeddingStore::open(&project).unwrap().unwrap();
         let [one] = store.encoders().unwrap().try_into().unwrap();
         assert_eq!(one.1, encoder("1"));
-        assert_eq!(store.begin(&one.1).unwrap(), one.0);
+        assert_eq!(store.begin(&one.1, &[]).unwrap(), one.0);
         assert_eq!(all(&store, &one), [("/photos/a.jpg".to_owned(), 11, vector(3.0))]);
-        let next = store.begin(&encoder("2")).unwrap();
+        let next = store.begin(&encoder("2"), &[]).unwrap();
         assert!(all(&store, &(next, encoder("2"))).is_empty(), "another model");
         assert_eq!(store.encoders().unwrap().len(), 1);
     }

@@ -92,9 +92,8 @@ fn explanation_is_shown_and_hidden() {
     window.run_steps(2);
     let opacity = window.state().state().settings.explanation_opacity;
     assert!((opacity - 0.2).abs() < 0.01, "{opacity}");
-    window.get_by_label("Hide").click();
-    window.run_steps(2);
-    assert!(!sees(&window, whole) && sees(&window, "Explain"));
+    click(&mut window, "Hide");
+    wait_until(&mut window, "the button", |window| !sees(window, whole) && sees(window, "Explain"));
 }
 
 #[test]

@@ -236,8 +236,8 @@ fn unsavable_changes_go_to_another_file() {
     let copy = projects.path().join("copy.spotcheck");
     let save = Command::Project(ProjectCommand::SaveAs(copy.clone()));
     window.state_mut().command(save);
+    wait_until(&mut window, "the copy", |window| window.state().state().project.path.as_ref() == Some(&copy));
     wait_for(&mut window, "All saved");
-    assert_eq!(window.state().state().project.path, Some(copy));
     assert_eq!(window.state().state().project.trouble, None);
     assert!(!sees(&window, &trouble));
 }

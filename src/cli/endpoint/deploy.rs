@@ -179,6 +179,7 @@ pub(crate) struct Planned {
 impl PlanArgs {
     /// The plan before the preflight. Queries AWS for the region and the content of an archive in S3.
     pub(crate) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
+        self.model.source.check_predicts(control)?;
         let mut access = self.account.sagemaker();
         let client = aws.sagemaker(&access);
         let region = client.region(control)?;

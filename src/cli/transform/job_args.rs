@@ -235,6 +235,7 @@ impl PriceArgs {
 impl JobArgs {
     /// The plan before the preflight. Queries AWS for the region and the content of an archive in S3.
     pub(crate) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
+        self.model.check_predicts(control)?;
         let s3 = self.s3.access();
         let access = SageMakerAccess::from(&s3);
         let client = aws.sagemaker(&access);

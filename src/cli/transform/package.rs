@@ -287,6 +287,15 @@ impl ModelSourceArgs {
         stem.unwrap_or_default()
     }
 
+    /// # Errors
+    /// The model to pack does not exist, or is an encoder, which predicts nothing.
+    pub(crate) fn check_predicts(&self, control: &TaskControl) -> anyhow::Result<()> {
+        if let Some(model) = &self.file.model {
+            find_model(model, control)?.card.must_predict()?;
+        }
+        Ok(())
+    }
+
     /// What to pack before the model is created.
     pub(crate) fn packing(&self) -> Option<Packing> {
         let model = self.file.model.clone().map(Packing::Model);
