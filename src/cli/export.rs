@@ -10,7 +10,7 @@ use clap::Args;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::Outcome;
-use super::out_file::{Replaceable, check_is_new, check_out};
+use super::out_file::check_is_new;
 use super::place::{self, S3Args, is_in_s3, parse_location};
 use super::terminal::with_progress;
 use super::values::{NmsIou, parse_nms_iou, variant};
@@ -282,10 +282,8 @@ fn export_embeddings(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if args.out == rows_file(&args.out) {
         bail!("the array needs another ending than .csv, which its table has: {}", args.out.display());
     }
-    if !args.force {
-        check_out(&args.out, Replaceable::Empty, &[])?;
-        check_out(&rows_file(&args.out), Replaceable::Empty, &[])?;
-    }
+    check_is_new(&args.out, args.force)?;
+    check_is_new(&rows_file(&args.out), args.force)?;
     let dirs = AppDirs::find()?;
     let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
     let run = choose_run(&project, args.run.as_deref(), "exporting")?;
@@ -296,7 +294,7 @@ fn export_embeddings(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let stored = with_progress("Reading", &control, || stored_vectors(&project, &run, &control))?;
     let (encoder, vectors) = stored.with_context(|| missing_embeddings(&run))?;
     note_outdated(&vectors, &project, &args.s3, &control);
-    vectors.write(&args.out, &encoder).with_context(|| format!("Could not write {}", args.out.display()))?;
+    vectors.write(&args.target(), &encoder).context("Could not export the embeddings")?;
     eprintln!("{} embeddings by {encoder}: {}", vectors.uris.len(), args.out.display());
     Ok(Outcome::AllWell)
 }
@@ -310,7 +308,7 @@ fn export_boxes(args: &ExportArgs, project: &Project, run: &RunInfo, dirs: &AppD
     if boxes.encoder.boxes.is_none() {
         bail!(why_no_box_embeddings(run, &place, &control));
     }
-    boxes.write(&args.out).with_context(|| format!("Could not write {}", args.out.display()))?;
+    boxes.write(&args.target()).context("Could not export the embeddings")?;
     let count = counted(boxes.vectors.boxes.len(), "box", "boxes");
     eprintln!("embeddings of {count} by {}: {}", boxes.encoder.text_of_boxes(), args.out.display());
     if let Some(reduction) = boxes.vectors.reduction() {

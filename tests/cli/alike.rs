@@ -297,6 +297,47 @@ fn vectors_computed_elsewhere_are_compared() {
 }
 
 #[test]
+fn embeddings_replace_only_earlier_ones() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, project) = photos(home.path());
+    run(&["predict", text(&folder), "--model", "efficientnet-lite0", "--project", text(&project)]);
+    let export = |out: &str, code: i32| {
+        let out = home.path().join(out);
+        let args = ["export", text(&project), "--format", "embeddings", "--force", "--out", text(&out)];
+        let ended = Ended::run(&mut spotcheck(&args));
+        assert_eq!(ended.code, Some(code), "{}: {}", out.display(), ended.stderr);
+    };
+    let files = || {
+        let entries = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().path());
+        let files = entries.filter(|path| path.is_file());
+        files.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect::<std::collections::BTreeMap<_, _>>()
+    };
+    std::fs::copy(&project, home.path().join("other.csv")).unwrap();
+    std::fs::write(home.path().join("own.csv"), "years,of\nwork,\n").unwrap();
+    std::fs::create_dir(home.path().join("folder.npy")).unwrap();
+    let before = files();
+    assert!(before.contains_key(&home.path().join("p.spotcheck-embeddings")));
+    for out in [
+        "p.spotcheck",
+        "p.spotcheck-embeddings",
+        "crop.jpg",
+        "other.npy",
+        "own.npy",
+        "folder.npy",
+        "dir.npy/",
+        "no/a.npy",
+    ] {
+        export(out, 1);
+        assert!(files() == before, "{out}");
+    }
+    export("a.npy", 0);
+    let array = std::fs::read(home.path().join("a.npy")).unwrap();
+    std::fs::write(home.path().join("a.npy"), "old").unwrap();
+    export("a.npy", 0);
+    assert_eq!(std::fs::read(home.path().join("a.npy")).unwrap(), array);
+}
+
+#[test]
 fn existing_files_and_tables_are_not_replaced() {
     let home = tempfile::tempdir().unwrap();
     let (folder, project) = photos(home.path());

@@ -1,11 +1,11 @@
 //! The embeddings of a run's boxes.
 
 use std::collections::HashMap;
-use std::io;
-use std::path::Path;
 
-use super::npy::write_array;
+use super::csv_table::io_error;
+use super::npy::VectorFiles;
 use super::selection::{known_predictions, known_samples};
+use super::{ExportError, ExportTarget};
 use crate::alike::{Embedding, Embeddings, METRIC, Pca};
 use crate::domain::{Encoder, LabelSet, RunInfo, Sample, SampleId, SampleUri};
 use crate::project::{EmbeddingStore, Project, StoreError};
@@ -90,7 +90,12 @@ impl PredictedBoxes {
     }
 
     /// Writes the array, of 16-bit floats, and a table with the image, class and score of each box.
-    pub fn write(&self, array: &Path) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// As for any export; neither file appears. A table of another program is never replaced.
+    pub fn write(&self, target: &ExportTarget) -> Result<(), ExportError> {
+        let files = VectorFiles::create(target)?;
+        let failed = |error| ExportError::write(&target.path)(io_error(error));
         let BoxVectors { boxes, rows, .. } = &self.vectors;
         let mut order: Vec<usize> = (0..boxes.len()).collect();
         order.sort_unstable_by_key(|row| boxes[*row]);
@@ -98,17 +103,17 @@ impl PredictedBoxes {
         let reduction = self.vectors.reduction().unwrap_or_default();
         let mut table = csv::Writer::from_writer(Vec::new());
         let columns = ["row", "uri", "box", "class", "score", "encoder", "layer", "reduction", "metric"];
-        table.write_record(columns).map_err(io::Error::other)?;
+        table.write_record(columns).map_err(failed)?;
         for (row, at) in order.iter().enumerate() {
             let BoxRow { sample, index } = boxes[*at];
             let (class, score) = self.class_and_score(boxes[*at]).unwrap_or_default();
             let (row, index) = (row.to_string(), index.to_string());
             let uri = self.samples[sample as usize].uri.as_str();
             let record = [&row, uri, &index, &class, &score, &self.encoder.model_id, &layer, &reduction, METRIC];
-            table.write_record(record).map_err(io::Error::other)?;
+            table.write_record(record).map_err(failed)?;
         }
         let vectors = order.into_iter().filter_map(|row| rows.row(row));
-        write_array(array, (rows.len(), rows.dims()), vectors, table)
+        files.commit((rows.len(), rows.dims()), vectors, table)
     }
 
     fn class_and_score(&self, BoxRow { sample, index }: BoxRow) -> Option<(String, String)> {

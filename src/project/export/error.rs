@@ -18,6 +18,14 @@ pub enum ExportError {
          path.display()
     )]
     NotAnExport { path: PathBuf },
+    #[error(
+        "the table of the array would replace a file that no export of embeddings wrote; choose another name for the \
+         array: {}",
+        path.display()
+    )]
+    NotATable { path: PathBuf },
+    #[error("this is the path of a folder; choose the name of a file: {}", path.display())]
+    IsFolder { path: PathBuf },
     #[error("an image has that name and is never replaced; choose another name: {}", path.display())]
     IsImage { path: PathBuf },
     #[error("a project or another database has that name and is never replaced; choose another name: \

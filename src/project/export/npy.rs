@@ -1,13 +1,16 @@
 //! Vectors as a NumPy array, one per row: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
 
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::ExportError;
+use super::target::{ExportTarget, WholeFile, start_of};
 use crate::alike::Embedding;
-use crate::image::source::folder_of;
-use crate::project::partial_file;
 
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// How each table begins that an export writes.
+const TABLE_START: &[u8] = b"row,uri,";
 
 /// Why a NumPy array cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -29,26 +32,48 @@ pub fn rows_file(array: &Path) -> PathBuf {
     array.with_extension("csv")
 }
 
-/// Writes an array of 16-bit floats, and its table, which appears first.
-pub(super) fn write_array(
-    array: &Path,
-    (rows, dims): (usize, usize),
-    vectors: impl Iterator<Item = Embedding>,
-    table: csv::Writer<Vec<u8>>,
-) -> io::Result<()> {
-    let table = table.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
-    let folder = folder_of(array);
-    let new = || partial_file(&folder, ".spotcheck-".as_ref());
-    let (mut of_table, mut of_array) = (new()?, BufWriter::new(new()?));
-    of_table.write_all(&table)?;
-    of_array.write_all(&header(rows, dims))?;
-    for vector in vectors {
-        of_array.write_all(&vector.to_bytes())?;
+/// An array of 16-bit floats and its table, which appear together.
+pub(super) struct VectorFiles {
+    array: WholeFile,
+    table: WholeFile,
+    /// Whether the table replaces none.
+    is_new: bool,
+}
+
+impl VectorFiles {
+    pub(super) fn create(target: &ExportTarget) -> Result<Self, ExportError> {
+        let of_table = ExportTarget { path: rows_file(&target.path), existing: target.existing };
+        let array = WholeFile::create(target)?;
+        let table = WholeFile::create(&of_table)?;
+        let found = table.path().symlink_metadata().is_ok();
+        // Nobody named this file.
+        if found && !start_of(table.path()).starts_with(TABLE_START) {
+            return Err(ExportError::NotATable { path: of_table.path });
+        }
+        Ok(Self { array, table, is_new: !found })
     }
-    let of_array = of_array.into_inner().map_err(io::IntoInnerError::into_error)?;
-    of_table.persist(rows_file(array))?;
-    of_array.persist(array)?;
-    Ok(())
+
+    pub(super) fn commit(
+        mut self,
+        (rows, dims): (usize, usize),
+        vectors: impl Iterator<Item = Embedding>,
+        table: csv::Writer<Vec<u8>>,
+    ) -> Result<(), ExportError> {
+        let array = self.array.path().to_owned();
+        let failed = ExportError::write(&array);
+        self.array.write_all(&header(rows, dims)).map_err(&failed)?;
+        for vector in vectors {
+            self.array.write_all(&vector.to_bytes()).map_err(&failed)?;
+        }
+        let table = table.into_inner().map_err(|error| failed(error.into_error()))?;
+        let path = self.table.path().to_owned();
+        self.table.commit_with(&table)?;
+        let committed = self.array.commit();
+        if committed.is_err() && self.is_new {
+            let _ = std::fs::remove_file(path);
+        }
+        committed
+    }
 }
 
 fn header(rows: usize, dims: usize) -> Vec<u8> {
@@ -133,4 +158,22 @@ fn centered(rows: &[Vec<f32>]) -> Vec<Option<Embedding>> {
     }
     let difference = |(value, mean): (&f32, &f64)| (f64::from(*value) - mean) as f32;
     rows.iter().map(|row| Embedding::new(&row.iter().zip(&mean).map(difference).collect::<Vec<_>>())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project::export::Existing;
+
+    #[test]
+    fn table_does_not_stay_without_its_array() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npy");
+        let files = VectorFiles::create(&ExportTarget { path: path.clone(), existing: Existing::Keep }).unwrap();
+        std::fs::write(&path, "another program's").unwrap();
+        let failed = files.commit((0, 1), std::iter::empty(), csv::Writer::from_writer(Vec::new()));
+        assert!(matches!(failed, Err(ExportError::Exists { .. })), "{failed:?}");
+        assert!(!rows_file(&path).exists());
+        assert_eq!(std::fs::read(&path).unwrap(), b"another program's");
+    }
 }

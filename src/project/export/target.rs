@@ -50,6 +50,9 @@ pub struct WholeFile {
 impl WholeFile {
     pub fn create(target: &ExportTarget) -> Result<Self, ExportError> {
         let path = absolute(&target.path)?;
+        if names_folder(&path) {
+            return Err(ExportError::IsFolder { path });
+        }
         let folder = folder_of(&path)?;
         if let Ok(found) = path.symlink_metadata() {
             if target.existing == Existing::Keep {
@@ -156,7 +159,8 @@ pub(super) struct WholeFolder {
 
 impl WholeFolder {
     pub(super) fn create(target: &ExportTarget) -> Result<Self, ExportError> {
-        let path = absolute(&target.path)?;
+        // `labels/` is `labels`.
+        let path: PathBuf = absolute(&target.path)?.components().collect();
         folder_of(&path)?;
         if path.symlink_metadata().is_ok() {
             if target.existing == Existing::Keep {
@@ -247,7 +251,7 @@ fn may_be_replaced(path: &Path) -> bool {
 }
 
 /// The first bytes of a file; none if it cannot be read.
-fn start_of(path: &Path) -> Vec<u8> {
+pub(super) fn start_of(path: &Path) -> Vec<u8> {
     let mut start = vec![0; 32];
     let read = File::open(path).and_then(|mut file| file.read(&mut start));
     start.truncate(read.unwrap_or(0));
@@ -256,6 +260,11 @@ fn start_of(path: &Path) -> Vec<u8> {
 
 fn absolute(path: &Path) -> Result<PathBuf, ExportError> {
     std::path::absolute(path).map_err(ExportError::write(path))
+}
+
+/// Whether a path ends like that of a folder: `labels/`.
+fn names_folder(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().last().is_some_and(|end| std::path::is_separator(char::from(*end)))
 }
 
 /// The folder of the target, which must exist: a misspelled path is not created.
@@ -353,6 +362,21 @@ mod tests {
         assert!(path.join("thesis.txt").exists(), "until the new one is whole");
         whole.commit().unwrap();
         assert_eq!(names(&path), ["sub"]);
+        assert_eq!(names(folder.path()), ["labels"]);
+    }
+
+    #[test]
+    fn trailing_separator_names_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = target(folder.path().join("labels/"), Existing::Replace);
+        assert!(matches!(WholeFile::create(&target), Err(ExportError::IsFolder { .. })));
+        for name in ["a.txt", "b.txt"] {
+            let whole = WholeFolder::create(&target).unwrap();
+            whole.write(name, b"a").unwrap();
+            whole.write(FOLDER_MARK, b"{}").unwrap();
+            whole.commit().unwrap();
+            assert_eq!(names(&target.path), [name, FOLDER_MARK]);
+        }
         assert_eq!(names(folder.path()), ["labels"]);
     }
 

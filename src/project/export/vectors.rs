@@ -1,11 +1,12 @@
 //! Embeddings as a NumPy array, and a table with the image of each row.
 
 use std::collections::{HashMap, HashSet};
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::npy::{VectorsError, read_array, rows_file, write_array};
+use super::csv_table::io_error;
+use super::npy::{VectorFiles, VectorsError, read_array, rows_file};
+use super::{ExportError, ExportTarget};
 use crate::alike::{Embedding, Embeddings, METRIC, NEIGHBORS, NeighborGraph};
 use crate::domain::{Encoder, FileStamp, InferenceLocation, RunInfo, Sample, SampleUri, counted};
 use crate::project::{EmbeddingStore, Project, StoreError};
@@ -129,16 +130,21 @@ impl Vectors {
     }
 
     /// Writes the array, of 16-bit floats, and its table.
-    pub fn write(&self, array: &Path, encoder: &Encoder) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// As for any export; neither file appears. A table of another program is never replaced.
+    pub fn write(&self, target: &ExportTarget, encoder: &Encoder) -> Result<(), ExportError> {
+        let files = VectorFiles::create(target)?;
+        let failed = |error| ExportError::write(&target.path)(io_error(error));
         let tensor = encoder.tensor_text();
         let mut table = csv::Writer::from_writer(Vec::new());
-        table.write_record(["row", "uri", "encoder", "layer", "metric"]).map_err(io::Error::other)?;
+        table.write_record(["row", "uri", "encoder", "layer", "metric"]).map_err(failed)?;
         for (row, uri) in self.uris.iter().enumerate() {
             let record = [&row.to_string(), uri.as_str(), &encoder.model_id, &tensor, METRIC];
-            table.write_record(record).map_err(io::Error::other)?;
+            table.write_record(record).map_err(failed)?;
         }
         let rows = (0..self.rows.len()).filter_map(|row| self.rows.row(row));
-        write_array(array, (self.rows.len(), self.rows.dims()), rows, table)
+        files.commit((self.rows.len(), self.rows.dims()), rows, table)
     }
 
     /// Reads an array and its table.
