@@ -35,9 +35,9 @@ enum ReviewCommand {
     Import(verdicts::ImportArgs),
     /// Export verdicts with their reviewers as CSV
     Export(verdicts::ExportArgs),
-    /// List what a review of ground truth changed, for the owner of the COCO file
+    /// List what a review of ground truth changed, for its owner
     Changes(labels::ChangesArgs),
-    /// Apply such a list to the COCO file
+    /// Apply such a list to the ground truth
     Apply(labels::ApplyArgs),
     /// Copy a project without its verdicts, for a second reviewer who judges blind
     SecondPass(second_pass::SecondPassArgs),
