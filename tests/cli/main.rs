@@ -6,6 +6,7 @@ mod about;
 mod alike;
 mod duplicates;
 mod encoder;
+mod equal_labels;
 mod evaluate;
 mod export;
 mod handover;

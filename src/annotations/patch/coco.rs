@@ -140,12 +140,13 @@ impl CocoLabels {
 }
 
 impl Labels for CocoLabels {
-    fn apply(&mut self, change: &LabelChange) -> Result<Applied, String> {
-        match (&change.id, &change.before) {
+    fn apply(&mut self, changes: Vec<LabelChange>) -> Vec<Result<Applied, String>> {
+        let mut apply = |change: &LabelChange| match (&change.id, &change.before) {
             (Some(id), _) => self.change_label(change, id),
             (None, Some(_)) => Err("a change of a COCO label needs its “id”".to_owned()),
             (None, None) => self.add_label(change),
-        }
+        };
+        changes.iter().map(&mut apply).collect()
     }
 
     fn finish(mut self: Box<Self>) -> Result<Corrected, LabelPatchError> {

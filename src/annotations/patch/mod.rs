@@ -4,12 +4,13 @@
 //! labels is rewritten: everything else in a file stays as it is.
 
 mod coco;
+mod contained;
 mod csv;
 mod text;
 mod voc;
 mod yolo;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,6 +29,11 @@ use crate::tasks::TaskControl;
 
 /// Beyond any image, in pixels.
 const FARTHEST: f64 = 1e7;
+/// The largest distance of an edge, in pixels, between equal boxes: files round fractions.
+const SAME_EDGE: f64 = 0.02;
+/// How much (IoU) the boxes of labels overlap that may be the same, or how close their edges are in pixels.
+const SAME_OBJECT: f32 = 0.5;
+const NEAR_EDGE: f64 = 1.0;
 
 /// A line of the file of changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +49,9 @@ pub struct LabelChange {
     pub before: Option<Label>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Label>,
+    /// In formats without ids, the other labels that the image had before any change at about the same place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub near: Vec<Label>,
     /// Width and height of the image, where the ground truth has boxes as fractions of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<[u32; 2]>,
@@ -108,6 +117,22 @@ impl Label {
 
     pub fn bounds(&self) -> ExactBox {
         self.bbox.into()
+    }
+
+    fn has_edges(&self, other: &Self, tolerance: f64) -> bool {
+        let edges = |[x, y, width, height]: [f64; 4]| [x, y, x + width, y + height];
+        edges(self.bbox).into_iter().zip(edges(other.bbox)).all(|(one, other)| (one - other).abs() <= tolerance)
+    }
+
+    /// Whether both labels are equal, but for rounding.
+    fn is_same(&self, other: &Self) -> bool {
+        self.class == other.class && self.has_edges(other, SAME_EDGE)
+    }
+
+    /// Whether both may be labels of the same object.
+    pub fn is_near(&self, other: &Self) -> bool {
+        let [one, two] = [self, other].map(|label| BoundingBox::from(label.bounds()));
+        one.iou(&two) >= SAME_OBJECT || self.has_edges(other, NEAR_EDGE)
     }
 }
 
@@ -264,29 +289,55 @@ pub fn apply_changes(
         Recognized::TfRecord => return Err(LabelPatchError::Unsupported(AnnotationFormat::TfRecord)),
     };
     let mut outcome = AppliedChanges::default();
-    for (line, change) in changes {
-        match change.check().and_then(|()| labels.apply(change)) {
-            Ok(Applied::Changed { lost_mask }) => {
-                outcome.applied += 1;
-                outcome.masks += usize::from(lost_mask);
+    for of_image in by_image(changes) {
+        let (mut lines, mut possible) = (Vec::new(), Vec::new());
+        for (line, change) in of_image {
+            match change.check() {
+                Ok(()) => {
+                    lines.push(*line);
+                    possible.push(change.clone());
+                }
+                Err(reason) => outcome.conflicts.push((*line, reason)),
             }
-            Ok(Applied::Unchanged) => outcome.unchanged += 1,
-            Err(reason) => outcome.conflicts.push((*line, reason)),
+        }
+        for (line, applied) in lines.into_iter().zip(labels.apply(possible)) {
+            match applied {
+                Ok(Applied::Changed { lost_mask }) => {
+                    outcome.applied += 1;
+                    outcome.masks += usize::from(lost_mask);
+                }
+                Ok(Applied::Unchanged) => outcome.unchanged += 1,
+                Err(reason) => outcome.conflicts.push((line, reason)),
+            }
         }
     }
     outcome.written = labels.finish()?;
     Ok(outcome)
 }
 
+/// The changes of each image, in the order of their first ones.
+fn by_image(changes: &[(u64, LabelChange)]) -> Vec<Vec<&(u64, LabelChange)>> {
+    let mut positions = HashMap::new();
+    let mut images: Vec<Vec<&(u64, LabelChange)>> = Vec::new();
+    for change in changes {
+        let position = *positions.entry(change.1.image.as_str()).or_insert(images.len());
+        if position == images.len() {
+            images.push(Vec::new());
+        }
+        images[position].push(change);
+    }
+    images
+}
+
 /// Ground truth that changes are applied to.
 trait Labels {
-    /// # Errors
-    /// Why the change does not fit.
-    fn apply(&mut self, change: &LabelChange) -> Result<Applied, String>;
+    /// What became of each change; they are those of one image. Errors are why one does not fit.
+    fn apply(&mut self, changes: Vec<LabelChange>) -> Vec<Result<Applied, String>>;
 
     fn finish(self: Box<Self>) -> Result<Corrected, LabelPatchError>;
 }
 
+#[derive(Debug, Clone, Copy)]
 enum Applied {
     Changed {
         lost_mask: bool,

@@ -3,14 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use super::contained::{Step, steps};
 use super::{Applied, Corrected, Label, LabelChange, LabelPatchError, Labels, in_pixels};
 use crate::annotations::BOM;
-use crate::domain::{BoundingBox, BoxUnit, ExactBox};
-
-/// The largest distance of an edge, in pixels, between equal boxes: files round fractions.
-const SAME_EDGE: f64 = 0.02;
-/// How much (IoU) the box of a deleted label overlaps one that may be the same label, changed since.
-const SAME_OBJECT: f32 = 0.5;
+use crate::domain::{BoxUnit, ExactBox};
 
 /// A text format of labels.
 pub(super) trait TextFormat {
@@ -162,22 +158,11 @@ impl OfImage<'_> {
         labels.filter(|(_, placed)| !matches!(placed.state, State::Deleted(_)))
     }
 
-    fn position(&self, file: &TextFile, label: &Label) -> Option<usize> {
-        let edges = |[x, y, width, height]: [f64; 4]| [x, y, x + width, y + height];
-        let is_near = |bbox: [f64; 4]| {
-            edges(bbox).into_iter().zip(edges(label.bbox)).all(|(one, other)| (one - other).abs() <= SAME_EDGE)
-        };
-        let mut like = self.labels(file).filter(|(_, placed)| {
-            placed.class == label.class && in_pixels(placed.bounds, self.unit, self.size).is_some_and(is_near)
-        });
-        like.next().map(|(at, _)| at)
-    }
-
-    fn has_label_around(&self, file: &TextFile, label: &Label) -> bool {
-        let wanted = BoundingBox::from(label.bounds());
-        self.labels(file).any(|(_, placed)| {
-            let bounds = in_pixels(placed.bounds, self.unit, self.size).map(ExactBox::from);
-            bounds.is_some_and(|bounds| BoundingBox::from(bounds).iou(&wanted) >= SAME_OBJECT)
+    /// The labels that exist, with their positions in the file.
+    fn in_pixels(&self, file: &TextFile) -> impl Iterator<Item = (usize, Label)> {
+        self.labels(file).filter_map(|(at, placed)| {
+            let bbox = in_pixels(placed.bounds, self.unit, self.size)?;
+            Some((at, Label { class: placed.class.clone(), bbox }))
         })
     }
 
@@ -189,44 +174,19 @@ impl OfImage<'_> {
         }
         .into()
     }
-}
 
-impl<F: TextFormat> Labels for TextLabels<F> {
-    fn apply(&mut self, change: &LabelChange) -> Result<Applied, String> {
-        let file = match self.file_of.get(&change.image) {
-            Some(Ok(file)) => &mut self.files[*file],
-            Some(Err(reason)) => return Err(format!("the labels of the image cannot be read: {reason}")),
-            None => return Err("the ground truth has no such image".to_owned()),
-        };
-        let format = &self.format;
-        let of_image = OfImage { image: &change.image, unit: format.unit(), size: change.size };
-        if of_image.unit == BoxUnit::Fractions && change.size.is_none_or(|size| size.contains(&0)) {
-            return Err("“size”, the width and height of the image, is missing".to_owned());
-        }
-        let is_moved = |after: &Label| change.before.as_ref().is_none_or(|before| before.bbox != after.bbox);
-        let stored = |after: &Label| if is_moved(after) { format.stored(after.bbox) } else { after.bbox };
-        let after = change.after.as_ref().map(|after| Label { bbox: stored(after), ..after.clone() });
-        let Some(before) = &change.before else {
-            let after = after.ok_or("an added label needs “after”")?;
-            if of_image.position(file, &after).is_some() {
-                return Ok(Applied::Unchanged);
-            }
-            let bounds = of_image.in_unit(after.bbox);
-            let (position, text) = format.added(&file.text, &change.image, &after.class, bounds)?;
-            let label = PlacedLabel::new(change.image.clone(), after.class, bounds, position..position);
-            file.push(PlacedLabel { state: State::Changed(text), ..label });
-            return Ok(Applied::Changed { lost_mask: false });
-        };
-        match (of_image.position(file, before), after) {
-            (Some(at), None) => {
-                let is_last = of_image.labels(file).count() == 1;
-                let text = format.deleted(file.labels[at].text(&file.text), is_last);
-                file.labels[at].state = State::Deleted(text);
-                Ok(Applied::Changed { lost_mask: false })
-            }
-            (Some(at), Some(after)) => {
+    /// Changes the label at this position, or adds one.
+    fn change<F: TextFormat>(
+        &self,
+        format: &F,
+        file: &mut TextFile,
+        change: &LabelChange,
+        at: Option<usize>,
+    ) -> Result<Applied, String> {
+        match (at, &change.before, &change.after) {
+            (Some(at), Some(before), Some(after)) => {
                 let class = (after.class != before.class).then_some(after.class.as_str());
-                let bounds = (after.bbox != before.bbox).then(|| of_image.in_unit(after.bbox));
+                let bounds = (after.bbox != before.bbox).then(|| self.in_unit(after.bbox));
                 if class.is_none() && bounds.is_none() {
                     return Ok(Applied::Unchanged);
                 }
@@ -234,13 +194,59 @@ impl<F: TextFormat> Labels for TextLabels<F> {
                 let label = &mut file.labels[at];
                 label.state = State::Changed(text);
                 label.bounds = bounds.unwrap_or(label.bounds);
-                label.class = after.class;
+                label.class.clone_from(&after.class);
                 Ok(Applied::Changed { lost_mask })
             }
-            (None, Some(after)) if of_image.position(file, &after).is_some() => Ok(Applied::Unchanged),
-            (None, None) if !of_image.has_label_around(file, before) => Ok(Applied::Unchanged),
-            (None, _) => Err("the label has changed since the review".to_owned()),
+            (Some(at), ..) => {
+                let is_last = self.labels(file).count() == 1;
+                let text = format.deleted(file.labels[at].text(&file.text), is_last);
+                file.labels[at].state = State::Deleted(text);
+                Ok(Applied::Changed { lost_mask: false })
+            }
+            (None, _, after) => {
+                let after = after.as_ref().ok_or("an added label needs “after”")?;
+                let bounds = self.in_unit(after.bbox);
+                let (position, text) = format.added(&file.text, self.image, &after.class, bounds)?;
+                let label = PlacedLabel::new(self.image.to_owned(), after.class.clone(), bounds, position..position);
+                file.push(PlacedLabel { state: State::Changed(text), ..label });
+                Ok(Applied::Changed { lost_mask: false })
+            }
         }
+    }
+}
+
+impl<F: TextFormat> Labels for TextLabels<F> {
+    fn apply(&mut self, mut changes: Vec<LabelChange>) -> Vec<Result<Applied, String>> {
+        let Some(LabelChange { image, size, .. }) = changes.first().cloned() else { return Vec::new() };
+        let of_image = OfImage { image: &image, unit: self.format.unit(), size };
+        let file = match self.file_of.get(&image) {
+            Some(Ok(file)) => &mut self.files[*file],
+            Some(Err(reason)) => {
+                let reason = format!("the labels of the image cannot be read: {reason}");
+                return vec![Err(reason); changes.len()];
+            }
+            None => return vec![Err("the ground truth has no such image".to_owned()); changes.len()],
+        };
+        if of_image.unit == BoxUnit::Fractions && size.is_none_or(|size| size.contains(&0)) {
+            let reason = "“size”, the width and height of the image, is missing";
+            return vec![Err(reason.to_owned()); changes.len()];
+        }
+        for LabelChange { before, after, .. } in &mut changes {
+            if let Some(after) = after.as_mut().filter(|after| before.as_ref().is_none_or(|one| one.bbox != after.bbox))
+            {
+                after.bbox = self.format.stored(after.bbox);
+            }
+        }
+        let (positions, labels): (Vec<usize>, Vec<Label>) = of_image.in_pixels(file).unzip();
+        let steps = steps(&changes, &labels);
+        let mut outcomes = Vec::new();
+        for (change, step) in changes.iter().zip(steps) {
+            outcomes.push(step.and_then(|step| match step {
+                Step::Unchanged => Ok(Applied::Unchanged),
+                Step::Apply(at) => of_image.change(&self.format, file, change, at.map(|at| positions[at])),
+            }));
+        }
+        outcomes
     }
 
     fn finish(self: Box<Self>) -> Result<Corrected, LabelPatchError> {

@@ -158,15 +158,19 @@ impl ImageReview<'_> {
                         self.change(index, None, author.as_deref(), &mut taken, found);
                     }
                 }
-                (Some(_), Verdict::Added(drawn)) => found.changes.push(LabelChange {
-                    image: self.image.to_owned(),
-                    id: None,
-                    change: ChangeKind::Added,
-                    before: None,
-                    after: Some(Label::new(drawn.class(), drawn.bounds())),
-                    size: self.size_of_fractions(),
-                    author: author.clone(),
-                }),
+                (Some(_), Verdict::Added(drawn)) => {
+                    let after = Label::new(drawn.class(), drawn.bounds());
+                    found.changes.push(LabelChange {
+                        image: self.image.to_owned(),
+                        id: None,
+                        change: ChangeKind::Added,
+                        near: self.near(None, &[&after]),
+                        before: None,
+                        after: Some(after),
+                        size: self.size_of_fractions(),
+                        author: author.clone(),
+                    });
+                }
                 (Some(index), Verdict::Reject | Verdict::WrongClass(_) | Verdict::Moved(_)) => {
                     self.change(*index, Some(verdict), author.as_deref(), &mut taken, found);
                 }
@@ -178,6 +182,15 @@ impl ImageReview<'_> {
     /// The size of the image, if boxes are fractions of it.
     fn size_of_fractions(&self) -> Option<[u32; 2]> {
         (self.all.unit == BoxUnit::Fractions).then_some([self.prediction.width, self.prediction.height])
+    }
+
+    /// The labels, except the one that changes, that may be confused with others.
+    fn near(&self, changed: Option<usize>, others: &[&Label]) -> Vec<Label> {
+        if self.all.have_ids {
+            return Vec::new();
+        }
+        let labels = self.labels.iter().enumerate().filter(|(at, _)| Some(*at) != changed).map(|(_, (_, label))| label);
+        labels.filter(|label| others.iter().any(|other| label.is_near(other))).cloned().collect()
     }
 
     /// Adds the change of a label; without a verdict, it is deleted.
@@ -218,6 +231,7 @@ impl ImageReview<'_> {
             image: self.image.to_owned(),
             id: Some(known.id.clone()).filter(|id| !id.is_null()),
             change,
+            near: self.near(Some(at), &[Some(before), after.as_ref()].into_iter().flatten().collect::<Vec<_>>()),
             before: Some(before.clone()),
             after,
             size: self.size_of_fractions(),
