@@ -130,6 +130,17 @@ impl Collector {
         })
     }
 
+    /// Takes numbers in place of names for names, if any class has only a name: of the classes A, B, 0 and 1, none is
+    /// an index.
+    pub(super) fn name_by_numbers(&mut self) {
+        let classes = &mut self.annotations.classes;
+        if classes.iter().any(|class| class.number.is_none()) {
+            for class in classes.iter_mut().filter(|class| class.name.is_none()) {
+                class.name = class.number.take().map(|number| number.to_string());
+            }
+        }
+    }
+
     /// The name of a class, as in a run of these annotations.
     pub(super) fn class_name(&self, class: u32) -> String {
         class_name(&self.annotations.classes[class as usize])

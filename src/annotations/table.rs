@@ -270,16 +270,21 @@ pub(super) fn placed_rows(text: &str, delimiter: char) -> Result<PlacedRows, Str
         let image = super::image_name(unescaped(row.get(columns.image).map_or("", |cell| cell)));
         let is_box = rows.parts.count() + rows.beyond.count() > boxes;
         let found = rows.collector.known_image(&image).and_then(|image| image.boxes.last()).filter(|_| is_box);
-        let label = found.map(|found| (rows.collector.class_name(found.class), found.bounds));
-        placed.push(PlacedRow { line, image, label });
+        placed.push((line, image, found.map(|found| (found.class, found.bounds))));
     });
     read.map_err(|error| error.to_string())?;
     let columns = columns.unwrap_or_else(|| Err("it has no header".to_owned()))?;
     let annotations = rows.finish(&columns).annotations;
     let unit =
         annotations.images.iter().find_map(|image| image.boxes.first()).map_or(BoxUnit::Pixels, |found| found.unit);
-    let classes = annotations.classes.into_iter().map(|class| (class_name(&class), class)).collect();
-    Ok(PlacedRows { columns, unit, classes, rows: placed })
+    let names: Vec<String> = annotations.classes.iter().map(class_name).collect();
+    let row = |(line, image, label): (u64, String, Option<(u32, ExactBox)>)| {
+        let label = label.map(|(class, bounds)| (names[class as usize].clone(), bounds));
+        PlacedRow { line, image, label }
+    };
+    let rows = placed.into_iter().map(row).collect();
+    let classes = names.into_iter().zip(annotations.classes).collect();
+    Ok(PlacedRows { columns, unit, classes, rows })
 }
 
 #[derive(Default)]
@@ -364,9 +369,12 @@ impl Rows {
         Ok(())
     }
 
-    fn finish(mut self, &Columns { unit, bounds, .. }: &Columns) -> Found {
+    fn finish(mut self, &Columns { unit, bounds, number, .. }: &Columns) -> Found {
         let collector = &mut self.collector;
         collector.files = 1;
+        if number.is_none() {
+            collector.name_by_numbers();
+        }
         collector.notes.extend(self.judged.unread_verdicts());
         if matches!(bounds, Some(Bounds::Whole(_))) {
             collector.notes.push("boxes are read as left, top, width and height, as in COCO".to_owned());
@@ -391,7 +399,8 @@ impl Rows {
     }
 }
 
-/// The number and the name of a class. Without a column for numbers, a number in the name column is one.
+/// The number and the name of a class. Without a column for numbers, a number in the name column is one, unless
+/// [`Collector::name_by_numbers`] finds names there.
 fn class_of<'t>(number: Option<&str>, name: &'t str) -> Result<(Option<i64>, Option<&'t str>), Refusal> {
     let name_as_number = name.parse::<i64>().ok().filter(|number| number.to_string() == name);
     let number = match number {

@@ -163,6 +163,48 @@ fn corrected_labels_are_ground_truth_again() {
 }
 
 #[test]
+fn numbers_among_class_names_are_names() {
+    let bench = Bench::new();
+    let names = ["A", "B", "0", "1"];
+    let bounds = |index: usize| [index * 10, 5, index * 10 + 8, 40];
+    let row = |(index, name): (usize, &&str)| {
+        let [x1, y1, x2, y2] = bounds(index);
+        format!("a.png,{name},{x1},{y1},{x2},{y2}\n")
+    };
+    let rows: String = names.iter().enumerate().map(row).collect();
+    std::fs::write(bench.path("labels.csv"), format!("image,label,x1,y1,x2,y2\n{rows}")).unwrap();
+    let found = |(index, name): (usize, &&str)| json!({"box": bounds(index), "label": name, "score": 1});
+    let found: Vec<Value> = names.iter().enumerate().map(found).collect();
+    bench.write("labels.jsonl", &json!({"image": "a.png", "detections": found}));
+    for labels in ["labels.csv", "labels.jsonl"] {
+        let output = bench.import(labels, &["--to-correct"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let lines = bench.exported();
+        let mut found: Vec<&Value> = line(&lines, "a.png")["detections"].as_array().unwrap().iter().collect();
+        found.sort_by_key(|found| found["box"][0].as_f64().unwrap() as u32);
+        assert_eq!(found.iter().map(|found| &found["label"]).collect::<Vec<_>>(), names, "{labels}");
+        std::fs::remove_file(bench.path("p.spotcheck")).unwrap();
+    }
+    let found =
+        |(index, name): (usize, &&str)| json!({"box": bounds(index), "label": name, "class_id": index, "score": 0.5});
+    let found: Vec<Value> = names.iter().enumerate().map(found).collect();
+    bench.write("predictions.jsonl", &json!({"image": "a.png", "detections": found}));
+    let mut evaluate = spotcheck(&["evaluate", "--out", "-", "--draws", "0"]);
+    evaluate.arg(bench.path("images")).arg("--predictions").arg(bench.path("predictions.jsonl"));
+    let output = evaluate.arg("--truth").arg(bench.path("labels.csv")).output().unwrap();
+    let metrics: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    assert_eq!([&metrics["true_positives"], &metrics["matching"]["classes"]["matched"]["name"]], [4, 4]);
+
+    // In a file without names, numbers are indices.
+    std::fs::write(bench.path("labels.csv"), "image,label,x1,y1,x2,y2\na.png,1,0,5,8,40\n").unwrap();
+    std::fs::write(bench.path("names.txt"), "car\ncat\n").unwrap();
+    let names = bench.path("names.txt");
+    let output = bench.import("labels.csv", &["--to-correct", "--labels", names.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(line(&bench.exported(), "a.png")["detections"][0]["label"], "cat");
+}
+
+#[test]
 fn labels_and_corrections_name_the_classes() {
     let bench = Bench::new();
     let rows = "image,label,score,x1,y1,x2,y2\na.png,Katze,0.5,1,2,3,4\na.png,dog,0.25,1,2,3,4\nb.png,ufo,1,1,2,3,4\n";
