@@ -205,6 +205,36 @@ fn numbers_among_class_names_are_names() {
 }
 
 #[test]
+fn exports_with_equal_names_in_folders_are_read_back() {
+    let bench = Bench::new();
+    image::RgbImage::new(60, 50).save(bench.path("images/sub/a.png")).unwrap();
+    let rows = "image,label,x1,y1,x2,y2\na.png,cat,0,5,8,40\nsub/a.png,cat,20,5,30,40\n";
+    std::fs::write(bench.path("labels.csv"), rows).unwrap();
+    assert!(bench.import("labels.csv", &["--to-correct"]).status.success());
+    let exports = [("yolo", &[][..]), ("voc", &[]), ("yolo", &["--with-images"]), ("voc", &["--with-images"])].map(
+        |(format, more)| {
+            let out = format!("{format}{}", more.len());
+            let mut export = spotcheck(&["export", "--format", format]);
+            let export = export.arg(bench.path("p.spotcheck")).arg("--out").arg(bench.path(&out)).args(more);
+            let output = export.output().unwrap();
+            assert!(output.status.success(), "{}", stderr(&output));
+            out
+        },
+    );
+    for out in exports {
+        std::fs::remove_file(bench.path("p.spotcheck")).unwrap();
+        let output = bench.import(&out, &["--to-correct"]);
+        assert!(output.status.success(), "{out}: {}", stderr(&output));
+        let lines = bench.exported();
+        for (name, left) in [("images/a.png", 0.0), ("sub/a.png", 20.0)] {
+            let found = line(&lines, name)["detections"].as_array().unwrap();
+            assert_eq!(found.len(), 1, "{out}, {name}");
+            assert!((found[0]["box"][0].as_f64().unwrap() - left).abs() < 0.01, "{out}, {name}: {found:?}");
+        }
+    }
+}
+
+#[test]
 fn labels_and_corrections_name_the_classes() {
     let bench = Bench::new();
     let rows = "image,label,score,x1,y1,x2,y2\na.png,Katze,0.5,1,2,3,4\na.png,dog,0.25,1,2,3,4\nb.png,ufo,1,1,2,3,4\n";

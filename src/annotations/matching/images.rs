@@ -1,5 +1,6 @@
 //! Matches the images of two sides.
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
@@ -164,6 +165,14 @@ const DEEPEST_END: usize = 8;
 /// Folders that every dataset has, and that do not identify images.
 const USUAL_FOLDERS: [&str; 7] = ["images", "image", "imgs", "img", "labels", "annotations", "jpegimages"];
 
+/// Whole paths in the forms in which they are compared, most certain first.
+const PATH_FORMS: [(ImageReason, fn(&str) -> Cow<'_, str>); 4] = [
+    (ImageReason::Path, |path| path.into()),
+    (ImageReason::Path, composed),
+    (ImageReason::PathEnd, |path| below_usual_folder(path).into()),
+    (ImageReason::PathEnd, |path| composed(below_usual_folder(path))),
+];
+
 struct Matching {
     left: Vec<Option<(u32, ImageReason)>>,
     /// The partner of each image of the right side.
@@ -181,9 +190,9 @@ impl Matching {
             let one_is_nameless = |one: &ImageKey, other: &ImageKey| one.is_nameless() || other.is_nameless();
             matching.by(ImageReason::Id, left, right, |key| key.id.cloned(), one_is_nameless);
         }
-        matching.by(ImageReason::Path, left, right, path, always);
-        let composed_path = |key: &ImageKey<'_>| path(key).map(|path| composed(&path).into_owned());
-        matching.by(ImageReason::Path, left, right, composed_path, always);
+        for (reason, form) in PATH_FORMS {
+            matching.by(reason, left, right, |key| Some(form(&path(key)?).into_owned()), always);
+        }
         let keys = left.iter().chain(right);
         let deepest = keys.map(|key| key.path(nameless_by).split('/').count()).max().unwrap_or(1);
         for parts in (1..=deepest.min(DEEPEST_END)).rev() {
@@ -192,8 +201,10 @@ impl Matching {
         for parts in (1..=deepest.min(DEEPEST_END)).rev() {
             matching.by_complete_path(left, right, parts);
         }
-        let complete_stem = |key: &ImageKey<'_>| path(key).map(|path| composed(without_extension(&path)).into_owned());
-        matching.by(ImageReason::Stem, left, right, complete_stem, always);
+        for (_, form) in PATH_FORMS {
+            let complete_stem = |key: &ImageKey<'_>| Some(form(without_extension(&path(key)?)).into_owned());
+            matching.by(ImageReason::Stem, left, right, complete_stem, always);
+        }
         for parts in (1..=deepest.min(DEEPEST_END)).rev() {
             let stem = |key: &ImageKey<'_>| end(without_extension(key.path(nameless_by)), parts);
             matching.by(ImageReason::Stem, left, right, stem, always);
@@ -251,7 +262,7 @@ impl Matching {
     /// one of them. Only images without a partner count: images in subfolders have theirs by now.
     fn by_complete_path(&mut self, left: &[ImageKey], right: &[ImageKey], parts: usize) {
         let key = |key: &ImageKey<'_>| {
-            let path = key.path(self.nameless_by);
+            let path = below_usual_folder(key.path(self.nameless_by));
             end(path, parts).filter(|end| is_absolute(path) || *end == composed(path))
         };
         let left_by = unique(left, key, |index| self.left[index].is_none());
@@ -306,10 +317,18 @@ impl Matching {
     }
 }
 
+/// The path in the folder of images of a dataset: `images/sub/x.jpg` is `sub/x.jpg` there.
+fn below_usual_folder(path: &str) -> &str {
+    path.split_once('/').filter(|(folder, _)| is_usual(folder)).map_or(path, |(_, rest)| rest)
+}
+
+fn is_usual(folder: &str) -> bool {
+    USUAL_FOLDERS.iter().any(|usual| usual.eq_ignore_ascii_case(folder))
+}
+
 /// Whether the folders of two paths indicate different files. Only the folder next to the file name counts, apart from
 /// [`USUAL_FOLDERS`]; a path without one is inconclusive.
 fn folders_differ(paths: [&str; 2]) -> bool {
-    let is_usual = |folder: &str| USUAL_FOLDERS.iter().any(|usual| usual.eq_ignore_ascii_case(folder));
     let folder = |path: &'_ str| {
         let mut folders = path.rsplit('/').skip(1).filter(|folder| !matches!(*folder, "" | "." | ".."));
         folders.find(|folder| !is_usual(folder)).map(|folder| composed(folder).into_owned())
@@ -470,6 +489,27 @@ mod tests {
         check(&labels, &samples, &[Ok((1, Stem)), Ok((0, Stem)), Ok((2, Stem))]);
         // Without the upper image, nothing says which one it is.
         check(&[(None, "x.jpg")], &[(None, "a/x.jpg"), (None, "b/x.jpg")], &[Err(Ambiguous)]);
+    }
+
+    #[test]
+    fn folder_of_a_dataset_does_not_hide_the_upper_image() {
+        let samples = [(None, "x.jpg"), (None, "sub/x.jpg")];
+        let absolute = [(None, "/d/x.jpg"), (None, "/d/sub/x.jpg")];
+        for folder in ["images", "JPEGImages"] {
+            let [upper, lower] = ["x.jpg", "sub/x.jpg"].map(|name| format!("{folder}/{name}"));
+            let listed = [(None, lower.as_str()), (None, upper.as_str())];
+            check(&listed, &samples, &[Ok((1, PathEnd)), Ok((0, PathEnd))]);
+            check(&listed, &absolute, &[Ok((1, PathEnd)), Ok((0, PathEnd))]);
+            let stems = listed.map(|(_, path)| (None, without_extension(path)));
+            check(&stems, &samples, &[Ok((1, Stem)), Ok((0, Stem))]);
+        }
+        let (one, two) = ("caf\u{e9}.jpg", "cafe\u{301}.jpg");
+        let listed = [one, two].map(|name| format!("images/{name}"));
+        let listed = [(None, listed[0].as_str()), (None, listed[1].as_str())];
+        check(&listed, &[(None, two), (None, one)], &[Ok((1, PathEnd)), Ok((0, PathEnd))]);
+        let stems = listed.map(|(_, path)| (None, without_extension(path)));
+        check(&stems, &[(None, two), (None, one)], &[Ok((1, Stem)), Ok((0, Stem))]);
+        check(&[(None, "images/x.jpg")], &[(None, "x.jpg"), (None, "images/x.jpg")], &[Ok((1, Path))]);
     }
 
     #[test]
