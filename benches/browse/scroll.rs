@@ -360,7 +360,7 @@ fn write_embeddings(project: &Project, encoder: &Encoder, folder: &Path) -> Resu
         let center = &centers[image % 40 * DIMS..][..DIMS];
         let values: Vec<f32> = center.iter().map(|center| center + 0.6 * number()).collect();
         let image = Embedding::new(&values).ok_or("not finite")?;
-        writer.save(&sample, &ImageEmbeddings { image, boxes: Vec::new() })?;
+        writer.save(&sample, ImageEmbeddings { image, boxes: Vec::new() })?;
     }
     Ok(())
 }

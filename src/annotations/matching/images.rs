@@ -165,8 +165,11 @@ const DEEPEST_END: usize = 8;
 /// Folders that every dataset has, and that do not identify images.
 const USUAL_FOLDERS: [&str; 7] = ["images", "image", "imgs", "img", "labels", "annotations", "jpegimages"];
 
+/// How a path is written to be compared.
+type PathForm = fn(&str) -> Cow<'_, str>;
+
 /// Whole paths in the forms in which they are compared, most certain first.
-const PATH_FORMS: [(ImageReason, fn(&str) -> Cow<'_, str>); 4] = [
+const PATH_FORMS: [(ImageReason, PathForm); 4] = [
     (ImageReason::Path, |path| path.into()),
     (ImageReason::Path, composed),
     (ImageReason::PathEnd, |path| below_usual_folder(path).into()),
