@@ -123,7 +123,7 @@ impl Reviewed {
         std::fs::create_dir(folder.path().join("images")).unwrap();
         image::RgbImage::new(40, 30).save(folder.path().join("images/a.png")).unwrap();
         let truth = write(folder.path(), format, scenario.labels);
-        let rows: String = scenario.verdicts.lines().map(|row| format!("a.png,{row}\n")).collect();
+        let rows = format!("a.png,{}\n", scenario.verdicts.trim_end().replace('\n', "\na.png,"));
         let rows = format!("image,box,verdict,right_class,x1,y1,x2,y2\n{rows}");
         std::fs::write(folder.path().join("verdicts.csv"), rows).unwrap();
         let reviewed = Self { folder, truth, context: format!("{format}: {}", scenario.name) };

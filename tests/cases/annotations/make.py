@@ -237,7 +237,8 @@ def table(file):
     import csv
 
     text = file.read_bytes().decode("utf-8-sig", errors="surrogateescape")
-    delimiter = ";" if ";" in text.splitlines()[0] else ","
+    header = text.splitlines()[0].lower()
+    delimiter = ";" if ";" in header else ","
     rows = []
     for row in csv.DictReader(text.splitlines(), delimiter=delimiter):
         row = {key.lower(): value or "" for key, value in row.items()}
@@ -272,6 +273,11 @@ def table(file):
         more = {"unit": "fractions"} if "imageid" in row else {}
         if entry := box(bounds, score, role, **more):
             rows.append((name, size, key, entry))
+    # Of the classes A, B, 0 and 1 without ids, none is a number.
+    given = [key for *_, key, _ in rows if key]
+    if "class_id" not in header and any(number is None for number, _ in given):
+        named = lambda key: key and (None, key[1] if key[0] is None else str(key[0]))
+        rows = [(name, size, named(key), found) for name, size, key, found in rows]
     return images_of(rows)
 
 
