@@ -179,7 +179,7 @@ pub(crate) struct Planned {
 impl PlanArgs {
     /// The plan before the preflight. Queries AWS for the region and the content of an archive in S3.
     pub(crate) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
-        self.model.source.check_predicts(control)?;
+        let packing = self.model.source.packing(control)?;
         let mut access = self.account.sagemaker();
         let client = aws.sagemaker(&access);
         let region = client.region(control)?;
@@ -224,7 +224,7 @@ impl PlanArgs {
             usd_per_hour: self.hourly_price,
             delete_after_ms: self.delete_after.map(|minutes| i64::from(minutes) * 60_000),
         };
-        Ok(Planned { plan, packing: source.packing() })
+        Ok(Planned { plan, packing })
     }
 }
 

@@ -235,7 +235,7 @@ impl PriceArgs {
 impl JobArgs {
     /// The plan before the preflight. Queries AWS for the region and the content of an archive in S3.
     pub(crate) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
-        self.model.check_predicts(control)?;
+        let packing = self.model.packing(control)?;
         let s3 = self.s3.access();
         let access = SageMakerAccess::from(&s3);
         let client = aws.sagemaker(&access);
@@ -267,7 +267,7 @@ impl JobArgs {
                 inside: None,
                 retry_of: None,
             },
-            packing: self.model.packing(),
+            packing,
         })
     }
 

@@ -109,7 +109,7 @@ pub(crate) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
     let target =
         ExportTarget { path: args.out.clone(), existing: if args.force { Existing::Replace } else { Existing::Keep } };
     let packing = match (&args.what.model, &args.what.saved_model) {
-        (Some(model), _) => Packing::Model(model.clone()),
+        (Some(model), _) => Packing::find(model, &control)?,
         // clap requires one of them.
         (None, folder) => {
             args.onnx.must_not_be_given("a SavedModel has fixed settings")?;
@@ -139,16 +139,24 @@ pub(crate) struct PackedHere(#[expect(dead_code, reason = "kept for its drop")] 
 
 /// A local model to pack for a job or an endpoint.
 pub(crate) enum Packing {
-    /// The id of a model in the library, or an ONNX file.
-    Model(String),
+    /// With the id in the library, or the ONNX file.
+    Model(String, Box<Model>),
     SavedModel(PathBuf),
 }
 
 impl Packing {
+    /// # Errors
+    /// The model does not exist, or is an encoder, which predicts nothing.
+    fn find(name: &str, control: &TaskControl) -> anyhow::Result<Self> {
+        let model = find_model(name, control)?;
+        model.card.must_predict().context("Could not pack the model")?;
+        Ok(Self::Model(name.to_owned(), Box::new(model)))
+    }
+
     /// The flag of `transform package` for it, and its value.
     pub(crate) fn flag(&self) -> (&'static str, String) {
         match self {
-            Self::Model(model) => ("--model", model.clone()),
+            Self::Model(name, _) => ("--model", name.clone()),
             Self::SavedModel(folder) => ("--saved-model", folder.display().to_string()),
         }
     }
@@ -180,12 +188,11 @@ impl Packing {
         control: &TaskControl,
     ) -> anyhow::Result<Packaged> {
         let packaged = match self {
-            Self::Model(model) => {
-                let model = find_model(model, control)?;
+            Self::Model(_, model) => {
                 for assumed in &model.card.assumed {
                     eprintln!("assumed: {assumed}");
                 }
-                with_progress("Packing", control, || package_model(&model, onnx, target, control))
+                with_progress("Packing", control, || package_model(model, onnx, target, control))
             }
             Self::SavedModel(folder) => {
                 with_progress("Packing", control, || package_saved_model(folder, saved_model, target, control))
@@ -287,19 +294,15 @@ impl ModelSourceArgs {
         stem.unwrap_or_default()
     }
 
-    /// # Errors
-    /// The model to pack does not exist, or is an encoder, which predicts nothing.
-    pub(crate) fn check_predicts(&self, control: &TaskControl) -> anyhow::Result<()> {
-        if let Some(model) = &self.file.model {
-            find_model(model, control)?.card.must_predict()?;
-        }
-        Ok(())
-    }
-
     /// What to pack before the model is created.
-    pub(crate) fn packing(&self) -> Option<Packing> {
-        let model = self.file.model.clone().map(Packing::Model);
-        model.or_else(|| self.file.saved_model.clone().map(Packing::SavedModel))
+    ///
+    /// # Errors
+    /// The model does not exist, or predicts nothing.
+    pub(crate) fn packing(&self, control: &TaskControl) -> anyhow::Result<Option<Packing>> {
+        match &self.file.model {
+            Some(model) => Packing::find(model, control).map(Some),
+            None => Ok(self.file.saved_model.clone().map(Packing::SavedModel)),
+        }
     }
 
     /// The archive and role of the training job, if one was named.
