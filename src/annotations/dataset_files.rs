@@ -50,6 +50,17 @@ pub(crate) fn yolo_label_text([x, y, width, height]: [f64; 4]) -> String {
     format!("{x:.7} {y:.7} {width:.7} {height:.7}")
 }
 
+/// The edges of an interval in whole pixels, as Pascal VOC has them because many readers accept no fractions. An interval
+/// without a whole pixel is the pixel of its center.
+pub(crate) fn whole_pixels([low, high]: [f64; 2]) -> [f64; 2] {
+    let edges = [low, high].map(f64::round);
+    if edges[0] < edges[1] {
+        return edges;
+    }
+    let pixel = f64::midpoint(low, high).floor();
+    [pixel, pixel + 1.0]
+}
+
 pub(crate) type XmlBytes = XmlWriter<Vec<u8>>;
 
 /// An object without details, with its first and last pixels, counted from 1; each level is indented by a tab.

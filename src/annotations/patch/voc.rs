@@ -9,7 +9,7 @@ use quick_xml::events::Event;
 
 use super::LabelPatchError;
 use super::text::{Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
-use crate::annotations::dataset_files::object_xml;
+use crate::annotations::dataset_files::{object_xml, whole_pixels};
 use crate::annotations::voc::{Document, Reader, VocFiles};
 use crate::annotations::{AnnotationsError, voc};
 use crate::domain::{BoxUnit, ExactBox};
@@ -128,11 +128,9 @@ impl TextFormat for Voc {
         BoxUnit::Pixels
     }
 
-    /// Whole pixels, at least one.
     fn stored(&self, [x, y, width, height]: [f64; 4]) -> [f64; 4] {
-        let side = |low: f64, size: f64| (low.round(), ((low + size).round() - low.round()).max(1.0));
-        let ((x, width), (y, height)) = (side(x, width), side(y, height));
-        [x, y, width, height]
+        let [[left, right], [top, bottom]] = [[x, x + width], [y, y + height]].map(whole_pixels);
+        [left, top, right - left, bottom - top]
     }
 
     fn changed(&self, text: &str, class: Option<&str>, bounds: Option<ExactBox>) -> Result<(String, bool), String> {

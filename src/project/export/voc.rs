@@ -23,7 +23,7 @@ use super::row::{ChosenImage, ExportContext, InsideBox};
 use super::tally::Tally;
 use super::target::ExportTarget;
 use super::{ExportError, Writer};
-use crate::annotations::dataset_files::{VOC_CLASSES, XmlBytes, write_object, xml_text as text};
+use crate::annotations::dataset_files::{VOC_CLASSES, XmlBytes, whole_pixels, write_object, xml_text as text};
 use crate::domain::Verdict;
 use crate::project::export::options::ExportOptions;
 
@@ -118,15 +118,10 @@ fn write_box(xml: &mut XmlBytes, found: &InsideBox, [width, height]: [u32; 2]) -
     })
 }
 
-/// The first and last pixel, counted from 1, of an interval inside `0..=side`. An interval without a whole pixel is the
-/// pixel of its center. Whole numbers, because many readers accept no others.
+/// The first and last pixel, counted from 1, of an interval inside `0..=side`.
 fn inclusive(low: f32, high: f32, side: u32) -> [u32; 2] {
-    let [first, last] = [low, high].map(|edge| edge.round() as u32);
-    if first < last {
-        return [first + 1, last];
-    }
-    let pixel = (f32::midpoint(low, high) as u32 + 1).min(side);
-    [pixel, pixel]
+    let [low, high] = whole_pixels([low, high].map(f64::from));
+    [low as u32 + 1, high as u32].map(|pixel| pixel.min(side))
 }
 
 fn write_judgment(xml: &mut XmlBytes, verdict: Option<&Verdict>) -> io::Result<()> {
