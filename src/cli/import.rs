@@ -89,9 +89,8 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let mut failures = Vec::new();
     let imported = with_progress("Importing", &control, || {
         run.each_prediction(&source, &samples, &missing, &control, |sample, result| -> anyhow::Result<()> {
-            saving.save(&samples[sample.index()], &result, &control)?;
-            failures.extend(result.err());
-            Ok(())
+            failures.extend(result.as_ref().err().cloned());
+            saving.save(&samples[sample.index()], result, &control)
         })
     });
     saving.finish(&interrupt)?;

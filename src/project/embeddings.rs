@@ -1,6 +1,6 @@
 //! The embeddings of a project's images, in a database next to it: `photos.spotcheck-embeddings`. It can be deleted;
-//! predicting with the model again fills it. Several vectors are committed together; what an interrupted run had not
-//! committed is computed again when it is resumed.
+//! predicting with the model again fills it. Several vectors are committed together, and before the predictions
+//! of their images, so that an interrupted run computes both again or neither.
 
 mod form;
 
@@ -53,9 +53,9 @@ ALTER TABLE encoders ADD COLUMN box_basis BLOB;
 ALTER TABLE embeddings ADD COLUMN boxes BLOB;
 ";
 
-/// A commit writes a whole page even for one vector, so images are committed together within this time.
-const COMMIT_EVERY: Duration = Duration::from_millis(500);
-/// The number of images that are committed earlier, because they take memory.
+/// A commit writes a whole page even for one vector, so images are committed together after this time.
+const COMMIT_EVERY: Duration = Duration::from_millis(100);
+/// So many images are committed earlier, because they take memory.
 const MAX_PENDING: usize = 256;
 
 /// An encoder in the file.
@@ -97,17 +97,19 @@ impl EmbeddingWriter {
         self.store.stamps(self.encoder.0)
     }
 
-    /// Saves the embeddings of the present version of an image, at the latest with the next ones after half a second or
-    /// with [`commit`](Self::commit).
+    /// Saves the embeddings of the present version of an image with the next [`commit`](Self::commit), which is done
+    /// here if many are pending.
     ///
     /// # Errors
     /// Those of [`commit`](Self::commit).
     pub fn save(&mut self, sample: &Sample, embeddings: ImageEmbeddings) -> Result<(), StoreError> {
         self.pending.push((sample.uri.clone(), sample.stamp(), embeddings));
-        if self.pending.len() < MAX_PENDING && self.committed.elapsed() < COMMIT_EVERY {
-            return Ok(());
-        }
-        self.commit()
+        if self.pending.len() < MAX_PENDING { Ok(()) } else { self.commit() }
+    }
+
+    /// Whether it is time to commit.
+    pub fn is_due(&self) -> bool {
+        self.committed.elapsed() >= COMMIT_EVERY
     }
 
     /// Writes everything saved so far to the file.

@@ -80,8 +80,13 @@ impl SavedEmbeddings {
 
     /// # Errors
     /// As [`save`](Self::save).
-    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
+    pub(crate) fn commit(&mut self) -> anyhow::Result<()> {
         self.write(EmbeddingWriter::commit)
+    }
+
+    /// Whether predictions need not wait for more embeddings.
+    pub(crate) fn is_due(&self) -> bool {
+        self.writer.as_ref().is_none_or(EmbeddingWriter::is_due)
     }
 
     fn write(&mut self, write: impl FnOnce(&mut EmbeddingWriter) -> Result<(), StoreError>) -> anyhow::Result<()> {

@@ -138,7 +138,15 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     };
     let only_embedding = embeddings.iter().flat_map(|embeddings| embeddings.only_embedding.iter());
     let computed: SampleSet = missing.iter().chain(only_embedding).collect();
-    let mut sink = Sink { samples: &request.samples, control: &control, outputs, saving, embeddings, error: None };
+    let mut sink = Sink {
+        samples: &request.samples,
+        control: &control,
+        outputs,
+        saving,
+        unsaved: Vec::new(),
+        embeddings,
+        error: None,
+    };
     let doing = if is_encoder { "Computing embeddings" } else { "Predicting" };
     let outcome = with_progress(doing, &control, || predict_some(&request, &computed, &control, &mut sink));
     let stored = request.samples.len() - computed.len();
@@ -258,6 +266,8 @@ pub(crate) struct Sink<'r> {
     pub(crate) control: &'r TaskControl,
     pub(crate) outputs: Outputs,
     pub(crate) saving: Option<Saving>,
+    /// Results whose embeddings are not committed yet: an interrupted run computes both again or neither.
+    pub(crate) unsaved: Vec<(usize, SampleResult)>,
     pub(crate) embeddings: Option<SavedEmbeddings>,
     pub(crate) error: Option<anyhow::Error>,
 }
@@ -272,13 +282,11 @@ impl ResultSink for Sink<'_> {
     }
 
     fn arrived(&mut self, index: usize, result: &SampleResult) {
-        if self.has_prediction(index) {
-            return;
+        if self.saving.is_some() && !self.has_prediction(index) {
+            self.unsaved.push((index, result.clone()));
         }
-        if let Some(saving) = &mut self.saving
-            && let Err(error) = saving.save(&self.samples[index], result, self.control)
-        {
-            self.fail(error);
+        if self.embeddings.as_ref().is_none_or(SavedEmbeddings::is_due) {
+            self.save();
         }
     }
 
@@ -296,6 +304,19 @@ impl ResultSink for Sink<'_> {
 }
 
 impl Sink<'_> {
+    /// Saves everything that has arrived.
+    fn save(&mut self) {
+        let mut saved = self.embeddings.as_mut().map_or(Ok(()), SavedEmbeddings::commit);
+        if let Some(saving) = &mut self.saving {
+            for (index, result) in self.unsaved.drain(..) {
+                saved = saved.and_then(|()| saving.save(&self.samples[index], result, self.control));
+            }
+        }
+        if let Err(error) = saved {
+            self.fail(error);
+        }
+    }
+
     /// Whether the image is computed only for its embedding.
     fn has_prediction(&self, index: usize) -> bool {
         let embeddings = self.embeddings.as_ref();
@@ -317,15 +338,14 @@ impl Sink<'_> {
 
     /// Waits for everything that is still being written and saved.
     pub(crate) fn finish(mut self, interrupt: &TaskControl) -> anyhow::Result<ImageFailures> {
+        self.save();
         let rest = self.write_stored_before(self.samples.len());
         let failures = self.outputs.finish();
-        let embedded = self.embeddings.map_or(Ok(()), SavedEmbeddings::finish);
         let saved = self.saving.map_or(Ok(()), |saving| saving.finish(interrupt));
         if let Some(error) = self.error {
             return Err(error);
         }
         rest?;
-        embedded?;
         saved?;
         failures
     }

@@ -224,11 +224,11 @@ impl Saving {
         !self.missing.contains(id) && !self.failed.contains(id)
     }
 
-    pub(crate) fn save(&mut self, sample: &Sample, result: &SampleResult, control: &TaskControl) -> anyhow::Result<()> {
+    pub(crate) fn save(&mut self, sample: &Sample, result: SampleResult, control: &TaskControl) -> anyhow::Result<()> {
         let prediction = SamplePrediction {
             sample: sample.uri.clone(),
             stamp: sample.stamp(),
-            result: result.clone().map_err(|problem| problem.message),
+            result: result.map_err(|problem| problem.message),
         };
         if let Some(labels) = self.labels.added_labels() {
             self.queued += 1;

@@ -113,8 +113,15 @@ pub(crate) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
         let truth = Rc::clone(&truth);
         outputs.observe(move |sample, prediction| truth.borrow_mut().add(sample, prediction));
     }
-    let mut sink =
-        FetchSink(Sink { samples: &samples, control: &control, outputs, saving, embeddings: None, error: None });
+    let mut sink = FetchSink(Sink {
+        samples: &samples,
+        control: &control,
+        outputs,
+        saving,
+        unsaved: Vec::new(),
+        embeddings: None,
+        error: None,
+    });
     let outcome =
         with_progress("Reading outputs", &control, || found.read(&run.reader, &source, &wanted, &control, &mut sink));
     let FetchSink(mut sink) = sink;

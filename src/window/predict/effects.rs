@@ -385,10 +385,11 @@ fn predict_bulk(shared: &Shared, model: &BulkModel, bulk: ImagesRequest) -> (Tas
         model.before_predictions(shared, bulk.source, bulk.run);
         bundle.send();
     };
-    let in_order = |index: usize, result: SampleResult| {
+    let in_order = |index: usize, result: SampleResult, embeddings: &mut EmbeddingSaver<'_>| {
         let (sample, stamp) = &asked[index];
         let result = result.map_err(|problem| problem.message);
         if bundle.add(NewPrediction { sample: *sample, stamp: stamp.clone(), result }) {
+            embeddings.write(EmbeddingWriter::commit);
             send(&mut bundle);
         }
     };
@@ -412,7 +413,7 @@ struct BulkSink<'s, F> {
     in_order: F,
 }
 
-impl<F: FnMut(usize, SampleResult)> ResultSink for BulkSink<'_, F> {
+impl<'s, F: FnMut(usize, SampleResult, &mut EmbeddingSaver<'s>)> ResultSink for BulkSink<'s, F> {
     fn embedded(&mut self, index: usize, embeddings: ImageEmbeddings) {
         let sample = &self.samples[index];
         self.embeddings.write(|writer| writer.save(sample, embeddings));
@@ -421,7 +422,7 @@ impl<F: FnMut(usize, SampleResult)> ResultSink for BulkSink<'_, F> {
     fn arrived(&mut self, _: usize, _: &SampleResult) {}
 
     fn in_order(&mut self, index: usize, result: SampleResult) {
-        (self.in_order)(index, result);
+        (self.in_order)(index, result, &mut self.embeddings);
     }
 }
 
