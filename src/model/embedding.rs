@@ -44,8 +44,8 @@ pub fn embeddings_of(tensor: &Tensor, images: usize) -> Result<Vec<Vec<f32>>, Pr
     Ok((0..images).map(|image| of_image(&values[image * per_image..(image + 1) * per_image])).collect())
 }
 
-/// The output of an encoder for a call with `images` images as [`embeddings_of`] reads it: dimensions of 1 around a vector
-/// are removed, maps get the channels first, and a class token is taken out of its sequence.
+/// The output of an encoder for a call with `images` images as [`embeddings_of`] reads it: dimensions of 1 around a
+/// vector are removed, maps get the channels first, and a class token is taken out of its sequence.
 pub fn encoded(tensor: Tensor, images: usize, layout: Layout, tokens: Tokens) -> Tensor {
     let mut shape = tensor.shape.clone();
     if !matches!(layout, Layout::Nchw | Layout::Nhwc) || shape.len() == 1 {

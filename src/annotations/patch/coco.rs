@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
+use super::super::rows::BOM;
 use super::{Applied, Corrected, ImageLabels, KnownLabel, Label, LabelChange, LabelPatchError, Labels};
 
 /// A COCO file of labels.
@@ -22,7 +23,7 @@ impl CocoLabels {
     /// # Errors
     /// It is no COCO file with images, annotations and categories.
     pub(super) fn parse(content: &[u8]) -> Result<Self, LabelPatchError> {
-        let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
+        let content = content.strip_prefix(BOM).unwrap_or(content);
         let root: Map<String, Value> =
             serde_json::from_slice(content).map_err(|error| LabelPatchError::NoCoco(error.to_string()))?;
         for key in ["images", "annotations", "categories"] {

@@ -1,6 +1,6 @@
 //! Rows that are not class scores: embeddings, and regressions, which are not supported, told apart by names, counts and
-//! values. Families of detectors that are not supported, because their boxes are relative to something that is not in the
-//! file. Each with the reason and the most similar supported convention.
+//! values. Families of detectors that are not supported, because their boxes are relative to something that is not in
+//! the file. Each with the reason and the most similar supported convention.
 
 use super::noted::{Noted, Purpose};
 use super::probe::Prober;

@@ -64,7 +64,8 @@ pub(super) struct PackagedCard {
 /// Packs a model for the Ray Serve image, the PyTorch image, Multi Model Server or plain Python. Progress is in bytes.
 ///
 /// # Errors
-/// The model predicts nothing, the weights cannot be read or do not match the card, or the archive cannot be written; then nothing is left of it.
+/// The model predicts nothing, the weights cannot be read or do not match the card, or the archive cannot be written;
+/// then nothing is left of it.
 pub fn package_model(
     model: &Model,
     options: PackageOptions,
