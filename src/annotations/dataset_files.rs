@@ -73,7 +73,7 @@ pub(super) fn object_xml(name: &str, sides: [f64; 4]) -> io::Result<String> {
 /// Writes an object with its first and last pixels, counted from 1.
 ///
 /// # Errors
-/// Those of `details`.
+/// Those that `details` returns.
 pub(crate) fn write_object(
     xml: &mut XmlBytes,
     name: &str,
