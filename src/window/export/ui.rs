@@ -213,7 +213,7 @@ fn changes_ui(ui: &mut Ui, state: &State) -> bool {
     note_ui(
         ui,
         "One line per added, deleted, moved or relabeled box, with its reviewer. The owner of the labels deletes the \
-         lines to reject and applies the others with `spotcheck review apply`.",
+         lines to reject and applies the others with “spotcheck review apply”.",
     );
     truth.is_some()
 }
