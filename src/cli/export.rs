@@ -139,7 +139,7 @@ impl ExportArgs {
         use ExportFormat::{AnnotatedImages, Report, Voc, Yolo};
         let given = [
             (self.yolo_scores, &[Yolo][..], ("--yolo-scores", "yolo")),
-            (self.with_images, &[Yolo, Voc], ("--with-images", "yolo and voc")),
+            (self.with_images, &[Yolo, Voc], ("--with-images", "yolo or voc")),
             (self.annotated_kind != AnnotatedKind::AsImage, &[AnnotatedImages], ("--image-kind", "images")),
             (self.target_precision.is_some(), &[Report], ("--target-precision", "report")),
         ];
@@ -176,13 +176,13 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     }
     if args.model_classes && !format.is_dataset() {
         bail!(
-            "--model-classes is for coco, yolo and voc; {} contains the model's boxes and classes next to their \
+            "--model-classes is for coco, yolo and voc; --format {} exports the model's boxes and classes next to their \
              corrections",
-            format.name()
+            format.into_str()
         );
     }
     if let Some((option, formats)) = args.option_of_other_formats(format) {
-        bail!("{option} is for {formats}, not for {}; leave it out", format.name());
+        bail!("{option} is for --format {formats}, not for --format {}; leave it out", format.into_str());
     }
     if args.verdicts == VerdictChoice::Corrected && (args.model_classes || args.all_boxes) {
         bail!("--verdicts corrected exports what a person confirmed; remove --model-classes and --all-boxes");
@@ -247,7 +247,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
             new_classes: Vec::new(),
         };
         let exported = export_run(project, samples, &context, args.options(format), &args.target(), &control);
-        exported.with_context(|| format!("Could not export as {}", format.name()))
+        exported.with_context(|| format!("Could not export to --format {}", format.into_str()))
     })?;
     Ok(conclude(&report))
 }

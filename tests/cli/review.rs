@@ -691,10 +691,13 @@ fn options_of_other_formats_are_refused() {
         ("voc", &["--yolo-scores"]),
         ("coco", &["--with-images"]),
         ("jsonl", &["--image-kind", "png"]),
+        ("images", &["--yolo-scores"]),
     ] {
         let (output, _) = export(&bench, "c.out", &[&["--format", format], option].concat());
         assert_eq!(output.status.code(), Some(1), "{option:?}");
-        assert!(stderr(&output).contains(option[0]), "{}", stderr(&output));
+        for part in [option[0], &format!("--format {format}")] {
+            assert!(stderr(&output).contains(part), "{}", stderr(&output));
+        }
         assert!(!bench.path("c.out").exists());
     }
 }
