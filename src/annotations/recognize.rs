@@ -43,6 +43,8 @@ enum Content {
     Label,
     Image,
     Other(String),
+    /// It cannot be text.
+    Broken(AnnotationsError),
 }
 
 struct Look<'f> {
@@ -80,6 +82,7 @@ pub(super) fn recognize(
         }
         Content::Image => recognize_folder(&look, &listed, split)?,
         Content::Other(reason) => return Err(AnnotationsError::Unknown { place: files.name_of(&file), reason }),
+        Content::Broken(error) => return Err(error),
     })
 }
 
@@ -95,8 +98,10 @@ fn recognize_folder(look: &Look, listed: &[FileEntry], split: Option<&str>) -> R
     let mut yaml = with_extension(&["yaml", "yml"]);
     yaml.sort_by_key(|file| depth(&file.name));
     for file in yaml.iter().take(LOOKED_AT) {
-        if let Content::DataYaml = look.content(file)?.0 {
-            return look.data_set(file, Some(listed), split);
+        match look.content(file)?.0 {
+            Content::DataYaml => return look.data_set(file, Some(listed), split),
+            Content::Broken(error) => return Err(error),
+            _ => {}
         }
     }
     let found = look.yolo(listed)?;
@@ -104,19 +109,27 @@ fn recognize_folder(look: &Look, listed: &[FileEntry], split: Option<&str>) -> R
         return Ok(Recognized::Yolo(YoloFiles { listed: look.image_list()?, ..found }.into()));
     }
     let xml = with_extension(&["xml"]);
+    // The reason counts only if no other file has annotations.
+    let mut broken = None;
     for file in xml.iter().take(LOOKED_AT) {
-        if let Content::Format(AnnotationFormat::PascalVoc) = look.content(file)?.0 {
+        let content = look.content(file)?.0;
+        if let Content::Format(AnnotationFormat::PascalVoc) = content {
             let is_classes = |file: &&FileEntry| file.name.rsplit('/').next() == Some(VOC_CLASSES);
             let classes = listed.iter().filter(is_classes).min_by_key(|file| depth(&file.name)).cloned();
             let listed = look.image_list()?;
             return Ok(Recognized::PascalVoc(VocFiles { documents: xml, classes, listed }));
         }
+        if let Content::Broken(error) = content {
+            broken.get_or_insert(error);
+        }
     }
     let whole = with_extension(&["json", "csv", "tsv", "jsonl", "jsonlines", "ndjson"]);
     let mut candidates = Vec::new();
     for file in whole.into_iter().take(LOOKED_AT) {
-        if let (Content::Format(format), first_line) = look.content(&file)? {
-            candidates.push((format, file, first_line));
+        match look.content(&file)? {
+            (Content::Format(format), first_line) => candidates.push((format, file, first_line)),
+            (Content::Broken(error), _) => drop(broken.get_or_insert(error)),
+            _ => {}
         }
     }
     if candidates.len() > 1 {
@@ -125,6 +138,9 @@ fn recognize_folder(look: &Look, listed: &[FileEntry], split: Option<&str>) -> R
     }
     if let Some((format, file, first_line)) = candidates.pop() {
         return Ok(Recognized::File { format, file, first_line });
+    }
+    if let Some(error) = broken {
+        return Err(error);
     }
     let of_kind = |kind: NamedKind| listed.iter().filter(move |file| kind_of_name(&file.name) == kind).cloned();
     if of_kind(NamedKind::Records).next().is_some() {
@@ -152,7 +168,7 @@ impl Look<'_> {
         }
         let head = self.files.read_range(file, 0..HEAD_BYTES.min(file.size_bytes), self.control)?;
         if super::is_utf16(&head) {
-            return Err(AnnotationsError::Utf16 { place: place() });
+            return Ok((Content::Broken(AnnotationsError::Utf16 { place: place() }), String::new()));
         }
         if let Some(what) = binary(&head) {
             return Ok((Content::Other(format!("it is {what}")), String::new()));
@@ -162,8 +178,8 @@ impl Look<'_> {
         let first_line = text.split(['\n', '\r']).next().unwrap_or_default().trim_end().to_owned();
         if text.is_empty() {
             // An image without objects has an empty label file.
-            let content = if is_text(&file.name) { Ok(Content::Label) } else { Err(place()) };
-            return content.map(|content| (content, first_line)).map_err(|place| AnnotationsError::Empty { place });
+            let empty = || Content::Broken(AnnotationsError::Empty { place: place() });
+            return Ok((if is_text(&file.name) { Content::Label } else { empty() }, first_line));
         }
         let is_yaml = [".yaml", ".yml"].iter().any(|extension| file.name.to_lowercase().ends_with(extension));
         let content = match text.as_bytes()[0] {

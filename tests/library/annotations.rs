@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use spotcheck::annotations::{Found, open, open_split};
+use spotcheck::annotations::{AnnotationsError, Found, open, open_split};
 use spotcheck::domain::{AnnotatedImage, AnnotatedImageId, Annotations, BoxRole, BoxUnit, PredictionStatus};
 use spotcheck::image::source::Files;
 use spotcheck::tasks::{ProgressUnit, TaskControl};
@@ -234,6 +234,24 @@ fn read_data_set(yaml: &str, files: &[(&str, &str)], split: Option<&str>) -> Res
     let mut names: Vec<String> = found.annotations.images.into_iter().map(|image| image.name).collect();
     names.sort();
     Ok((names.into_iter().map(|name| name.replace(&root, "ROOT")).collect(), found.notes.join("\n")))
+}
+
+#[test]
+fn unreadable_files_do_not_hide_a_dataset() {
+    let utf16: Vec<u8> = "\u{feff}<annotation/>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for content in [&b""[..], &utf16] {
+        let folder = tempfile::tempdir().unwrap();
+        let control = TaskControl::new(ProgressUnit::Bytes);
+        let read = || open(&Files::local(folder.path()), &control);
+        std::fs::write(folder.path().join("0.xml"), content).unwrap();
+        std::fs::write(folder.path().join("1.jpg"), "").unwrap();
+        assert!(matches!(read(), Err(AnnotationsError::Empty { .. } | AnnotationsError::Utf16 { .. })));
+        let object = "<object><name>cat</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox></object>";
+        std::fs::write(folder.path().join("1.xml"), format!("<annotation>{object}</annotation>")).unwrap();
+        let found = read().unwrap();
+        let places: Vec<&str> = found.annotations.problems.iter().map(|problem| &*problem.place).collect();
+        assert_eq!((found.annotations.images.len(), places), (1, vec!["0.xml"]));
+    }
 }
 
 const LABEL: &str = "0 0.5 0.5 0.25 0.25\n";
