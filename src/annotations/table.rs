@@ -223,6 +223,10 @@ pub(super) fn read(reader: impl Read, header: &str) -> io::Result<Result<Found, 
             return;
         };
         let Ok(columns) = columns else { return };
+        // Spreadsheets write blank rows as delimiters.
+        if row.is_ok_and(|row| row.iter().all(|cell| cell.trim().is_empty())) {
+            return;
+        }
         rows.collector.entries += 1;
         let place = || format!("line {line}");
         let row = row.map_err(|reason| (Kind::Unreadable, reason.to_owned()));

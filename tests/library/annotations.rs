@@ -254,6 +254,12 @@ fn unreadable_files_do_not_hide_a_dataset() {
     }
 }
 
+#[test]
+fn rows_of_empty_cells_are_blank() {
+    let found = read_text("truth.csv", b"image,label\n,\na.jpg,cat\n , \n").unwrap();
+    assert_eq!((found.entries, found.annotations.problems.total(), found.annotations.images.len()), (1, 0, 1));
+}
+
 const LABEL: &str = "0 0.5 0.5 0.25 0.25\n";
 
 #[test]
