@@ -263,6 +263,10 @@ fn files_below(folder: &Path) -> BTreeMap<String, String> {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        // The list of the files.
+        if name == ".spotcheck-changes.json" {
+            continue;
+        }
         let join = |(inner, text): (String, String)| {
             (if inner.is_empty() { name.clone() } else { format!("{name}/{inner}") }, text)
         };

@@ -17,6 +17,7 @@ mod label_patch;
 mod labeler;
 mod models;
 mod out;
+mod patched_files;
 mod predict;
 mod project;
 mod review;

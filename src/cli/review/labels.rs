@@ -65,7 +65,7 @@ struct OutArgs {
     /// Write to this file (`-` for stdout), or for the labels of a folder, write the changed files to this folder
     #[arg(long, value_name = "FILE|FOLDER")]
     out: PathBuf,
-    /// Replace an existing file, or a folder that an export wrote
+    /// Replace an existing file, or a folder that an export or `review apply` wrote
     #[arg(long)]
     force: bool,
 }

@@ -14,7 +14,7 @@ pub enum ExportError {
     #[error("a file or folder with that name exists; choose another name, or allow replacing it: {}", path.display())]
     Exists { path: PathBuf },
     #[error(
-        "the folder was not written by a Spotcheck export, so it is never replaced; choose another name: {}",
+        "the folder contains files that Spotcheck did not write there, so it is never replaced; choose another name: {}",
          path.display()
     )]
     NotAnExport { path: PathBuf },

@@ -1,6 +1,9 @@
 //! What a review changed in ground truth that was opened to correct it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
 
 use crate::annotations::AnnotationsError;
 use crate::annotations::matching::{Folders, ImageKey, ImageMatches};
@@ -105,8 +108,19 @@ impl LabelChanges {
 
     /// “3 changes: 2 added, 1 moved”
     pub fn summary(&self) -> String {
-        format!("{}: {}", counted(self.changes.len(), "change", "changes"), kinds_of(&self.changes))
+        let changes = counted(self.changes.len(), "change", "changes");
+        if self.changes.is_empty() { changes } else { format!("{changes}: {}", kinds_of(&self.changes)) }
     }
+}
+
+/// Lists the files of a folder of corrected ground truth, so that only such a folder is replaced. Hidden, because the
+/// other files are copied over the ground truth.
+const FILES_LIST: &str = ".spotcheck-changes.json";
+
+#[derive(Serialize, Deserialize)]
+struct WrittenFiles {
+    spotcheck: String,
+    files: BTreeSet<String>,
 }
 
 /// Writes corrected ground truth: a file, or a folder with the changed files.
@@ -117,13 +131,44 @@ pub fn write_corrected(corrected: &Corrected, target: &ExportTarget) -> Result<(
     match corrected {
         Corrected::File(content) => WholeFile::create(target)?.commit_with(content),
         Corrected::Folder(files) => {
-            let folder = WholeFolder::create(target)?;
+            let folder = WholeFolder::create_over(target, contains_only_written)?;
+            let failed = ExportError::write(&target.path);
             for (name, content) in files {
-                folder.write(name, content).map_err(ExportError::write(&target.path))?;
+                folder.write(name, content).map_err(&failed)?;
             }
+            let written = WrittenFiles {
+                spotcheck: env!("CARGO_PKG_VERSION").to_owned(),
+                files: files.keys().cloned().collect(),
+            };
+            let list = serde_json::to_vec(&written).map_err(|error| failed(error.into()))?;
+            folder.write(FILES_LIST, &list).map_err(&failed)?;
             folder.commit()
         }
     }
+}
+
+/// Whether a folder contains nothing but what `write_corrected` wrote. Ground truth over which that was copied has other
+/// files.
+fn contains_only_written(folder: &Path) -> bool {
+    let list = std::fs::read(folder.join(FILES_LIST));
+    let Some(mut written) = list.ok().and_then(|list| serde_json::from_slice::<WrittenFiles>(&list).ok()) else {
+        return false;
+    };
+    written.files.insert(FILES_LIST.to_owned());
+    let mut open = vec![(folder.to_owned(), String::new())];
+    while let Some((path, prefix)) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(path) else { return false };
+        for entry in entries {
+            let Ok((kind, entry)) = entry.and_then(|entry| Ok((entry.file_type()?, entry))) else { return false };
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            if kind.is_dir() {
+                open.push((entry.path(), name + "/"));
+            } else if !kind.is_file() || !written.files.contains(&name) {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// Whether this is the label of a detection, which may have been clipped.

@@ -159,6 +159,11 @@ pub(super) struct WholeFolder {
 
 impl WholeFolder {
     pub(super) fn create(target: &ExportTarget) -> Result<Self, ExportError> {
+        Self::create_over(target, |_| false)
+    }
+
+    /// Also replaces existing folders that `is_own` recognizes.
+    pub(super) fn create_over(target: &ExportTarget, is_own: impl FnOnce(&Path) -> bool) -> Result<Self, ExportError> {
         // `labels/` is `labels`.
         let path: PathBuf = absolute(&target.path)?.components().collect();
         folder_of(&path)?;
@@ -166,7 +171,7 @@ impl WholeFolder {
             if target.existing == Existing::Keep {
                 return Err(ExportError::Exists { path });
             }
-            if !may_be_replaced(&path) {
+            if !may_be_replaced(&path) && !is_own(&path) {
                 return Err(ExportError::NotAnExport { path });
             }
         }
