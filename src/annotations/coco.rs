@@ -396,7 +396,7 @@ fn is_outside(bounds: ExactBox, size: Option<[u32; 2]>) -> bool {
 }
 
 /// `val2017/000000397133.jpg` for `http://images.cocodataset.org/val2017/000000397133.jpg`.
-fn tail_of_url(url: &str) -> &str {
+pub(super) fn tail_of_url(url: &str) -> &str {
     let behind_host = url.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
     behind_host.map_or(url, |(_, path)| path)
 }

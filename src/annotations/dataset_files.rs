@@ -63,11 +63,17 @@ pub(crate) fn whole_pixels([low, high]: [f64; 2]) -> [f64; 2] {
 
 pub(crate) type XmlBytes = XmlWriter<Vec<u8>>;
 
-/// An object without details, with its first and last pixels, counted from 1; each level is indented by a tab.
-pub(super) fn object_xml(name: &str, sides: [f64; 4]) -> io::Result<String> {
-    let mut xml = XmlWriter::new_with_indent(Vec::new(), b'\t', 1);
-    write_object(&mut xml, name, sides, |_| Ok(()))?;
-    String::from_utf8(xml.into_inner()).map_err(io::Error::other)
+/// The lines of an object with its first and last pixels, counted from 1, and its score, if any. Each level is indented
+/// once; without an indentation, it is a single line.
+pub(super) fn object_xml(name: &str, sides: [f64; 4], score: Option<f64>, indent: Option<&str>) -> io::Result<String> {
+    let indented = |indent: &str| XmlWriter::new_with_indent(Vec::new(), indent.as_bytes()[0], indent.len());
+    let mut xml = indent.filter(|indent| !indent.is_empty()).map_or_else(|| XmlWriter::new(Vec::new()), indented);
+    xml.create_element("annotation").write_inner_content(|xml| {
+        write_object(xml, name, sides, |xml| score.map_or(Ok(()), |score| xml_text(xml, "score", &score.to_string())))
+    })?;
+    let text = String::from_utf8(xml.into_inner()).map_err(io::Error::other)?;
+    let object = text.strip_prefix("<annotation>").and_then(|text| text.strip_suffix("</annotation>"));
+    Ok(object.unwrap_or_default().trim_start_matches('\n').to_owned())
 }
 
 /// Writes an object with its first and last pixels, counted from 1.
@@ -108,7 +114,7 @@ pub(crate) fn xml_text(xml: &mut XmlBytes, tag: &str, content: &str) -> io::Resu
 }
 
 /// XML 1.0 cannot represent other control characters, not even escaped (section 2.2).
-fn xml_char(letter: char) -> char {
+pub(super) fn xml_char(letter: char) -> char {
     match letter {
         '\t' | '\n' | '\r' => letter,
         '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,

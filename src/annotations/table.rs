@@ -44,7 +44,7 @@ pub(super) struct Columns {
     image: usize,
     pub name: Option<usize>,
     pub number: Option<usize>,
-    score: Option<usize>,
+    pub score: Option<usize>,
     pub bounds: Option<Bounds>,
     size: Option<[usize; 2]>,
     crowd: Option<usize>,

@@ -161,7 +161,7 @@ impl Document {
 pub(super) struct Reader {
     collector: Collector,
     /// Those in `dataset_meta.json`.
-    classes: BTreeSet<String>,
+    pub classes: BTreeSet<String>,
     other_names: Tally,
     before_first: Tally,
 }

@@ -1,6 +1,6 @@
 //! What `review apply` makes of unusual files and of changes that do not fit, and what it refuses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use serde_json::{Value, json};
@@ -59,6 +59,14 @@ impl Patch {
         let arguments = ["review", "apply", truth, "--changes", "changes.jsonl", "--force", "--out", out];
         stderr(&self.run(&arguments, code))
     }
+
+    /// Copies a changed file over the ground truth, and returns it.
+    fn accept(&self, file: &str) -> String {
+        let name = Path::new(file).strip_prefix(self.truth).unwrap();
+        let from = if name.as_os_str().is_empty() { self.path("out") } else { self.path("out").join(name) };
+        std::fs::copy(from, self.path(file)).unwrap();
+        self.read(file)
+    }
 }
 
 #[track_caller]
@@ -87,6 +95,267 @@ fn document(image: &str, objects: &str) -> String {
         "<annotation>\n\t<filename>{image}</filename>\n\t<size><width>40</width><height>30</height></size>\n{objects}\
          </annotation>\n"
     )
+}
+
+fn coco(annotations: &Value) -> Vec<u8> {
+    let truth = json!({
+        "images": [{"id": 1, "file_name": "a.png", "width": 40, "height": 30}],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": annotations,
+    });
+    truth.to_string().into_bytes()
+}
+
+const YAML: (&str, &[u8]) = ("truth/data.yaml", b"names: [cat]\n");
+
+/// A label with a score in each format, the changed file, and the name of the image.
+fn scored() -> [(Patch, &'static str, &'static str); 5] {
+    let voc = document("a.png", &object("cat", [3, 4, 12, 15], "\t\t<score>0.5</score>\n"));
+    let annotation = json!([{"id": 7, "image_id": 1, "category_id": 1, "bbox": [2, 3, 10, 12], "score": 0.5}]);
+    let image: (&str, &[u8]) = ("truth/images/a.png", b"");
+    let polygon = b"0 0.05 0.1 0.3 0.1 0.3 0.5 0.05 0.5 0.5\n";
+    [
+        (Patch::new("t.json", &[("t.json", &coco(&annotation))]), "t.json", "a.png"),
+        (
+            Patch::new("t.csv", &[("t.csv", b"image,label,x1,y1,x2,y2,score\na.png,cat,2,3,12,15,0.5\n")]),
+            "t.csv",
+            "a.png",
+        ),
+        (
+            Patch::new("truth", &[("truth/Annotations/a.xml", voc.as_bytes())]),
+            "truth/Annotations/a.xml",
+            "JPEGImages/a.png",
+        ),
+        (
+            Patch::new("truth", &[YAML, image, ("truth/labels/a.txt", b"0 0.175 0.3 0.25 0.4 0.5\n")]),
+            "truth/labels/a.txt",
+            "images/a.png",
+        ),
+        (Patch::new("truth", &[YAML, image, ("truth/labels/a.txt", polygon)]), "truth/labels/a.txt", "images/a.png"),
+    ]
+}
+
+#[test]
+fn added_labels_are_read_where_others_have_scores() {
+    let boxes = [[2.0, 3.0, 12.0, 15.0], [20.0, 4.0, 30.0, 14.0]];
+    let detection = |bounds: &[f64; 4]| json!({"box": bounds, "class_id": 0, "label": "cat", "score": 0.9});
+    let detections: Vec<Value> = boxes.iter().map(detection).collect();
+    let line = json!({"uri": "a.png", "status": "ok", "width": 40, "height": 30, "detections": detections});
+    for (patch, file, image) in scored() {
+        let mut change = added(image, "cat", [20.0, 4.0, 10.0, 10.0]);
+        change["size"] = json!([40, 30]);
+        let before = patch.read(file);
+        assert_counts(&patch.apply(std::slice::from_ref(&change), 0), [1, 0, 0]);
+        let after = patch.accept(file);
+        assert!(after.len() > before.len() && after.contains("0.5"), "{after}");
+        patch.write("p.jsonl", line.to_string());
+        let arguments = ["evaluate", "images", "--predictions", "p.jsonl", "--truth", patch.truth];
+        let more = ["--ignore-truth-scores", "--draws", "0", "--out", "-"];
+        let metrics: Value = serde_json::from_slice(&patch.run(&[&arguments[..], &more].concat(), 0).stdout).unwrap();
+        let counts = ["true_positives", "false_positives", "missed"].map(|key| metrics[key].as_u64());
+        assert_eq!(counts, [2, 0, 0].map(Some), "{after}");
+        assert_counts(&patch.apply(&[change], 0), [0, 1, 0]);
+    }
+}
+
+#[test]
+fn boxes_outside_their_image_are_conflicts() {
+    let annotation = json!([{"id": 7, "image_id": 1, "category_id": 1, "bbox": [2, 3, 10, 12]}]);
+    let voc = document("a.png", &object("cat", [3, 4, 12, 15], ""));
+    let csv = b"image,label,x1,y1,x2,y2,image_width,image_height\na.png,cat,2,3,12,15,40,30\n";
+    for (truth, file, content, image, clipped) in [
+        ("t.json", "t.json", coco(&annotation), "a.png", "[35.0,25.0,5.0,5.0]"),
+        ("t.csv", "t.csv", csv.to_vec(), "a.png", "a.png,cat,35,25,40,30,40,30"),
+        ("truth", "truth/Annotations/a.xml", voc.into_bytes(), "JPEGImages/a.png", "<xmax>40</xmax>"),
+    ] {
+        let patch = Patch::new(truth, &[(file, &content)]);
+        let mut of_other_size = added(image, "cat", [1.0, 1.0, 5.0, 5.0]);
+        of_other_size["size"] = json!([80, 60]);
+        let changes = [
+            added(image, "cat", [100.0, 100.0, 5.0, 5.0]),
+            added(image, "cat", [1.0, -9.0, 5.0, 5.0]),
+            of_other_size,
+            added(image, "cat", [35.0, 25.0, 20.0, 20.0]),
+        ];
+        let messages = patch.apply(&changes, 3);
+        assert_counts(&messages, [1, 0, 3]);
+        for line in ["line 1: ", "line 2: ", "line 3: ", "40 × 30", "clipped 1 box"] {
+            assert!(messages.contains(line), "{line}: {messages}");
+        }
+        let after = patch.accept(file);
+        assert!(after.contains(clipped), "{after}");
+        assert_counts(&patch.apply(&changes, 3), [0, 1, 3]);
+    }
+}
+
+#[test]
+fn sizes_of_one_image_must_agree() {
+    let patch = Patch::new("truth", &[YAML, ("truth/labels/a.txt", b"0 0.175 0.3 0.25 0.4\n")]);
+    let with_size = |x: f64, size: [u32; 2]| {
+        let mut change = added("images/a", "cat", [x, 4.0, 8.0, 6.0]);
+        change["size"] = json!(size);
+        change
+    };
+    let messages = patch.apply(&[with_size(20.0, [40, 30]), with_size(25.0, [30, 40])], 3);
+    assert_counts(&messages, [1, 0, 1]);
+    assert!(messages.contains("line 2: "), "{messages}");
+}
+
+#[test]
+fn voc_keeps_class_names_that_are_read_back() {
+    let names = ["two\nlines", "a\rb", " lead", "x & <y>", "bell\u{7}"];
+    let voc = document("a.png", &object("cat", [3, 4, 12, 15], "")).replace('\n', "\r\n");
+    let patch = Patch::new("truth", &[("truth/Annotations/a.xml", voc.as_bytes())]);
+    let image = "JPEGImages/a.png";
+    let place = |at: usize| [20.0, 2.0 + 5.0 * at as f64, 10.0, 4.0];
+    let changes: Vec<Value> = names.iter().enumerate().map(|(at, name)| added(image, name, place(at))).collect();
+    let messages = patch.apply(&changes, 3);
+    assert_counts(&messages, [3, 0, 2]);
+    assert!(messages.contains("line 3: ") && messages.contains("dataset_meta.json"), "{messages}");
+    assert!(messages.contains("line 5: "), "{messages}");
+    patch.accept("truth/Annotations/a.xml");
+    assert_counts(&patch.apply(&changes, 3), [0, 3, 2]);
+    patch.write("truth/dataset_meta.json", json!({"labels": ["cat", " lead"]}).to_string());
+    assert_counts(&patch.apply(&changes, 3), [1, 3, 1]);
+    patch.accept("truth/Annotations/a.xml");
+    assert_counts(&patch.apply(&changes, 3), [0, 4, 1]);
+    let before = json!({"class": "cat", "bbox": [2, 3, 10, 12]});
+    let rename = |name: &str| json!({"image": image, "change": "class", "before": before, "after": {"class": name, "bbox": [2, 3, 10, 12]}});
+    assert_counts(&patch.apply(&[rename("dog ")], 3), [0, 0, 1]);
+    assert_counts(&patch.apply(&[rename("dog\ncat")], 0), [1, 0, 0]);
+}
+
+#[test]
+fn voc_files_in_other_encodings_stay_readable() {
+    let latin = format!(
+        "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n{}",
+        document("a.png", &object("cat", [3, 4, 12, 15], ""))
+    );
+    let utf16: Vec<u8> = "\u{feff}<annotation></annotation>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let mut umlaut = document("b.png", &object("K?fer", [3, 4, 12, 15], "")).into_bytes();
+    let at = umlaut.iter().position(|byte| *byte == b'?').unwrap();
+    umlaut[at] = 0xe4;
+    let files: [(&str, &[u8]); 3] = [
+        ("truth/Annotations/a.xml", latin.as_bytes()),
+        ("truth/Annotations/b.xml", &umlaut),
+        ("truth/Annotations/0.xml", &utf16),
+    ];
+    let patch = Patch::new("truth", &files);
+    let before = json!({"class": "cat", "bbox": [2, 3, 10, 12]});
+    let changes = [
+        added("JPEGImages/a.png", "Käfer", [20.0, 2.0, 10.0, 4.0]),
+        json!({"image": "JPEGImages/a.png", "change": "class", "before": before, "after": {"class": "Löwe", "bbox": [2, 3, 10, 12]}}),
+        added("JPEGImages/b.png", "cat", [20.0, 2.0, 10.0, 4.0]),
+        added("JPEGImages/0.png", "cat", [20.0, 2.0, 10.0, 4.0]),
+        added("JPEGImages/c.png", "cat", [20.0, 2.0, 10.0, 4.0]),
+    ];
+    let messages = patch.apply(&changes, 3);
+    assert_counts(&messages, [2, 0, 3]);
+    for fact in ["Annotations/b.xml is not UTF-8", "Annotations/0.xml is in UTF-16", "no such image"] {
+        assert!(messages.contains(fact), "{messages}");
+    }
+    let after = patch.accept("truth/Annotations/a.xml");
+    assert!(after.is_ascii() && after.contains("K&#228;fer") && after.contains("L&#246;we"), "{after}");
+    assert_counts(&patch.apply(&changes, 3), [0, 2, 3]);
+}
+
+#[test]
+fn removed_masks_are_reported_only_if_removed() {
+    let polygon = "\t\t<polygon>\n\t\t\t<x1>3</x1><y1>4</y1>\n\t\t</polygon>\n";
+    let voc = document("a.png", &(object("cat", [3, 4, 12, 15], polygon) + &object("cat", [21, 4, 30, 15], "")));
+    let patch = Patch::new("truth", &[("truth/Annotations/a.xml", voc.as_bytes())]);
+    let moved = |x: f64| json!({"image": "JPEGImages/a.png", "change": "moved", "before": {"class": "cat", "bbox": [x, 3, 10, 12]}, "after": {"class": "cat", "bbox": [x, 5, 10, 12]}});
+    let messages = patch.apply(&[moved(20.0)], 0);
+    assert!(!messages.contains("mask"), "{messages}");
+    assert!(patch.read("out/Annotations/a.xml").contains(polygon));
+    let messages = patch.apply(&[moved(2.0)], 0);
+    assert!(messages.contains("removed 1 mask"), "{messages}");
+    assert_eq!(
+        patch.read("out/Annotations/a.xml"),
+        voc.replace(polygon, "").replacen("<ymin>4<", "<ymin>6<", 1).replacen("<ymax>15<", "<ymax>17<", 1)
+    );
+    for (polygon, is_mask) in [("0.05 0.1 0.3 0.1 0.3 0.5 0.05 0.5", false), ("0.05 0.1 0.3 0.1 0.3 0.5", true)] {
+        let patch = Patch::new("truth", &[YAML, ("truth/labels/a.txt", format!("0 {polygon}\n").as_bytes())]);
+        let mut change = moved(2.0);
+        change["image"] = json!("images/a");
+        change["size"] = json!([40, 30]);
+        let messages = patch.apply(&[change], 0);
+        assert_eq!(messages.contains("mask"), is_mask, "{messages}");
+    }
+}
+
+#[test]
+fn coco_ids_of_every_form_are_found_and_never_repeated() {
+    let label = |id: Value, x: u32| json!({"id": id, "image_id": 1.0, "category_id": "1", "bbox": [x, 3, 8, 12]});
+    for (ids, expected) in [
+        ([json!(11), json!(12.0)], 13),
+        ([json!("11"), json!(i64::MAX)], 1),
+        ([json!(1), json!(i64::MAX)], 2),
+        ([json!(5), json!(u64::MAX)], 6),
+        ([json!(-5), json!(1e300)], 1),
+    ] {
+        let truth = json!([label(ids[0].clone(), 2), label(ids[1].clone(), 20)]);
+        let patch = Patch::new("t.json", &[("t.json", &coco(&truth))]);
+        let id = if ids[1] == json!(12.0) { json!(12) } else { ids[1].clone() };
+        let changes = [
+            json!({"image": "a.png", "id": id, "change": "class", "before": {"class": "cat", "bbox": [20, 3, 8, 12]}, "after": {"class": "dog", "bbox": [20, 3, 8, 12]}}),
+            added("a.png", "cat", [1.0, 20.0, 5.0, 5.0]),
+        ];
+        assert_counts(&patch.apply(&changes, 0), [2, 0, 0]);
+        let after: Value = serde_json::from_str(&patch.accept("t.json")).unwrap();
+        assert_eq!(after["annotations"][1]["category_id"], 2);
+        assert_eq!(after["annotations"][1]["id"], ids[1]);
+        assert_eq!(after["annotations"][2]["id"], expected, "{ids:?}");
+        assert_counts(&patch.apply(&changes, 0), [0, 2, 0]);
+    }
+}
+
+#[test]
+fn lines_that_are_no_changes_are_explained() {
+    let csv = b"image,label,x1,y1,x2,y2\na.png,cat,2,3,12,15\n";
+    let patch = Patch::new("t.csv", &[("t.csv", csv)]);
+    let change = added("a.png", "cat", [20.0, 4.0, 10.0, 10.0]);
+    patch.write("changes.jsonl", format!("{change}\n\n7\n{{\"image\": \"a.png\"}}\n{{\"image\": 1,\n[\"a.png\"]\n"));
+    let messages = patch.apply_to("t.csv", "out", 3);
+    assert_counts(&messages, [1, 0, 4]);
+    for line in ["line 3: ", "line 4: ", "line 5: ", "line 6: "] {
+        assert!(messages.contains(line), "{messages}");
+    }
+    assert!(!messages.contains("struct"), "{messages}");
+    // Another file.
+    patch.write("changes.jsonl", csv);
+    let messages = patch.apply_to("t.csv", "out", 1);
+    assert!(messages.contains("changes.jsonl") && messages.contains("line 1: "), "{messages}");
+}
+
+#[test]
+fn review_without_changes_lists_none() {
+    let patch = Patch::new("t.csv", &[("t.csv", b"image,label,x1,y1,x2,y2\na.png,cat,2,3,12,15\n")]);
+    patch.run(&["import", "images", "--to-correct", "--predictions", "t.csv", "--project", "p.spotcheck"], 0);
+    let arguments = ["review", "changes", "p.spotcheck", "--truth", "t.csv", "--out", "changes.jsonl"];
+    assert!(stderr(&patch.run(&arguments, 0)).ends_with("0 changes\n"));
+    assert_counts(&patch.apply_to("t.csv", "out", 0), [0, 0, 0]);
+    assert_eq!(patch.read("out"), patch.read("t.csv"));
+}
+
+#[test]
+fn blank_lines_of_csv_stay_where_they_are() {
+    let csv = "image,label,x1,y1,x2,y2\n\na.png,cat,2,3,12,15\n  \nb.png\n,,,,,\nc.png,cat,2,3,12,15\n\n";
+    let patch = Patch::new("t.csv", &[("t.csv", csv.as_bytes())]);
+    let changes = [
+        json!({"image": "a.png", "change": "class", "before": {"class": "cat", "bbox": [2, 3, 10, 12]}, "after": {"class": "dog", "bbox": [2, 3, 10, 12]}}),
+        json!({"image": "c.png", "change": "deleted", "before": {"class": "cat", "bbox": [2, 3, 10, 12]}}),
+        added("b.png", "cat", [1.0, 2.0, 3.0, 4.0]),
+    ];
+    assert_counts(&patch.apply(&changes, 0), [3, 0, 0]);
+    let expected =
+        "image,label,x1,y1,x2,y2\n\na.png,dog,2,3,12,15\n  \nb.png\n,,,,,\nc.png,,,,,\nb.png,cat,1,2,4,6\n\n";
+    assert_eq!(patch.accept("t.csv"), expected);
+    let line = json!({"uri": "a.png", "status": "ok", "width": 40, "height": 30, "detections": []});
+    patch.write("p.jsonl", line.to_string());
+    let arguments = ["evaluate", "images", "--predictions", "p.jsonl", "--truth", "t.csv", "--out", "-"];
+    let messages = stderr(&patch.run(&arguments, 3));
+    assert!(!messages.contains("line "), "{messages}");
 }
 
 #[test]

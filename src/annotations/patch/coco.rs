@@ -1,22 +1,43 @@
 //! Changes in a COCO file: labels are found by id, and all other fields stay as they are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::super::rows::BOM;
 use super::{Applied, Corrected, ImageLabels, KnownLabel, Label, LabelChange, LabelPatchError, Labels};
+use crate::annotations::coco::tail_of_url;
+use crate::annotations::json::Scalar;
+use crate::annotations::rows::BOM;
+use crate::domain::AnnotatedImageId as Id;
 
 /// A COCO file of labels.
 pub(super) struct CocoLabels {
     root: Map<String, Value>,
     /// The positions of the labels with each id.
-    positions: HashMap<String, Vec<usize>>,
+    positions: HashMap<Id, Vec<usize>>,
+    /// The positions of the labels of each image.
+    of_image: HashMap<Id, Vec<usize>>,
+    /// The ids of the images with each name.
+    image_ids: HashMap<String, Vec<Value>>,
+    free_ids: FreeIds,
 }
 
 /// A list of the file.
 fn list<'v>(root: &'v Map<String, Value>, key: &str) -> &'v [Value] {
     root.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// An id as readers compare it: 12, 12.0 and "12" are the same.
+fn id_of(value: &Value) -> Id {
+    let id = Scalar::deserialize(value).ok().and_then(|scalar| scalar.into_id("id").ok());
+    id.unwrap_or_else(|| Id::Text(value.to_string()))
+}
+
+/// The name of an image, as readers find it.
+fn name_of(image: &Value) -> &str {
+    let name = image["file_name"].as_str().filter(|name| !name.is_empty());
+    name.or_else(|| image["coco_url"].as_str().map(tail_of_url)).unwrap_or_default()
 }
 
 impl CocoLabels {
@@ -31,48 +52,54 @@ impl CocoLabels {
                 return Err(LabelPatchError::NoCoco(format!("it has no list of {key}")));
             }
         }
-        let mut positions: HashMap<String, Vec<usize>> = HashMap::new();
+        let (mut positions, mut of_image) = (HashMap::<Id, Vec<usize>>::new(), HashMap::<Id, Vec<usize>>::new());
         for (position, annotation) in list(&root, "annotations").iter().enumerate() {
-            positions.entry(annotation["id"].to_string()).or_default().push(position);
+            positions.entry(id_of(&annotation["id"])).or_default().push(position);
+            of_image.entry(id_of(&annotation["image_id"])).or_default().push(position);
         }
-        Ok(Self { root, positions })
+        let mut image_ids: HashMap<String, Vec<Value>> = HashMap::new();
+        for image in list(&root, "images") {
+            image_ids.entry(name_of(image).to_owned()).or_default().push(image["id"].clone());
+        }
+        let free_ids = FreeIds::new(positions.keys());
+        Ok(Self { root, positions, of_image, image_ids, free_ids })
     }
 
     /// Category names by id.
-    fn classes(&self) -> HashMap<String, &str> {
+    fn classes(&self) -> HashMap<Id, &str> {
         list(&self.root, "categories")
             .iter()
-            .filter_map(|category| Some((category["id"].to_string(), category["name"].as_str()?)))
+            .filter_map(|category| Some((id_of(&category["id"]), category["name"].as_str()?)))
             .collect()
     }
 
     /// The labels of each image.
     pub(super) fn images(&self) -> Vec<ImageLabels> {
         let classes = self.classes();
-        let mut labels: HashMap<String, Vec<KnownLabel>> = HashMap::new();
-        for annotation in list(&self.root, "annotations") {
-            if let Some(Label { class, bbox }) = label_of(annotation, &classes) {
-                let known = KnownLabel { id: annotation["id"].clone(), class, bounds: bbox.into() };
-                labels.entry(annotation["image_id"].to_string()).or_default().push(known);
-            }
-        }
-        let image = |image: &Value| ImageLabels {
-            name: image["file_name"].as_str().unwrap_or_default().to_owned(),
-            labels: labels.remove(&image["id"].to_string()).unwrap_or_default(),
+        let annotations = list(&self.root, "annotations");
+        let mut of_image = self.of_image.clone();
+        let known = |position: usize| {
+            let Label { class, bbox } = label_of(&annotations[position], &classes)?;
+            Some(KnownLabel { id: annotations[position]["id"].clone(), class, bounds: bbox.into() })
         };
-        list(&self.root, "images").iter().map(image).collect()
+        let mut image = |image: &Value| {
+            let positions = of_image.remove(&id_of(&image["id"])).unwrap_or_default();
+            ImageLabels { name: name_of(image).to_owned(), labels: positions.into_iter().filter_map(known).collect() }
+        };
+        list(&self.root, "images").iter().map(&mut image).collect()
     }
 
     fn change_label(&mut self, change: &LabelChange, id: &Value) -> Result<Applied, String> {
-        let position = match self.positions.get(&id.to_string()).map_or(&[][..], Vec::as_slice) {
+        let position = match self.positions.get(&id_of(id)).map_or(&[][..], Vec::as_slice) {
             [position] => *position,
             [] if change.after.is_none() => return Ok(Applied::Unchanged),
             [] => return Err("the file has no label with this id".to_owned()),
             _ => return Err("the file has several labels with this id".to_owned()),
         };
         let annotation = &list(&self.root, "annotations")[position];
-        let mut images = list(&self.root, "images").iter().filter(|image| image["id"] == annotation["image_id"]);
-        if !annotation.is_null() && images.all(|image| image["file_name"] != *change.image) {
+        let image_id = id_of(&annotation["image_id"]);
+        let mut image_ids = self.image_ids.get(&change.image).into_iter().flatten();
+        if !annotation.is_null() && image_ids.all(|id| id_of(id) != image_id) {
             return Err("the label with this id is of another image".to_owned());
         }
         let current = label_of(annotation, &self.classes());
@@ -103,24 +130,27 @@ impl CocoLabels {
         Ok(Applied::Changed { lost_mask })
     }
 
-    fn add_label(&mut self, change: &LabelChange) -> Result<Applied, String> {
+    fn add_label(&mut self, change: &LabelChange, score: Option<f64>) -> Result<Applied, String> {
         let after = change.after.as_ref().ok_or("an added label needs “after”")?;
-        let image = list(&self.root, "images").iter().find(|image| image["file_name"] == *change.image);
-        let image_id = image.ok_or("the file has no such image")?["id"].clone();
+        let image_id = self.image_ids.get(&change.image).and_then(|ids| ids.first());
+        let image_id = image_id.ok_or("the file has no such image")?.clone();
         let classes = self.classes();
         let annotations = list(&self.root, "annotations");
-        let mut of_image = annotations.iter().filter(|annotation| annotation["image_id"] == image_id);
-        if of_image.any(|annotation| label_of(annotation, &classes).as_ref() == Some(after)) {
+        let mut of_image = self.of_image.get(&id_of(&image_id)).into_iter().flatten();
+        if of_image.any(|position| label_of(&annotations[*position], &classes).as_ref() == Some(after)) {
             return Ok(Applied::Unchanged);
         }
-        let id = next_id(annotations);
         let category = self.category(&after.class);
         let [_, _, width, height] = after.bbox;
-        let annotation = json!({
-            "id": id, "image_id": image_id, "category_id": category, "bbox": after.bbox, "area": width * height,
-            "iscrowd": 0, "segmentation": [],
+        let mut annotation = json!({
+            "id": self.free_ids.take(), "image_id": image_id, "category_id": category, "bbox": after.bbox,
+            "area": width * height, "iscrowd": 0, "segmentation": [],
         });
+        if let Some(score) = score {
+            annotation["score"] = json!(score);
+        }
         if let Some(annotations) = self.root.get_mut("annotations").and_then(Value::as_array_mut) {
+            self.of_image.entry(id_of(&image_id)).or_default().push(annotations.len());
             annotations.push(annotation);
         }
         Ok(Applied::Changed { lost_mask: false })
@@ -132,7 +162,8 @@ impl CocoLabels {
         if let Some(known) = categories.iter().find(|category| category["name"] == class) {
             return known["id"].clone();
         }
-        let id = json!(next_id(categories));
+        let ids: Vec<Id> = categories.iter().map(|category| id_of(&category["id"])).collect();
+        let id = json!(FreeIds::new(&ids).take());
         if let Some(categories) = self.root.get_mut("categories").and_then(Value::as_array_mut) {
             categories.push(json!({ "id": id, "name": class, "supercategory": "" }));
         }
@@ -141,11 +172,11 @@ impl CocoLabels {
 }
 
 impl Labels for CocoLabels {
-    fn apply(&mut self, changes: Vec<LabelChange>) -> Vec<Result<Applied, String>> {
+    fn apply(&mut self, changes: Vec<LabelChange>, added_score: Option<f64>) -> Vec<Result<Applied, String>> {
         let mut apply = |change: &LabelChange| match (&change.id, &change.before) {
             (Some(id), _) => self.change_label(change, id),
             (None, Some(_)) => Err("a change of a COCO label needs its “id”".to_owned()),
-            (None, None) => self.add_label(change),
+            (None, None) => self.add_label(change, added_score),
         };
         changes.iter().map(&mut apply).collect()
     }
@@ -159,10 +190,26 @@ impl Labels for CocoLabels {
     }
 }
 
-fn next_id(entries: &[Value]) -> u64 {
-    // Some files have ids in quotes, which stand for the same.
-    let number = |id: &Value| id.as_u64().or_else(|| id.as_str()?.parse().ok());
-    entries.iter().filter_map(|entry| number(&entry["id"])).max().map_or(1, |last| last.saturating_add(1))
+/// Ids for new entries: after the largest, or the first free ones if there is none after it.
+struct FreeIds {
+    next: i64,
+    taken: HashSet<i64>,
+}
+
+impl FreeIds {
+    fn new<'i>(ids: impl IntoIterator<Item = &'i Id>) -> Self {
+        let number = |id: &Id| if let Id::Number(number) = id { Some(*number) } else { None };
+        let taken: HashSet<i64> = ids.into_iter().filter_map(number).collect();
+        let largest = taken.iter().copied().max().unwrap_or_default();
+        Self { next: largest.saturating_add(1).max(1), taken }
+    }
+
+    fn take(&mut self) -> i64 {
+        while !self.taken.insert(self.next) {
+            self.next = self.next.checked_add(1).unwrap_or(1);
+        }
+        self.next
+    }
 }
 
 fn has_mask(annotation: &Value) -> bool {
@@ -172,8 +219,8 @@ fn has_mask(annotation: &Value) -> bool {
     }
 }
 
-fn label_of(annotation: &Value, classes: &HashMap<String, &str>) -> Option<Label> {
-    let class = (*classes.get(&annotation["category_id"].to_string())?).to_owned();
+fn label_of(annotation: &Value, classes: &HashMap<Id, &str>) -> Option<Label> {
+    let class = (*classes.get(&id_of(&annotation["category_id"]))?).to_owned();
     let edges: Vec<f64> = annotation["bbox"].as_array()?.iter().filter_map(Value::as_f64).collect();
     Some(Label { class, bbox: edges.try_into().ok()? })
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::LabelPatchError;
-use super::text::{Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
+use super::text::{NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
 use crate::annotations::rows::{each_row, escaped, fields};
-use crate::annotations::table::{Bounds, Columns, PlacedRow, placed_rows};
+use crate::annotations::table::{Bounds, Columns, PlacedRow, PlacedRows, placed_rows};
 use crate::annotations::{AnnotationFormat, AnnotationsError};
 use crate::domain::{BoxUnit, ExactBox, TruthLabel, column_delimiter};
 use crate::image::source::{FileEntry, Files};
@@ -19,6 +19,8 @@ pub(super) struct Csv {
     classes: HashMap<String, TruthLabel>,
     /// The text of the first row of each image.
     first_of_image: HashMap<String, Range<usize>>,
+    /// The position after the last row.
+    end: usize,
 }
 
 impl TextLabels<Csv> {
@@ -37,16 +39,18 @@ impl TextLabels<Csv> {
         let file = TextFile::new(entry.name.clone(), &content).map_err(broken)?;
         let delimiter = column_delimiter(header);
         let spans = row_spans(file.text(), delimiter);
-        let read = placed_rows(file.text(), delimiter).map_err(broken)?;
+        let mut read = placed_rows(file.text(), delimiter).map_err(broken)?;
         let mut first_of_image = HashMap::new();
         let mut labels = Vec::new();
-        for PlacedRow { line, image, label } in read.rows {
+        for PlacedRow { line, image, label } in std::mem::take(&mut read.rows) {
             let Some(span) = spans.get(&line) else { continue };
             first_of_image.entry(image.clone()).or_insert_with(|| span.clone());
             labels.extend(label.map(|(class, bounds)| PlacedLabel::new(image, class, bounds, span.clone())));
         }
         let file_of = first_of_image.keys().map(|image| (image.clone(), Ok(0))).collect();
-        let format = Csv { columns: read.columns, unit: read.unit, delimiter, classes: read.classes, first_of_image };
+        let PlacedRows { columns, unit, classes, .. } = read;
+        let end = spans.values().map(|span| span.end).max().unwrap_or_default();
+        let format = Csv { columns, unit, delimiter, classes, first_of_image, end };
         Ok(Self { format, files: vec![file.with_labels(labels)], file_of, output: Output::File })
     }
 }
@@ -67,8 +71,10 @@ fn row_spans(text: &str, delimiter: char) -> HashMap<u64, Range<usize>> {
     let ends = lines.iter().skip(1).map(|line| start_of(*line)).chain([text.len()]);
     let span = |(line, end): (&u64, usize)| {
         let start = start_of(*line);
-        // Blank lines after a row are not part of it.
-        let row = text[start..end].trim_end_matches(['\r', '\n']).len();
+        // Blank lines after a row, also those of spaces, are not part of it.
+        let row = &text[start..end];
+        let content = row.trim_end().len();
+        let row = row[content..].find(['\r', '\n']).map_or(row.len(), |at| content + at);
         let rest = &text[start + row..end];
         let line_break = ["\r\n", "\n", "\r"].into_iter().find(|known| rest.starts_with(known)).map_or(0, str::len);
         (*line, start..start + row + line_break)
@@ -92,7 +98,7 @@ impl Csv {
         if needs_quotes { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
     }
 
-    fn set_class(&self, cells: &mut [String], class: &str) -> Result<(), String> {
+    fn set_class(&self, cells: &mut Vec<String>, class: &str) -> Result<(), String> {
         let known = self.classes.get(class);
         let number = known.and_then(|known| known.number);
         if let Some(column) = self.columns.number {
@@ -109,7 +115,7 @@ impl Csv {
         Ok(())
     }
 
-    fn set_bounds(&self, cells: &mut [String], bounds: ExactBox) -> Result<(), String> {
+    fn set_bounds(&self, cells: &mut Vec<String>, bounds: ExactBox) -> Result<(), String> {
         let ExactBox { left, top, width, height } = bounds;
         let text = |number: f64| match self.unit {
             BoxUnit::Pixels => number.to_string(),
@@ -131,10 +137,12 @@ impl Csv {
     }
 }
 
-fn set(cells: &mut [String], column: usize, text: String) {
-    if let Some(cell) = cells.get_mut(column) {
-        *cell = text;
+fn set(cells: &mut Vec<String>, column: usize, text: String) {
+    // A row may lack the last cells.
+    if cells.len() <= column {
+        cells.resize(column + 1, String::new());
     }
+    cells[column] = text;
 }
 
 impl TextFormat for Csv {
@@ -142,7 +150,13 @@ impl TextFormat for Csv {
         self.unit
     }
 
-    fn changed(&self, text: &str, class: Option<&str>, bounds: Option<ExactBox>) -> Result<(String, bool), String> {
+    fn changed(
+        &self,
+        _: &str,
+        text: &str,
+        class: Option<&str>,
+        bounds: Option<ExactBox>,
+    ) -> Result<(String, bool), String> {
         let changed = self.row(text, |cells| {
             class.map_or(Ok(()), |class| self.set_class(cells, class))?;
             bounds.map_or(Ok(()), |bounds| self.set_bounds(cells, bounds))
@@ -150,8 +164,8 @@ impl TextFormat for Csv {
         Ok((changed?, false))
     }
 
-    fn added(&self, file: &str, image: &str, class: &str, bounds: ExactBox) -> Result<(usize, String), String> {
-        let first = self.first_of_image.get(image).ok_or("the file has no row of this image")?;
+    fn added(&self, file: &str, label: &NewLabel<'_>) -> Result<(usize, String), String> {
+        let first = self.first_of_image.get(label.image).ok_or("the file has no row of this image")?;
         let row = self.row(file[first.clone()].trim_end_matches(['\r', '\n']), |cells| {
             let of_image = self.columns.of_image();
             for (column, cell) in cells.iter_mut().enumerate() {
@@ -159,12 +173,15 @@ impl TextFormat for Csv {
                     cell.clear();
                 }
             }
-            self.set_class(cells, class)?;
-            self.set_bounds(cells, bounds)
+            self.set_class(cells, label.class)?;
+            if let (Some(column), Some(score)) = (self.columns.score, label.score) {
+                set(cells, column, score.to_string());
+            }
+            self.set_bounds(cells, label.bounds)
         })?;
         let line_break = line_break(file);
-        let is_open = !file.ends_with(['\r', '\n']);
-        Ok((file.len(), if is_open { format!("{line_break}{row}") } else { row + line_break }))
+        let is_open = !file[..self.end].ends_with(['\r', '\n']);
+        Ok((self.end, if is_open { format!("{line_break}{row}") } else { row + line_break }))
     }
 
     /// The only row of an image, or one that describes more than its label, stays as an image without objects.

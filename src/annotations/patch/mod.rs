@@ -3,6 +3,7 @@
 //! A change repeats what the label was, so that a label that has changed meanwhile is noticed. Only the text of changed
 //! labels is rewritten: everything else in a file stays as it is.
 
+mod change;
 mod coco;
 mod contained;
 mod csv;
@@ -12,9 +13,10 @@ mod yolo;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::change::Fitted;
+pub use self::change::{ChangeKind, Label, LabelChange, kinds_of};
 use self::coco::CocoLabels;
 use self::csv::Csv;
 use self::text::TextLabels;
@@ -22,119 +24,10 @@ use self::voc::Voc;
 use self::yolo::Yolo;
 use super::collect::class_name;
 use super::recognize::{Recognized, recognize};
-use super::{AnnotationFormat, AnnotationsError, open_split};
-use crate::domain::{BoundingBox, BoxUnit, ExactBox};
+use super::{AnnotationFormat, AnnotationsError, image_name, open_split};
+use crate::domain::{BoxUnit, ExactBox};
 use crate::image::source::Files;
 use crate::tasks::TaskControl;
-
-/// Beyond any image, in pixels.
-const FARTHEST: f64 = 1e7;
-/// The largest distance of an edge, in pixels, between equal boxes: files round fractions.
-const SAME_EDGE: f64 = 0.02;
-/// How much (IoU) the boxes of labels overlap that may be the same, or how close their edges are in pixels.
-const SAME_OBJECT: f32 = 0.5;
-const NEAR_EDGE: f64 = 1.0;
-
-/// A line of the file of changes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LabelChange {
-    /// As the ground truth names it.
-    pub image: String,
-    /// COCO's id of the label; `None` for an added one, and in other formats.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<Value>,
-    pub change: ChangeKind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Label>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Label>,
-    /// In formats without ids, the other labels that the image had before any change at about the same place.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub near: Vec<Label>,
-    /// Width and height of the image, where the ground truth has boxes as fractions of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<[u32; 2]>,
-    /// The reviewer, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub author: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ChangeKind {
-    Added,
-    Deleted,
-    /// Another class.
-    Class,
-    /// Another position, and perhaps another class.
-    Moved,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Label {
-    pub class: String,
-    /// Left, top, width, height in pixels.
-    pub bbox: [f64; 4],
-}
-
-impl LabelChange {
-    /// Why this is no change; `Ok` if its kind has the label before and after that it needs.
-    fn check(&self) -> Result<(), String> {
-        let is_moved = |before: &Label, after: &Label| before.bbox != after.bbox;
-        let needs = match (self.change, &self.before, &self.after) {
-            (ChangeKind::Added, None, Some(_)) if self.id.is_none() => None,
-            (ChangeKind::Deleted, Some(_), None) => None,
-            (ChangeKind::Class, Some(before), Some(after)) if !is_moved(before, after) => None,
-            (ChangeKind::Moved, Some(before), Some(after)) if is_moved(before, after) => None,
-            (ChangeKind::Added, ..) => Some("“added” needs “after”, without “id” and “before”"),
-            (ChangeKind::Deleted, ..) => Some("“deleted” needs “before”, without “after”"),
-            (ChangeKind::Class, ..) => Some("“class” needs “before”, and “after” with the same “bbox”"),
-            (ChangeKind::Moved, ..) => Some("“moved” needs “before”, and “after” with another “bbox”"),
-        };
-        let is_possible = |label: &Label| {
-            let [x, y, width, height] = label.bbox;
-            let is_near = label.bbox.iter().all(|value| value.abs() < FARTHEST);
-            let is_in_image = is_near && x >= 0.0 && y >= 0.0 && width > 0.0 && height > 0.0;
-            !label.class.trim().is_empty() && (is_in_image || self.change == ChangeKind::Class)
-        };
-        match needs {
-            Some(needs) => Err(needs.to_owned()),
-            None if self.after.as_ref().is_some_and(|after| !is_possible(after)) => {
-                Err("“after” needs a class, and a box of positive size in the image".to_owned())
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-impl Label {
-    pub fn new(class: &str, bounds: BoundingBox) -> Self {
-        let [x1, y1, x2, y2] = <[f32; 4]>::from(bounds).map(f64::from);
-        Self { class: class.to_owned(), bbox: [x1, y1, x2 - x1, y2 - y1] }
-    }
-
-    pub fn bounds(&self) -> ExactBox {
-        self.bbox.into()
-    }
-
-    fn has_edges(&self, other: &Self, tolerance: f64) -> bool {
-        let edges = |[x, y, width, height]: [f64; 4]| [x, y, x + width, y + height];
-        edges(self.bbox).into_iter().zip(edges(other.bbox)).all(|(one, other)| (one - other).abs() <= tolerance)
-    }
-
-    /// Whether both labels are equal, but for rounding.
-    fn is_same(&self, other: &Self) -> bool {
-        self.class == other.class && self.has_edges(other, SAME_EDGE)
-    }
-
-    /// Whether both may be labels of the same object.
-    pub fn is_near(&self, other: &Self) -> bool {
-        let [one, two] = [self, other].map(|label| BoundingBox::from(label.bounds()));
-        one.iou(&two) >= SAME_OBJECT || self.has_edges(other, NEAR_EDGE)
-    }
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum LabelPatchError {
@@ -166,6 +59,8 @@ pub struct AppliedChanges {
     pub conflicts: Vec<(u64, String)>,
     /// Moved labels whose mask was removed, because it no longer fits.
     pub masks: usize,
+    /// Applied boxes that extended beyond their images.
+    pub clipped: usize,
     pub written: Corrected,
 }
 
@@ -271,6 +166,7 @@ pub fn apply_changes(
     changes: &[(u64, LabelChange)],
     control: &TaskControl,
 ) -> Result<AppliedChanges, LabelPatchError> {
+    let opened = files;
     let mut files = files.clone();
     let recognized = recognize(&mut files, split, control)?;
     let wanted: HashSet<&str> = changes.iter().map(|(_, change)| change.image.as_str()).collect();
@@ -288,23 +184,25 @@ pub fn apply_changes(
         Recognized::Folders(_) => return Err(LabelPatchError::Unsupported(AnnotationFormat::ClassFolders)),
         Recognized::TfRecord => return Err(LabelPatchError::Unsupported(AnnotationFormat::TfRecord)),
     };
+    let recorded = Recorded::read(opened, split, control)?;
     let mut outcome = AppliedChanges::default();
     for of_image in by_image(changes) {
         let (mut lines, mut possible) = (Vec::new(), Vec::new());
-        for (line, change) in of_image {
-            match change.check() {
-                Ok(()) => {
-                    lines.push(*line);
-                    possible.push(change.clone());
+        for (line, fitted) in recorded.fitted(&of_image) {
+            match fitted {
+                Ok(Fitted { change, is_clipped }) => {
+                    lines.push((line, is_clipped));
+                    possible.push(change);
                 }
-                Err(reason) => outcome.conflicts.push((*line, reason)),
+                Err(reason) => outcome.conflicts.push((line, reason)),
             }
         }
-        for (line, applied) in lines.into_iter().zip(labels.apply(possible)) {
+        for ((line, is_clipped), applied) in lines.into_iter().zip(labels.apply(possible, recorded.added_score)) {
             match applied {
                 Ok(Applied::Changed { lost_mask }) => {
                     outcome.applied += 1;
                     outcome.masks += usize::from(lost_mask);
+                    outcome.clipped += usize::from(is_clipped);
                 }
                 Ok(Applied::Unchanged) => outcome.unchanged += 1,
                 Err(reason) => outcome.conflicts.push((line, reason)),
@@ -313,6 +211,31 @@ pub fn apply_changes(
     }
     outcome.written = labels.finish()?;
     Ok(outcome)
+}
+
+/// What the ground truth as a whole says, before any change.
+struct Recorded {
+    /// Of added labels, if the others have scores: readers skip a label without one then.
+    added_score: Option<f64>,
+    /// The size of each image, if known.
+    sizes: HashMap<String, [u32; 2]>,
+}
+
+impl Recorded {
+    fn read(files: &Files, split: Option<&str>, control: &TaskControl) -> Result<Self, LabelPatchError> {
+        let annotations = open_split(files, split, control)?.annotations;
+        let added_score = annotations.has_scores().then_some(1.0);
+        let sizes = annotations.images.into_iter().filter_map(|image| Some((image.name, image.size?)));
+        Ok(Self { added_score, sizes: sizes.collect() })
+    }
+
+    /// The changes of an image as they are applied, with their lines. Errors are why one is not applied.
+    fn fitted(&self, changes: &[&(u64, LabelChange)]) -> Vec<(u64, Result<Fitted, String>)> {
+        let image = changes.first().map(|(_, change)| image_name(&change.image)).unwrap_or_default();
+        let recorded = self.sizes.get(&image).copied();
+        let size = recorded.or_else(|| changes.iter().find_map(|(_, change)| change.size));
+        changes.iter().map(|(line, change)| (*line, change.fitted(size))).collect()
+    }
 }
 
 /// The changes of each image, in the order of their first ones.
@@ -331,8 +254,9 @@ fn by_image(changes: &[(u64, LabelChange)]) -> Vec<Vec<&(u64, LabelChange)>> {
 
 /// Ground truth that changes are applied to.
 trait Labels {
-    /// What became of each change; they are those of one image. Errors are why one does not fit.
-    fn apply(&mut self, changes: Vec<LabelChange>) -> Vec<Result<Applied, String>>;
+    /// What became of each change; they are those of one image. Errors are why one does not fit. Added labels get the
+    /// score, if any.
+    fn apply(&mut self, changes: Vec<LabelChange>, added_score: Option<f64>) -> Vec<Result<Applied, String>>;
 
     fn finish(self: Box<Self>) -> Result<Corrected, LabelPatchError>;
 }
@@ -344,20 +268,4 @@ enum Applied {
     },
     /// The ground truth has the change already.
     Unchanged,
-}
-
-/// The number of changes of each kind: “2 added, 1 moved”.
-pub fn kinds_of(changes: &[LabelChange]) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for change in changes {
-        let kind = match change.change {
-            ChangeKind::Added => "added",
-            ChangeKind::Deleted => "deleted",
-            ChangeKind::Class => "with another class",
-            ChangeKind::Moved => "moved",
-        };
-        *counts.entry(kind).or_default() += 1;
-    }
-    let parts: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-    parts.join(", ")
 }

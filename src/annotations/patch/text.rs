@@ -17,22 +17,37 @@ pub(super) trait TextFormat {
         bbox
     }
 
-    /// The text of a label with another class, if any, and another box, if any, and whether it loses a mask.
+    /// The text of a label in a file with another class, if any, and another box, if any, and whether it loses a mask.
     ///
     /// # Errors
     /// The format cannot represent it.
-    fn changed(&self, text: &str, class: Option<&str>, bounds: Option<ExactBox>) -> Result<(String, bool), String>;
+    fn changed(
+        &self,
+        file: &str,
+        text: &str,
+        class: Option<&str>,
+        bounds: Option<ExactBox>,
+    ) -> Result<(String, bool), String>;
 
     /// The position in a file, and the text, of a new label.
     ///
     /// # Errors
     /// The format cannot represent it.
-    fn added(&self, file: &str, image: &str, class: &str, bounds: ExactBox) -> Result<(usize, String), String>;
+    fn added(&self, file: &str, label: &NewLabel<'_>) -> Result<(usize, String), String>;
 
     /// What remains of the text of a deleted label. `is_last`: the image has no other label.
     fn deleted(&self, _text: &str, _is_last: bool) -> String {
         String::new()
     }
+}
+
+/// A label to add.
+pub(super) struct NewLabel<'l> {
+    pub image: &'l str,
+    pub class: &'l str,
+    pub bounds: ExactBox,
+    /// If the other labels have one.
+    pub score: Option<f64>,
 }
 
 /// A label in the text of a file.
@@ -78,6 +93,11 @@ pub(super) enum Output {
 }
 
 impl<F> TextLabels<F> {
+    /// Whether the file of an image is known and can be read.
+    pub(super) fn has_file(&self, image: &str) -> bool {
+        self.file_of.get(image).is_some_and(Result::is_ok)
+    }
+
     /// Adds the file of an image, or why it cannot be read.
     pub(super) fn add(&mut self, image: String, file: Result<TextFile, String>) {
         let position = file.map(|file| {
@@ -148,6 +168,7 @@ struct OfImage<'c> {
     image: &'c str,
     unit: BoxUnit,
     size: Option<[u32; 2]>,
+    added_score: Option<f64>,
 }
 
 impl OfImage<'_> {
@@ -190,7 +211,7 @@ impl OfImage<'_> {
                 if class.is_none() && bounds.is_none() {
                     return Ok(Applied::Unchanged);
                 }
-                let (text, lost_mask) = format.changed(file.labels[at].text(&file.text), class, bounds)?;
+                let (text, lost_mask) = format.changed(&file.text, file.labels[at].text(&file.text), class, bounds)?;
                 let label = &mut file.labels[at];
                 label.state = State::Changed(text);
                 label.bounds = bounds.unwrap_or(label.bounds);
@@ -206,7 +227,8 @@ impl OfImage<'_> {
             (None, _, after) => {
                 let after = after.as_ref().ok_or("an added label needs “after”")?;
                 let bounds = self.in_unit(after.bbox);
-                let (position, text) = format.added(&file.text, self.image, &after.class, bounds)?;
+                let new = NewLabel { image: self.image, class: &after.class, bounds, score: self.added_score };
+                let (position, text) = format.added(&file.text, &new)?;
                 let label = PlacedLabel::new(self.image.to_owned(), after.class.clone(), bounds, position..position);
                 file.push(PlacedLabel { state: State::Changed(text), ..label });
                 Ok(Applied::Changed { lost_mask: false })
@@ -216,9 +238,9 @@ impl OfImage<'_> {
 }
 
 impl<F: TextFormat> Labels for TextLabels<F> {
-    fn apply(&mut self, mut changes: Vec<LabelChange>) -> Vec<Result<Applied, String>> {
+    fn apply(&mut self, mut changes: Vec<LabelChange>, added_score: Option<f64>) -> Vec<Result<Applied, String>> {
         let Some(LabelChange { image, size, .. }) = changes.first().cloned() else { return Vec::new() };
-        let of_image = OfImage { image: &image, unit: self.format.unit(), size };
+        let of_image = OfImage { image: &image, unit: self.format.unit(), size, added_score };
         let file = match self.file_of.get(&image) {
             Some(Ok(file)) => &mut self.files[*file],
             Some(Err(reason)) => {

@@ -1,6 +1,6 @@
 //! Changes in Pascal VOC's files: a label is an `object` element.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use quick_xml::Reader as Xml;
@@ -8,15 +8,19 @@ use quick_xml::escape::escape;
 use quick_xml::events::Event;
 
 use super::LabelPatchError;
-use super::text::{Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
-use crate::annotations::dataset_files::{object_xml, whole_pixels};
+use super::text::{NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
+use crate::annotations::dataset_files::{VOC_CLASSES, object_xml, whole_pixels, xml_char};
+use crate::annotations::json::shortened;
 use crate::annotations::voc::{Document, Reader, VocFiles};
 use crate::annotations::{AnnotationsError, voc};
 use crate::domain::{BoxUnit, ExactBox};
 use crate::image::source::Files;
 use crate::tasks::TaskControl;
 
-pub(super) struct Voc;
+pub(super) struct Voc {
+    /// Those in `dataset_meta.json`.
+    classes: BTreeSet<String>,
+}
 
 const SIDES: [&str; 4] = ["xmin", "ymin", "xmax", "ymax"];
 
@@ -30,20 +34,27 @@ impl TextLabels<Voc> {
     ) -> Result<Self, LabelPatchError> {
         // The file of an image has the same name, or is listed.
         let stems: HashSet<&str> = wanted.iter().flat_map(|image| [file_name(image), stem(image)]).collect();
-        let mut opened = Self { format: Voc, files: Vec::new(), file_of: HashMap::new(), output: Output::Folder };
         let mut reader = voc::reader(files, found, control)?;
+        let format = Voc { classes: reader.classes.clone() };
+        let mut opened = Self { format, files: Vec::new(), file_of: HashMap::new(), output: Output::Folder };
         for entry in &found.documents {
             let listed = found.listed.get(&entry.name);
             if listed.is_none() && !stems.contains(stem(&entry.name)) {
                 continue;
             }
             let content = files.read(entry, control).map_err(AnnotationsError::from)?;
-            let Ok((image, file)) = open_document(&mut reader, entry.name.clone(), listed, &content) else {
-                continue;
-            };
-            // As when it is read, the first file of an image counts.
-            if wanted.contains(image.as_str()) && !opened.file_of.contains_key(&image) {
-                opened.add(image, Ok(file));
+            match open_document(&mut reader, entry.name.clone(), listed, &content) {
+                // As when it is read, the first file of an image counts.
+                Ok((image, file)) if wanted.contains(image.as_str()) && !opened.has_file(&image) => {
+                    opened.add(image, Ok(file));
+                }
+                Ok(_) => {}
+                Err(reason) => {
+                    let is_of = |image: &&&str| reader.image_name(&entry.name, listed, file_name(image)) == ***image;
+                    for image in wanted.iter().filter(is_of).map(|image| (*image).to_owned()).collect::<Vec<_>>() {
+                        opened.file_of.entry(image).or_insert(Err(format!("{} {reason}", entry.name)));
+                    }
+                }
             }
         }
         Ok(opened)
@@ -133,7 +144,13 @@ impl TextFormat for Voc {
         [left, top, right - left, bottom - top]
     }
 
-    fn changed(&self, text: &str, class: Option<&str>, bounds: Option<ExactBox>) -> Result<(String, bool), String> {
+    fn changed(
+        &self,
+        file: &str,
+        text: &str,
+        class: Option<&str>,
+        bounds: Option<ExactBox>,
+    ) -> Result<(String, bool), String> {
         let mut edits: Vec<(Range<usize>, String)> = Vec::new();
         let elements = elements(text);
         let inner = |path: &[&str]| {
@@ -141,11 +158,17 @@ impl TextFormat for Voc {
             found.ok_or_else(|| format!("the object has no {}", path.join("/")))
         };
         if let Some(class) = class {
-            edits.push((inner(&["object", "name"])?, escape(class).into_owned()));
+            self.check_class(class)?;
+            edits.push((inner(&["object", "name"])?, in_encoding(file, &escape(class))));
         }
+        let mut lost_mask = false;
         if let Some(bounds) = bounds {
             for (side, number) in SIDES.into_iter().zip(inclusive(bounds)) {
                 edits.push((inner(&["object", "bndbox", side])?, number.to_string()));
+            }
+            for mask in elements.iter().filter(|element| element.path == ["object", "polygon"]) {
+                edits.push((whole_lines(text, mask.outer.clone()), String::new()));
+                lost_mask = true;
             }
         }
         edits.sort_by_key(|(span, _)| span.start);
@@ -156,27 +179,64 @@ impl TextFormat for Voc {
             changed += &new;
             end = span.end;
         }
-        let has_mask = elements.iter().any(|element| element.path == ["object", "polygon"]);
-        Ok((changed + &text[end..], has_mask && bounds.is_some()))
+        Ok((changed + &text[end..], lost_mask))
     }
 
-    fn added(&self, file: &str, _: &str, class: &str, bounds: ExactBox) -> Result<(usize, String), String> {
-        let end = file.rfind("</annotation>").ok_or("its file has no annotation element")?;
+    fn added(&self, file: &str, label: &NewLabel<'_>) -> Result<(usize, String), String> {
+        self.check_class(label.class)?;
+        let elements = elements(file);
+        let root = elements.iter().find(|element| element.path == ["annotation"]);
+        let end = root.ok_or("its file has no annotation element")?.inner.end;
         let start = file[..end].trim_end_matches([' ', '\t']).len();
-        let is_indented = file[..start].ends_with('\n');
-        let object = object_xml(class, inclusive(bounds)).map_err(|error| error.to_string())?;
-        if !is_indented {
-            return Ok((end, object.lines().map(str::trim_start).collect()));
-        }
-        let line_break = line_break(file);
-        let indent = file.find("<object>").and_then(|at| file[..at].rsplit('\n').next());
-        let indent = indent.filter(|indent| !indent.is_empty() && indent.trim().is_empty()).unwrap_or("\t");
-        let line = |line: &str| {
-            let text = line.trim_start_matches('\t');
-            indent.repeat(line.len() - text.len() + 1) + text + line_break
+        let object = |indent: Option<&str>| {
+            let object = object_xml(label.class, inclusive(label.bounds), label.score, indent);
+            object.map(|object| in_encoding(file, &object)).map_err(|error| error.to_string())
         };
-        Ok((start, object.lines().map(line).collect()))
+        if !file[..start].ends_with('\n') {
+            return Ok((end, object(None)?));
+        }
+        let first = elements.iter().find(|element| element.path == ["annotation", "object"]);
+        let indent = first.and_then(|first| file[..first.outer.start].rsplit('\n').next());
+        let is_uniform = |indent: &&str| {
+            [' ', '\t'].iter().any(|one| !indent.is_empty() && indent.chars().all(|letter| letter == *one))
+        };
+        let object = object(Some(indent.filter(is_uniform).unwrap_or("\t")))?;
+        // In a class name, XML reads both line breaks as the same.
+        Ok((start, object.replace('\n', line_break(file))))
     }
+}
+
+impl Voc {
+    /// # Errors
+    /// Another class would be read.
+    fn check_class(&self, class: &str) -> Result<(), String> {
+        if class.trim() != class && !self.classes.contains(class) {
+            return Err(format!(
+                "the spaces or line breaks around the class “{}” are read only if {VOC_CLASSES} lists it; list it there, \
+                 and apply the changes again",
+                shortened(class)
+            ));
+        }
+        if class.chars().any(|letter| xml_char(letter) != letter) {
+            return Err(format!("XML cannot store a character of the class “{}”", shortened(class)));
+        }
+        Ok(())
+    }
+}
+
+/// Text for a file in the encoding that it declares: all have ASCII, so other letters become references if it is not
+/// UTF-8.
+fn in_encoding(file: &str, text: &str) -> String {
+    let declared = match Xml::from_str(file).read_event() {
+        Ok(Event::Decl(declaration)) => declaration.encoding().and_then(Result::ok).map(|name| name.to_lowercase()),
+        _ => None,
+    };
+    if declared.is_none_or(|encoding| ["utf-8", "utf8"].contains(&&*encoding)) {
+        return text.to_owned();
+    }
+    let letter =
+        |letter: char| if letter.is_ascii() { letter.to_string() } else { format!("&#{};", u32::from(letter)) };
+    text.chars().map(letter).collect()
 }
 
 /// The first and last pixels, counted from 1.

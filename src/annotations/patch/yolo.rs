@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::LabelPatchError;
-use super::text::{Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
+use super::text::{NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
 use crate::annotations::dataset_files::yolo_label_text;
 use crate::annotations::yolo::{ImagesByLabel, Reader, YoloFiles, label_of_image};
 use crate::annotations::{AnnotationsError, yolo};
@@ -43,7 +43,7 @@ impl TextLabels<Yolo> {
                 let labels = placed(&mut reader, &image, file.text());
                 file.with_labels(labels)
             });
-            opened.add(image, file);
+            opened.add(image, file.map_err(|reason| format!("{} {reason}", entry.name)));
         }
         // An image without a label file has no objects; its first one makes the file.
         for image in &found.images {
@@ -83,7 +83,13 @@ impl TextFormat for Yolo {
         BoxUnit::Fractions
     }
 
-    fn changed(&self, text: &str, class: Option<&str>, bounds: Option<ExactBox>) -> Result<(String, bool), String> {
+    fn changed(
+        &self,
+        _: &str,
+        text: &str,
+        class: Option<&str>,
+        bounds: Option<ExactBox>,
+    ) -> Result<(String, bool), String> {
         let line = text.trim();
         let [before, after] = [&text[..text.len() - text.trim_start().len()], &text[text.trim_end().len()..]];
         let (number, rest) = line.split_once(|letter: char| letter.is_ascii_whitespace()).unwrap_or((line, ""));
@@ -103,17 +109,18 @@ impl TextFormat for Yolo {
             (corners(bounds), &values[values.len() - values.len() % 2..])
         };
         let kept: String = kept.iter().flat_map(|value| [" ", value]).collect();
-        let is_polygon = !has_keypoints && values.len() > 5;
-        Ok((format!("{before}{number} {numbers}{kept}{after}"), is_polygon))
+        let is_mask = !has_keypoints && values.len() > 5 && !is_rectangle(&values[..values.len() - values.len() % 2]);
+        Ok((format!("{before}{number} {numbers}{kept}{after}"), is_mask))
     }
 
-    fn added(&self, file: &str, _: &str, class: &str, bounds: ExactBox) -> Result<(usize, String), String> {
+    fn added(&self, file: &str, label: &NewLabel<'_>) -> Result<(usize, String), String> {
         if self.keypoints.is_some() {
             return Err("a new object needs keypoints, which are not edited here; add it with another tool".to_owned());
         }
         let are_polygons = file.lines().any(|line| line.split_ascii_whitespace().count() > 6);
-        let numbers = if are_polygons { corners(bounds) } else { center(bounds) };
-        let line = format!("{} {numbers}", self.number(class)?);
+        let numbers = if are_polygons { corners(label.bounds) } else { center(label.bounds) };
+        let score = label.score.map_or(String::new(), |score| format!(" {score}"));
+        let line = format!("{} {numbers}{score}", self.number(label.class)?);
         let line_break = line_break(file);
         let is_open = !file.is_empty() && !file.ends_with('\n');
         Ok((file.len(), if is_open { format!("{line_break}{line}") } else { format!("{line}{line_break}") }))
@@ -123,6 +130,13 @@ impl TextFormat for Yolo {
 fn center(bounds: ExactBox) -> String {
     let ExactBox { left, top, width, height } = bounds;
     yolo_label_text([left + width / 2.0, top + height / 2.0, width, height])
+}
+
+/// Whether the points of a polygon are the corners of its bounding box.
+fn is_rectangle(points: &[&str]) -> bool {
+    let distinct = |from: usize| points[from..].iter().step_by(2).collect::<HashSet<_>>().len();
+    let corners: HashSet<&[&str]> = points.chunks(2).collect();
+    [distinct(0), distinct(1), corners.len()] == [2, 2, 4]
 }
 
 /// A box as a polygon.

@@ -111,6 +111,11 @@ pub(crate) fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
         let masks = counted(applied.masks, "mask of a moved label", "masks of moved labels");
         eprintln!("note: removed {masks}, which no longer fit");
     }
+    if applied.clipped > 0 {
+        let boxes =
+            counted(applied.clipped, "box that extends beyond its image", "boxes that extend beyond their images");
+        eprintln!("note: clipped {boxes}");
+    }
     if let Corrected::Folder(written) = &applied.written {
         let changed = counted(written.len(), "changed file", "changed files");
         eprintln!("wrote {changed}; copy {} over the ground truth", if written.len() == 1 { "it" } else { "them" });
@@ -142,15 +147,15 @@ impl Lines {
                 lines.rejected += 1;
                 return;
             }
-            let parsed = text
-                .map_err(str::to_owned)
-                .and_then(|text| serde_json::from_str(text).map_err(|error| error.to_string()));
-            match parsed {
+            match text.map_err(str::to_owned).and_then(LabelChange::parse) {
                 Ok(change) => lines.changes.push((line, change)),
                 Err(reason) => lines.broken.push((line, reason)),
             }
         })
         .with_context(failed)?;
+        if let (true, 0, Some((line, reason))) = (lines.changes.is_empty(), lines.rejected, lines.broken.first()) {
+            bail!("{} contains no changes; line {line}: {reason}", path.display());
+        }
         if let Some(line) = rejected.first() {
             bail!("--reject {line}: {} has no such line", path.display());
         }
