@@ -339,6 +339,27 @@ fn review_without_changes_lists_none() {
 }
 
 #[test]
+fn numbers_in_place_of_class_names_stay_numbers() {
+    let csv = "image,label,x1,y1,x2,y2\na.png,3,2,3,12,15\na.png,7,20,3,30,15\n";
+    for (file, before) in [("t.csv", csv.to_owned()), ("i.csv", csv.replace("label", "class_id"))] {
+        let patch = Patch::new(file, &[(file, before.as_bytes())]);
+        let label = |class: &str| json!({"class": class, "bbox": [2, 3, 10, 12]});
+        let changes = [
+            json!({"image": "a.png", "change": "class", "before": label("class 3"), "after": label("7")}),
+            added("a.png", "5", [1.0, 20.0, 8.0, 8.0]),
+            added("a.png", "class 9", [11.0, 20.0, 8.0, 8.0]),
+            added("a.png", "fox", [21.0, 20.0, 8.0, 8.0]),
+        ];
+        let messages = patch.apply(&changes, 3);
+        assert_counts(&messages, [3, 0, 1]);
+        assert!(messages.contains("“fox”"), "{messages}");
+        let after = before.replace("a.png,3", "a.png,7") + "a.png,5,1,20,9,28\na.png,9,11,20,19,28\n";
+        assert_eq!(patch.accept(file), after);
+        assert_counts(&patch.apply(&changes, 3), [0, 3, 1]);
+    }
+}
+
+#[test]
 fn blank_lines_of_csv_stay_where_they_are() {
     let csv = "image,label,x1,y1,x2,y2\n\na.png,cat,2,3,12,15\n  \nb.png\n,,,,,\nc.png,cat,2,3,12,15\n\n";
     let patch = Patch::new("t.csv", &[("t.csv", csv.as_bytes())]);

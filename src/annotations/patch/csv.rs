@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::LabelPatchError;
 use super::text::{NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
+use crate::annotations::json::shortened;
 use crate::annotations::rows::{each_row, escaped, fields};
 use crate::annotations::table::{Bounds, Columns, PlacedRow, PlacedRows, placed_rows};
 use crate::annotations::{AnnotationFormat, AnnotationsError};
@@ -17,6 +18,8 @@ pub(super) struct Csv {
     unit: BoxUnit,
     delimiter: char,
     classes: HashMap<String, TruthLabel>,
+    /// Whether there are classes, and none has a name.
+    are_numbers: bool,
     /// The text of the first row of each image.
     first_of_image: HashMap<String, Range<usize>>,
     /// The position after the last row.
@@ -50,7 +53,8 @@ impl TextLabels<Csv> {
         let file_of = first_of_image.keys().map(|image| (image.clone(), Ok(0))).collect();
         let PlacedRows { columns, unit, classes, .. } = read;
         let end = spans.values().map(|span| span.end).max().unwrap_or_default();
-        let format = Csv { columns, unit, delimiter, classes, first_of_image, end };
+        let are_numbers = !classes.is_empty() && classes.values().all(|class| class.name.is_none());
+        let format = Csv { columns, unit, delimiter, classes, are_numbers, first_of_image, end };
         Ok(Self { format, files: vec![file.with_labels(labels)], file_of, output: Output::File })
     }
 }
@@ -98,9 +102,22 @@ impl Csv {
         if needs_quotes { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
     }
 
+    /// The number of a class without a name. Where no class has a name, 7 and “class 7” are the same.
+    fn number(&self, class: &str) -> Option<i64> {
+        let text = class.strip_prefix("class ").unwrap_or(class);
+        text.parse().ok().filter(|number: &i64| self.are_numbers && number.to_string() == text)
+    }
+
     fn set_class(&self, cells: &mut Vec<String>, class: &str) -> Result<(), String> {
         let known = self.classes.get(class);
-        let number = known.and_then(|known| known.number);
+        let number = known.and_then(|known| known.number).or_else(|| self.number(class));
+        if number.is_none() && self.are_numbers && self.columns.number.is_none() {
+            return Err(format!(
+                "the classes are numbers, which the name “{}” would turn into names; add a column class_id for the \
+                 numbers, and apply the changes again",
+                shortened(class)
+            ));
+        }
         if let Some(column) = self.columns.number {
             let next = || self.classes.values().filter_map(|class| class.number).max().map_or(0, |last| last + 1);
             let number = number.or_else(|| self.columns.name.is_some().then(next));
@@ -108,7 +125,8 @@ impl Csv {
             set(cells, column, number.ok_or_else(unknown)?.to_string());
         }
         if let Some(column) = self.columns.name {
-            let name = known.map_or(Some(class), |known| known.name.as_deref());
+            let name = known
+                .map_or(Some(class).filter(|_| number.is_none() || !self.are_numbers), |known| known.name.as_deref());
             let in_place_of_name = number.filter(|_| self.columns.number.is_none()).map(|number| number.to_string());
             set(cells, column, name.map(escaped).or(in_place_of_name).unwrap_or_default());
         }
@@ -148,6 +166,10 @@ fn set(cells: &mut Vec<String>, column: usize, text: String) {
 impl TextFormat for Csv {
     fn unit(&self) -> BoxUnit {
         self.unit
+    }
+
+    fn class_as_read(&self, class: &str) -> String {
+        self.number(class).map_or_else(|| class.to_owned(), |number| format!("class {number}"))
     }
 
     fn changed(

@@ -17,6 +17,11 @@ pub(super) trait TextFormat {
         bbox
     }
 
+    /// The name that a class has when it is read again.
+    fn class_as_read(&self, class: &str) -> String {
+        class.to_owned()
+    }
+
     /// The text of a label in a file with another class, if any, and another box, if any, and whether it loses a mask.
     ///
     /// # Errors
@@ -254,6 +259,9 @@ impl<F: TextFormat> Labels for TextLabels<F> {
             return vec![Err(reason.to_owned()); changes.len()];
         }
         for LabelChange { before, after, .. } in &mut changes {
+            for label in [before.as_mut(), after.as_mut()].into_iter().flatten() {
+                label.class = self.format.class_as_read(&label.class);
+            }
             if let Some(after) = after.as_mut().filter(|after| before.as_ref().is_none_or(|one| one.bbox != after.bbox))
             {
                 after.bbox = self.format.stored(after.bbox);
