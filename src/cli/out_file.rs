@@ -70,6 +70,11 @@ pub(crate) fn check_is_no_input(out: &Path, inputs: &[Input<'_>]) -> anyhow::Res
     Ok(())
 }
 
+/// Whether the output, existing or not, is in a folder or below it.
+pub(crate) fn is_below(out: &Path, folder: &Path) -> bool {
+    !is_stdout(out) && place_of(out).starts_with(place_of(folder))
+}
+
 /// # Errors
 /// It exists, and the user did not allow its replacement with --force.
 pub(crate) fn check_is_new(out: &Path, force: bool) -> anyhow::Result<()> {

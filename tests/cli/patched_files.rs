@@ -360,6 +360,19 @@ fn numbers_in_place_of_class_names_stay_numbers() {
 }
 
 #[test]
+fn output_inside_the_ground_truth_is_refused() {
+    let voc = document("a.png", &object("cat", [3, 4, 12, 15], ""));
+    let patch = Patch::new("truth", &[("truth/Annotations/a.xml", voc.as_bytes())]);
+    patch.write("changes.jsonl", added("JPEGImages/a.png", "cat", [20.0, 4.0, 5.0, 5.0]).to_string());
+    for out in ["truth/corrected", "truth/Annotations", "images/../truth/x", "truth"] {
+        let messages = patch.apply_to("truth", out, 1);
+        assert!(messages.contains("ground truth"), "{messages}");
+    }
+    assert_eq!(std::fs::read_dir(patch.path("truth")).unwrap().count(), 1);
+    patch.apply_to("truth", "truth-corrected", 0);
+}
+
+#[test]
 fn blank_lines_of_csv_stay_where_they_are() {
     let csv = "image,label,x1,y1,x2,y2\n\na.png,cat,2,3,12,15\n  \nb.png\n,,,,,\nc.png,cat,2,3,12,15\n\n";
     let patch = Patch::new("t.csv", &[("t.csv", csv.as_bytes())]);

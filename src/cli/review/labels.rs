@@ -11,7 +11,7 @@ use crate::annotations::patch::{Corrected, LabelChange, apply_changes};
 use crate::annotations::rows::each_line;
 use crate::cli::Outcome;
 use crate::cli::export::{find_run, open_project};
-use crate::cli::out_file::{Input, check_is_new, check_is_no_input, is_stdout};
+use crate::cli::out_file::{Input, check_is_new, check_is_no_input, is_below, is_stdout};
 use crate::cli::place::S3Args;
 use crate::cli::terminal::{raw_stdout, with_progress};
 use crate::cli::truth::files;
@@ -95,6 +95,12 @@ pub(crate) fn changes(args: &ChangesArgs) -> anyhow::Result<Outcome> {
 
 pub(crate) fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
     args.out.check(&[("the ground truth", Some(&args.truth)), ("the changes", Some(&args.changes))])?;
+    if args.truth.is_dir() && is_below(&args.out.out, &args.truth) {
+        bail!(
+            "the output is inside the ground truth, which would contain it; choose a path outside: {}",
+            args.out.out.display()
+        );
+    }
     let Lines { changes, rejected, broken } = Lines::read(&args.changes, &args.reject)?;
     let files = files(&args.truth, &args.s3)?;
     let control = TaskControl::new(ProgressUnit::Bytes);
@@ -117,8 +123,11 @@ pub(crate) fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
         eprintln!("note: clipped {boxes}");
     }
     if let Corrected::Folder(written) = &applied.written {
-        let changed = counted(written.len(), "changed file", "changed files");
-        eprintln!("wrote {changed}; copy {} over the ground truth", if written.len() == 1 { "it" } else { "them" });
+        match written.len() {
+            0 => eprintln!("no file changed"),
+            1 => eprintln!("wrote 1 changed file; copy it over the ground truth"),
+            several => eprintln!("wrote {several} changed files; copy them over the ground truth"),
+        }
     }
     let conflicts = applied.conflicts.len();
     eprintln!(
