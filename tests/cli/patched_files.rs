@@ -356,6 +356,11 @@ fn numbers_in_place_of_class_names_stay_numbers() {
         let after = before.replace("a.png,3", "a.png,7") + "a.png,5,1,20,9,28\na.png,9,11,20,19,28\n";
         assert_eq!(patch.accept(file), after);
         assert_counts(&patch.apply(&changes, 3), [0, 3, 1]);
+        // A reviewer names a class by its number.
+        patch.write("verdicts.csv", "image,box,verdict,right_class\na.png,0,wrong,9\n");
+        patch.run(&["import", "images", "--to-correct", "--predictions", file, "--project", "p.spotcheck"], 0);
+        let messages = stderr(&patch.run(&["review", "import", "p.spotcheck", "verdicts.csv"], 0));
+        assert!(!messages.contains("does not have"), "{messages}");
     }
 }
 

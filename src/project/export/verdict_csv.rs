@@ -209,7 +209,10 @@ fn new_class<'v>(verdict: &'v Verdict, run: &RunInfo, given: &[String]) -> Optio
 fn known_class(name: &str, run: &RunInfo, given: &[String]) -> String {
     let exact = given.iter().find(|known| *known == name);
     let similar = || given.iter().find(|known| known.to_lowercase() == name.to_lowercase());
-    let of_run = || run.labels.find(name).map(|(_, known)| known);
+    // Classes with only a number are named “class 7”.
+    let numbered = name.parse::<u32>().ok().map(|number| format!("class {number}"));
+    let names = [Some(name), numbered.as_deref()].into_iter().flatten();
+    let of_run = || names.clone().find_map(|name| run.labels.find(name)).map(|(_, known)| known);
     let known = exact.map(String::as_str).or_else(of_run).or_else(|| similar().map(String::as_str));
     known.unwrap_or(name).to_owned()
 }
