@@ -114,8 +114,9 @@ pub(crate) fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
         eprintln!("line {line}: {reason}");
     }
     if applied.masks > 0 {
-        let masks = counted(applied.masks, "mask of a moved label", "masks of moved labels");
-        eprintln!("note: removed {masks}, which no longer fit");
+        let [one, several] =
+            ["mask of a moved label, which no longer fits", "masks of moved labels, which no longer fit"];
+        eprintln!("note: removed {}", counted(applied.masks, one, several));
     }
     if applied.clipped > 0 {
         let boxes =
