@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{ListingChange, Page, Source, SourceError, for_task, stamp_on_disk};
-use crate::domain::{Location, Problem, Sample, SampleUri, Truth, is_document_name};
+use crate::domain::{Location, Problem, Sample, SampleUri, is_document_name};
 use crate::local_file;
 use crate::review::{DrawBy, ImageDraw, Stratum};
 use crate::tasks::{Cancelled, TaskControl};
@@ -185,6 +185,10 @@ impl Source for ListSource {
         self.name.clone()
     }
 
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.inner)
+    }
+
     fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
         let mut page = Page::default();
         for sample in self.samples.iter() {
@@ -204,41 +208,9 @@ impl Source for ListSource {
         self.inner.read_range(uri, range)
     }
 
-    fn read_once(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        self.inner.read_once(uri, range)
-    }
-
-    fn server(&self) -> Option<&str> {
-        self.inner.server()
-    }
-
-    fn is_cached(&self, size_bytes: u64) -> bool {
-        self.inner.is_cached(size_bytes)
-    }
-
-    fn useful_reads(&self) -> usize {
-        self.inner.useful_reads()
-    }
-
     fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
         let (inner, samples, name) = (for_task(&self.inner, control), Arc::clone(&self.samples), self.name.clone());
         Some(Arc::new(Self { inner, samples, name, is_local: self.is_local }))
-    }
-
-    fn read_with_truth(&self, uri: &SampleUri) -> Result<(Vec<u8>, Truth), SourceError> {
-        self.inner.read_with_truth(uri)
-    }
-
-    fn read_example(&self, uri: &SampleUri) -> Result<Option<Vec<u8>>, SourceError> {
-        self.inner.read_example(uri)
-    }
-
-    fn read_line(&self, uri: &SampleUri) -> Result<Option<Vec<u8>>, SourceError> {
-        self.inner.read_line(uri)
-    }
-
-    fn record_count(&self, file: &SampleUri) -> Result<Option<u64>, SourceError> {
-        self.inner.record_count(file)
     }
 
     fn is_part(&self) -> bool {

@@ -41,6 +41,11 @@ pub trait Source: Send + Sync {
     /// A path or address for people.
     fn name(&self) -> String;
 
+    /// The source that does everything that this one does not do itself.
+    fn inner(&self) -> Option<&dyn Source> {
+        None
+    }
+
     /// The listing in final order, page by page. The first page arrives soon, however large the whole is.
     fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send>;
 
@@ -55,24 +60,26 @@ pub trait Source: Send + Sync {
 
     /// As [`Source::read_range`], for bytes that are read once and need no cache.
     fn read_once(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        self.read_range(uri, range)
+        match self.inner() {
+            Some(inner) => inner.read_once(uri, range),
+            None => self.read_range(uri, range),
+        }
     }
 
     /// The server of the URIs, if another server may have the same ones; `None` for files, and for AWS.
     fn server(&self) -> Option<&str> {
-        None
+        self.inner()?.server()
     }
 
     /// Whether a file of this size is cached after reading, so that reading ahead saves time later. False if reading is
     /// fast.
     fn is_cached(&self, size_bytes: u64) -> bool {
-        let _ = size_bytes;
-        false
+        self.inner().is_some_and(|inner| inner.is_cached(size_bytes))
     }
 
     /// The most efficient number of parallel reads: more than a disk needs if reads wait for a network.
     fn useful_reads(&self) -> usize {
-        4
+        self.inner().map_or(4, |inner| inner.useful_reads())
     }
 
     /// The same source for one task: a read that waits for a network stops with [`SourceError::Cancelled`] as soon as
@@ -84,26 +91,26 @@ pub trait Source: Send + Sync {
 
     /// The whole file, and any annotations that the source stores with it.
     fn read_with_truth(&self, uri: &SampleUri) -> Result<(Vec<u8>, Truth), SourceError> {
-        Ok((self.read(uri)?, Truth::default()))
+        match self.inner() {
+            Some(inner) => inner.read_with_truth(uri),
+            None => Ok((self.read(uri)?, Truth::default())),
+        }
     }
 
     /// The serialized `tf.Example` of an image in a TFRecord file; `None` for an image file.
     fn read_example(&self, uri: &SampleUri) -> Result<Option<Vec<u8>>, SourceError> {
-        let _ = uri;
-        Ok(None)
+        self.inner().map_or(Ok(None), |inner| inner.read_example(uri))
     }
 
     /// The line of an image in a JSON Lines file; `None` for other images.
     fn read_line(&self, uri: &SampleUri) -> Result<Option<Vec<u8>>, SourceError> {
-        let _ = uri;
-        Ok(None)
+        self.inner().map_or(Ok(None), |inner| inner.read_line(uri))
     }
 
     /// The number of records in a TFRecord file, or lines in a lines file, including those without an image; `None` if
     /// unknown.
     fn record_count(&self, file: &SampleUri) -> Result<Option<u64>, SourceError> {
-        let _ = file;
-        Ok(None)
+        self.inner().map_or(Ok(None), |inner| inner.record_count(file))
     }
 
     /// Whether it lists only some images of a folder, so that the folder has predictions of others.
@@ -115,7 +122,9 @@ pub trait Source: Send + Sync {
     /// so that nothing is missed; changes during the listing may be reported twice. A source that never changes reports
     /// nothing.
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
-        drop(report);
+        if let Some(inner) = self.inner() {
+            inner.watch(report);
+        }
     }
 }
 

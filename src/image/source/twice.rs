@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{ListingChange, Page, Source, SourceError, for_task};
-use crate::domain::{SampleUri, Truth};
+use super::{Page, Source, SourceError, for_task};
+use crate::domain::SampleUri;
 use crate::tasks::TaskControl;
 
 /// The memory for images that wait for the second reader. Beyond it, the oldest is dropped and read again.
@@ -67,6 +67,10 @@ impl Source for ReadTwice {
         self.source.name()
     }
 
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.source)
+    }
+
     fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
         self.source.pages()
     }
@@ -84,36 +88,8 @@ impl Source for ReadTwice {
         self.source.read_range(uri, range)
     }
 
-    fn read_once(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        self.source.read_once(uri, range)
-    }
-
-    fn server(&self) -> Option<&str> {
-        self.source.server()
-    }
-
-    fn is_cached(&self, size_bytes: u64) -> bool {
-        self.source.is_cached(size_bytes)
-    }
-
-    fn useful_reads(&self) -> usize {
-        self.source.useful_reads()
-    }
-
     fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
         Some(Arc::new(Self { source: for_task(&self.source, control), waiting: Arc::clone(&self.waiting) }))
-    }
-
-    fn read_with_truth(&self, uri: &SampleUri) -> Result<(Vec<u8>, Truth), SourceError> {
-        self.source.read_with_truth(uri)
-    }
-
-    fn record_count(&self, file: &SampleUri) -> Result<Option<u64>, SourceError> {
-        self.source.record_count(file)
-    }
-
-    fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
-        self.source.watch(report);
     }
 }
 

@@ -159,6 +159,10 @@ impl Source for WithRecords {
         name.unwrap_or_else(|| self.shared.inner.name())
     }
 
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.shared.inner)
+    }
+
     fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
         Box::new(Pages {
             inner: self.shared.inner.pages(),
@@ -204,18 +208,6 @@ impl Source for WithRecords {
     fn record_count(&self, file: &SampleUri) -> Result<Option<u64>, SourceError> {
         let blocks = || Blocks::new(Arc::clone(&self.shared.inner), file.clone(), None);
         self.shared.index_of(file).count(blocks).map(Some)
-    }
-
-    fn server(&self) -> Option<&str> {
-        self.shared.inner.server()
-    }
-
-    fn is_cached(&self, size_bytes: u64) -> bool {
-        self.shared.inner.is_cached(size_bytes)
-    }
-
-    fn useful_reads(&self) -> usize {
-        self.shared.inner.useful_reads()
     }
 
     fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
