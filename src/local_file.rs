@@ -1,8 +1,9 @@
 //! Opens local files that the user named. Pipes and devices are refused, because reading one can wait forever or never
-//! end.
+//! end. Also replaces Spotcheck's own files.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
 use std::path::Path;
 
 /// The metadata of a file or folder.
@@ -47,6 +48,39 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// As [`open`], or the file cannot be read as UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
     io::read_to_string(open(path)?)
+}
+
+/// The bytes from `range.start` up to `range.end`; fewer if the file is shorter.
+///
+/// # Errors
+/// As [`open`], or the file cannot be read.
+pub fn read_range(path: &Path, range: Range<u64>) -> io::Result<Vec<u8>> {
+    let mut file = open(path)?;
+    file.seek(SeekFrom::Start(range.start))?;
+    let mut bytes = Vec::new();
+    file.take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What was done with a file, or `None` if it does not exist.
+pub fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Ok(done) => Ok(Some(done)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a file atomically, and its folder if necessary: it has either the old or the new content. Only its owner can
+/// read it (a temporary file has mode 0600, and keeps it).
+pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(content.as_ref())?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::EXTENSION;
 use super::error::StoreError;
+use crate::local_file;
 use crate::tasks::TaskControl;
 
 /// The absolute path, with links resolved, so that one file has one lock.
@@ -30,9 +31,7 @@ pub(super) fn companion(path: &Path, suffix: &str) -> PathBuf {
 }
 
 pub(super) fn remove_if_there(path: &Path) {
-    if let Err(error) = std::fs::remove_file(path)
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
+    if let Err(error) = local_file::if_there(std::fs::remove_file(path)) {
         log::warn!("could not remove {}: {error}", path.display());
     }
 }

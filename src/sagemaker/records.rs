@@ -1,12 +1,13 @@
 //! Records of the resources that were created from here, one file each, in the data folder. They contain no secrets.
 
 use std::cmp::Ordering;
-use std::io::ErrorKind;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::local_file;
 
 /// The record of a job, an endpoint or another resource.
 pub trait Record: Clone + PartialEq + Serialize + DeserializeOwned {
@@ -44,22 +45,15 @@ impl<R: Record> Records<R> {
         Self { folder: folder.into(), kind: PhantomData }
     }
 
-    /// Atomically replaces the record of this resource. Only its owner can read the file (a temporary file has mode
-    /// 0600, and keeps it).
+    /// Atomically replaces the record of this resource. Only its owner can read the file.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self, record: &R) -> Result<(), RecordError> {
         let path = self.path_of(record.name(), record.region());
-        let write = || -> std::io::Result<()> {
-            std::fs::create_dir_all(&self.folder)?;
-            let file = tempfile::NamedTempFile::new_in(&self.folder)?;
-            serde_json::to_writer_pretty(&file, &record.clone().without_secrets())?;
-            file.as_file().sync_all()?;
-            file.persist(&path)?;
-            Ok(())
-        };
-        write().map_err(|error| Self::unwritten(&error, &path))
+        let text = serde_json::to_vec_pretty(&record.clone().without_secrets()).map_err(Into::into);
+        let written = text.and_then(|text| local_file::replace(&path, text));
+        written.map_err(|error| Self::unwritten(&error, &path))
     }
 
     /// The record of a resource in a region; `None` if it was not created here.
@@ -68,10 +62,8 @@ impl<R: Record> Records<R> {
     /// The record cannot be read. The resources in it must not be forgotten.
     pub fn find(&self, name: &str, region: &str) -> Result<Option<R>, RecordError> {
         let path = self.path_of(name, Some(region));
-        match std::fs::read(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            content => self.read(&path, content).map(Some),
-        }
+        let content = local_file::if_there(std::fs::read(&path)).transpose();
+        content.map(|content| self.read(&path, content)).transpose()
     }
 
     /// All records in order, and the errors of unreadable ones.
@@ -97,10 +89,8 @@ impl<R: Record> Records<R> {
     /// The file cannot be deleted.
     pub fn forget(&self, record: &R) -> Result<(), RecordError> {
         let path = self.path_of(record.name(), record.region());
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(Self::unwritten(&error, &path)),
-            _ => Ok(()),
-        }
+        let removed = local_file::if_there(std::fs::remove_file(&path));
+        removed.map(drop).map_err(|error| Self::unwritten(&error, &path))
     }
 
     /// Reads a record. One with secrets, from an earlier version, is rewritten without them.

@@ -37,7 +37,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "image::source",
         ],
     ),
-    ("aws::upload", &["domain", "tasks", "aws", "aws::upload::plan", "image::source"]),
+    ("aws::upload", &["local_file", "domain", "tasks", "aws", "aws::upload::plan", "image::source"]),
     ("image::capture", &["domain", "image::decode", "image::source"]),
     ("image::fingerprint", &["alike", "domain", "tasks", "image::decode", "image::source"]),
     ("image::size", &["domain", "image::decode", "image::source"]),
@@ -55,7 +55,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &["local_file", "alike", "domain", "tasks", "model", "model::recognize", "model::catalog", "model::runtime"],
     ),
     ("predict", &["alike", "domain", "tasks", "image::source", "image::decode", "model"]),
-    ("project", &["dirs", "alike", "domain", "tasks"]),
+    ("project", &["local_file", "dirs", "alike", "domain", "tasks"]),
     ("project::export::options", &["domain"]),
     (
         "project::export",

@@ -12,6 +12,7 @@ use super::content::Large;
 use super::sending::{ExistingObject, Job, SendError, Sent};
 use crate::aws::{AwsError, AwsErrorKind, Content, S3, SentPart, Sha256Digest, UnfinishedUpload};
 use crate::domain::{S3Place, hexadecimal};
+use crate::local_file;
 use crate::tasks::TaskControl;
 
 /// The shared state of all uploads of a transfer.
@@ -292,18 +293,12 @@ impl<'f> Journal<'f> {
     }
 
     pub(super) fn write(&self, unfinished: &Unfinished) -> std::io::Result<()> {
-        std::fs::create_dir_all(self.folder)?;
-        let file = tempfile::NamedTempFile::new_in(self.folder)?;
-        serde_json::to_writer(&file, unfinished)?;
-        file.persist(self.path_of(&unfinished.key))?;
-        Ok(())
+        local_file::replace(&self.path_of(&unfinished.key), serde_json::to_vec(unfinished)?)
     }
 
     pub(super) fn remove(&self, key: &str) {
         let path = self.path_of(key);
-        if let Err(error) = std::fs::remove_file(&path)
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
+        if let Err(error) = local_file::if_there(std::fs::remove_file(&path)) {
             log::warn!("could not delete {}: {error}", path.display());
         }
     }

@@ -6,7 +6,6 @@ mod walk;
 use std::collections::HashMap;
 use std::fs::Metadata;
 use std::io;
-use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -114,20 +113,12 @@ impl Source for LocalSource {
     }
 
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        read_part(uri, range).map_err(|error| self.reach.judge(uri, error))
+        local_file::read_range(Path::new(uri.as_str()), range).map_err(|error| self.reach.judge(uri, error))
     }
 
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
         self.watch.get_or_init(|| observer::watch(&self.roots, &Arc::from(report)));
     }
-}
-
-fn read_part(uri: &SampleUri, range: Range<u64>) -> std::io::Result<Vec<u8>> {
-    let mut file = local_file::open(Path::new(uri.as_str()))?;
-    file.seek(SeekFrom::Start(range.start))?;
-    let mut bytes = Vec::new();
-    file.take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 type Entry = Result<Sample, Problem>;

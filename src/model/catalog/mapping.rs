@@ -1,7 +1,6 @@
 //! Output mappings as TOML text, and the user's own ones: `mappings/<id>.toml` next to the models folder.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::card::{CardError, FieldError, check_id, is_plain_file_name, parse_checked};
@@ -125,13 +124,7 @@ impl Library {
         }
         let text = write_mapping(&mapping).map_err(LibraryError::MappingField)?;
         let path = folder.join(format!("{}.{EXTENSION}", mapping.id));
-        let write = || -> io::Result<()> {
-            let mut file = tempfile::NamedTempFile::new_in(&folder)?;
-            io::Write::write_all(&mut file, text.as_bytes())?;
-            file.persist(&path)?;
-            Ok(())
-        };
-        write().map_err(LibraryError::io("write the mapping", &path))?;
+        local_file::replace(&path, text).map_err(LibraryError::io("write the mapping", &path))?;
         Ok(path)
     }
 }
@@ -154,12 +147,8 @@ impl Library {
         };
         if let Some(name) = mapping.labels.as_ref().filter(is_kept_for_it) {
             let labels = folder.join(name);
-            match fs::remove_file(&labels) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(LibraryError::io("delete the label file", &labels)(error));
-                }
-                _ => {}
-            }
+            let removed = local_file::if_there(fs::remove_file(&labels));
+            removed.map_err(LibraryError::io("delete the label file", &labels))?;
         }
         Ok(mapping.name)
     }

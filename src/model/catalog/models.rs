@@ -272,7 +272,7 @@ impl Library {
         labels_of(&card, &folder)?;
         let path = folder.join(CARD_FILE);
         let text = write_card(&card)?;
-        write_in_place(&path, &text).map_err(LibraryError::io("write the model card", &path))?;
+        local_file::replace(&path, &text).map_err(LibraryError::io("write the model card", &path))?;
         if let Some(old) = entry.card.labels.filter(|old| kept.as_ref() != Some(old))
             && built_in::label_set(&old).is_none()
             && let Err(error) = fs::remove_file(folder.join(&old))
@@ -318,16 +318,13 @@ impl Library {
         let mut broken = Vec::new();
         for folder in folders_in(&self.0.own_folder) {
             let path = self.0.own_folder.join(&folder).join(CARD_FILE);
-            let text = match fs::read_to_string(&path) {
-                Ok(text) => text,
+            let card = match read_card(&path) {
+                Ok(Some(text)) => own_card(&folder, &text, &path),
                 // Weights downloaded for a built-in card are alone in their folder.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => {
-                    broken.push((folder, LibraryError::io("read the model card", &path)(error)));
-                    continue;
-                }
+                Ok(None) => continue,
+                Err(error) => Err(error),
             };
-            match own_card(&folder, &text, &path) {
+            match card {
                 Ok(card) => known.push(card),
                 Err(error) => broken.push((folder, error)),
             }
@@ -363,16 +360,6 @@ fn write_labels(labels: &LabelSet, folder: &Path) -> Result<String, LibraryError
     let path = folder.join(&name);
     fs::write(&path, labels.to_text()).map_err(LibraryError::io("write the label file", &path))?;
     Ok(name)
-}
-
-/// Writes a file atomically: it has either the old or the new text.
-fn write_in_place(path: &Path, text: &str) -> io::Result<()> {
-    use std::io::Write as _;
-    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
 }
 
 /// The folders of weights that come with Spotcheck.
@@ -430,6 +417,11 @@ fn is_ready(entry: &LibraryEntry, control: &TaskControl) -> Result<bool, Downloa
     is_intact(path, &entry.card.file, control)
 }
 
+/// The text of a card, if there is one.
+fn read_card(path: &Path) -> Result<Option<String>, LibraryError> {
+    local_file::if_there(fs::read_to_string(path)).map_err(LibraryError::io("read the model card", path))
+}
+
 fn own_card(folder: &str, text: &str, path: &Path) -> Result<Known, LibraryError> {
     let card = parse_card(text, path)?;
     let misplaced = |reason: &str| {
@@ -452,10 +444,8 @@ fn is_built_in(id: &str) -> bool {
 /// The model of a file with a card next to it; `None` if there is no card.
 fn model_next_to(path: &Path) -> Result<Option<Model>, LibraryError> {
     for (card_path, must_name_it) in [(path.with_extension("toml"), false), (path.with_file_name(CARD_FILE), true)] {
-        let text = match fs::read_to_string(&card_path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(LibraryError::io("read the model card", &card_path)(error)),
+        let Some(text) = read_card(&card_path)? else {
+            continue;
         };
         let card = parse_card(&text, &card_path)?;
         if must_name_it && path.file_name() != Some(OsStr::new(&card.file.name)) {

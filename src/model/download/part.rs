@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::DownloadError;
 use super::http::Validator;
 use crate::domain::ModelFile;
+use crate::local_file;
 use crate::model::download::sha256::{Hashed, OnChunk, pump};
 
 /// Locked while open, so that two programs do not write the same file.
@@ -192,12 +193,8 @@ fn read_state(path: &Path) -> Option<State> {
 }
 
 fn remove(path: &Path) -> Result<(), DownloadError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(DownloadError::io("remove the unfinished download", path)(error))
-        }
-        _ => Ok(()),
-    }
+    let removed = local_file::if_there(fs::remove_file(path));
+    removed.map(drop).map_err(DownloadError::io("remove the unfinished download", path))
 }
 
 fn part_path(target: &Path) -> PathBuf {

@@ -1,6 +1,5 @@
 //! Keeps what was proven about a model's embeddings, because each proof loads the model two more times.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -9,6 +8,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use crate::domain::{ModelCard, hexadecimal};
+use crate::local_file;
 
 /// Increased when the search for embeddings or the comparison of outputs changes.
 const VERSION: &str = "1";
@@ -33,15 +33,8 @@ impl ProofFile {
     }
 
     pub(super) fn write(&self, proof: &impl Serialize) {
-        let written = || -> std::io::Result<()> {
-            let folder = self.0.parent().unwrap_or(Path::new("."));
-            std::fs::create_dir_all(folder)?;
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            file.write_all(&serde_json::to_vec(proof)?)?;
-            file.persist(&self.0)?;
-            Ok(())
-        };
-        if let Err(error) = written() {
+        let text = serde_json::to_vec(proof).map_err(Into::into);
+        if let Err(error) = text.and_then(|text| local_file::replace(&self.0, text)) {
             log::warn!("could not store the proof of a model’s embeddings: {error}: {}", self.0.display());
         }
     }

@@ -1,10 +1,10 @@
 //! The price table in the configuration folder: TOML that people can edit.
 
-use std::io::Write;
 use std::path::Path;
 
 use toml_edit::{DocumentMut, Value};
 
+use crate::local_file;
 use crate::sagemaker::JobError;
 use crate::sagemaker::spec::transform::{InstanceType, Price, PriceChange, PriceTable};
 
@@ -25,12 +25,9 @@ const HEADER: &str = r#"# Prices of instances in USD per hour, for Spotcheck's e
 /// # Errors
 /// The file cannot be read, or an entry is invalid: the message has its line.
 pub fn read_prices(path: &Path) -> Result<PriceTable, JobError> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(PriceTable::default());
-        }
-        Err(error) => return Err(unreadable(path, error)),
+    let text = local_file::if_there(std::fs::read_to_string(path)).map_err(|error| unreadable(path, error))?;
+    let Some(text) = text else {
+        return Ok(PriceTable::default());
     };
     let table: PriceTable = toml::from_str(&text).map_err(|error| unreadable(path, error))?;
     for price in &table.prices {
@@ -54,15 +51,14 @@ pub fn add_price(path: &Path, price: &Price) -> Result<PriceTable, JobError> {
     let entry = PriceTable { prices: vec![price.clone()] };
     let entry = toml::to_string(&entry).map_err(|error| cannot(&error))?;
     table.prices.push(price.clone());
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => format!("{text}\n\n{entry}"),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => format!("{HEADER}\n{entry}"),
-        Err(error) => return Err(cannot(&error)),
+    let text = match local_file::if_there(std::fs::read_to_string(path)).map_err(|error| cannot(&error))? {
+        Some(text) => format!("{text}\n\n{entry}"),
+        None => format!("{HEADER}\n{entry}"),
     };
     if !is_text_of(&table, &text) {
         return Err(cannot(&"its entries have an unexpected format; edit the file"));
     }
-    write(path, &text).map_err(|error| cannot(&error))?;
+    local_file::replace(path, &text).map_err(|error| cannot(&error))?;
     Ok(table)
 }
 
@@ -84,23 +80,13 @@ pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, Job
     let text = std::fs::read_to_string(path).map_err(|error| cannot(&error))?;
     let changed = with_entry(&text, place, &change.to).filter(|changed| is_text_of(&table, changed));
     let changed = changed.ok_or_else(|| cannot(&"its entry has an unexpected format; edit the file"))?;
-    write(path, &changed).map_err(|error| cannot(&error))?;
+    local_file::replace(path, &changed).map_err(|error| cannot(&error))?;
     Ok(table)
 }
 
 /// Whether a text to be written is read as the intended table; otherwise nothing is written.
 fn is_text_of(table: &PriceTable, text: &str) -> bool {
     toml::from_str(text).ok().as_ref() == Some(table)
-}
-
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
 }
 
 /// The text of the table with one entry changed, counted from 0; `None` if entries are not separate tables.
