@@ -22,6 +22,15 @@ pub struct AwsError {
     pub message: String,
 }
 
+/// The response, or `None` if the object or resource does not exist.
+pub fn if_there<T>(response: Result<T, AwsError>) -> Result<Option<T>, AwsError> {
+    match response {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AwsErrorKind {
     /// The task was canceled. Not a failure.

@@ -25,7 +25,7 @@ use connection::Connection;
 use network::Network;
 
 pub use connection::S3;
-pub use error::{AwsError, AwsErrorKind};
+pub use error::{AwsError, AwsErrorKind, if_there};
 pub use network::RetryPolicy;
 pub use objects::{BucketInfo, ListRequest, ListedPage, Listing, ObjectInfo};
 pub use sagemaker::{Invocation, MAX_INVOCATION_BYTES, ResourceKind, SageMaker};

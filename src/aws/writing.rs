@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::connection::{CONNECT_TIMEOUT, Connection, S3};
-use super::error::{AwsError, AwsErrorKind, Operation};
+use super::error::{AwsError, AwsErrorKind, Operation, if_there};
 use super::objects::{quoted, size_of, unquoted};
 use crate::domain::hexadecimal;
 use crate::tasks::TaskControl;
@@ -150,9 +150,10 @@ impl S3 {
 
     /// Deletes an object that this program wrote. A missing object is not an error.
     pub fn delete(&self, bucket: &str, key: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
-        ignore_missing(self.ask(bucket, &Operation::Delete { bucket, key }, control, |client| {
+        let deleted = self.ask(bucket, &Operation::Delete { bucket, key }, control, |client| {
             client.delete_object().bucket(bucket).key(key).set_request_payer(self.0.payer()).send()
-        }))
+        });
+        if_there(deleted).map(drop)
     }
 
     /// Begins an object that is sent in parts. It is invisible until finished.
@@ -277,7 +278,7 @@ impl S3 {
     pub fn abort_parts(&self, upload: &UnfinishedUpload) -> Result<(), AwsError> {
         let operation = Operation::Abort { bucket: &upload.bucket, key: &upload.key };
         for _ in 0..MAX_ABORTS {
-            ignore_missing(self.ask(&upload.bucket, &operation, None, |client| {
+            if_there(self.ask(&upload.bucket, &operation, None, |client| {
                 client
                     .abort_multipart_upload()
                     .bucket(&upload.bucket)
@@ -293,13 +294,6 @@ impl S3 {
             }
         }
         Ok(())
-    }
-}
-
-fn ignore_missing<T>(result: Result<T, AwsError>) -> Result<(), AwsError> {
-    match result {
-        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(()),
-        result => result.map(drop),
     }
 }
 

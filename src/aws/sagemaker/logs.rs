@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::SageMaker;
-use crate::aws::AwsError;
 use crate::aws::control_plane::{Call, Service};
+use crate::aws::{AwsError, if_there};
 use crate::sagemaker::spec::{LogFrom, LogPage, LogStream};
 use crate::tasks::TaskControl;
 
@@ -28,7 +28,7 @@ impl SageMaker {
         let mut next_token: Option<String> = None;
         loop {
             let request = json!({"logGroupName": group, "logStreamNamePrefix": prefix, "nextToken": next_token});
-            let page = super::if_there(self.ask::<DescribedStreams>(&call, &request, control))?;
+            let page = if_there(self.ask::<DescribedStreams>(&call, &request, control))?;
             let Some(page) = page else {
                 return Ok(streams);
             };

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::connection::Connection;
 use super::control_plane::{Call, Service};
-use super::error::{AwsError, AwsErrorKind};
+use super::error::{AwsError, AwsErrorKind, if_there};
 use crate::domain::{Identity, ListPage, ListQuery};
 use crate::sagemaker::spec::tags;
 use crate::sagemaker::spec::transform::{JobKind, SageMakerAccess};
@@ -143,15 +143,6 @@ impl From<JobKind> for ResourceKind {
 
 fn sagemaker(operation: impl Into<String>, what: impl Into<String>) -> Call {
     Call { service: Service::SageMaker, operation: operation.into(), what: what.into() }
-}
-
-/// The response, or `None` if the resource does not exist in SageMaker.
-fn if_there<T>(result: Result<T, AwsError>) -> Result<Option<T>, AwsError> {
-    match result {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// The largest page that SageMaker returns.

@@ -1,13 +1,13 @@
 //! Files of any kind, local or in S3: a single one, or all below a folder. Listed and read, never written.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use super::{Source, SourceError, WithRecords};
-use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, ObjectInfo, S3};
+use crate::aws::{Aws, AwsError, ListRequest, ObjectInfo, S3, if_there};
 use crate::domain::{Location, S3Address, S3Place};
 use crate::local_file;
 use crate::tasks::{Cancelled, TaskControl};
@@ -262,7 +262,9 @@ impl Files {
             Kind::S3 { s3, place, .. } => {
                 Ok(s3.read_range(&place.address.bucket, &file.key, range, file.etag.as_deref(), Some(control))?)
             }
-            Kind::Local(_) => read_local(&file.path, range).map_err(|source| local_error(&file.path, source)),
+            Kind::Local(_) => {
+                local_file::read_range(&file.path, range).map_err(|source| local_error(&file.path, source))
+            }
         }
     }
 
@@ -374,14 +376,6 @@ fn local_error(path: &Path, source: io::Error) -> FilesError {
     }
 }
 
-fn read_local(path: &Path, range: Range<u64>) -> io::Result<Vec<u8>> {
-    let mut opened = local_file::open(path)?;
-    opened.seek(SeekFrom::Start(range.start))?;
-    let mut bytes = Vec::new();
-    opened.take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 fn list_local(
     root: &Path,
     links: Links,
@@ -430,11 +424,8 @@ fn find_object(
     name: &str,
     control: &TaskControl,
 ) -> Result<Option<FileEntry>, AwsError> {
-    match s3.object(bucket, key, Some(control)) {
-        Ok(object) => Ok(Some(FileEntry::from_object(name.to_owned(), object))),
-        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    let object = if_there(s3.object(bucket, key, Some(control)))?;
+    Ok(object.map(|object| FileEntry::from_object(name.to_owned(), object)))
 }
 
 fn list_s3(

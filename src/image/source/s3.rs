@@ -14,7 +14,7 @@ use self::choose::Choice;
 pub use self::choose::{is_folder_marker, is_hidden_name};
 use self::object_cache::ObjectCache;
 use super::{ListingChange, Page, Source, SourceError};
-use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, ListedPage, Listing, ObjectInfo, S3};
+use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, ListedPage, Listing, ObjectInfo, S3, if_there};
 use crate::cache::{CacheError, DiskCache};
 use crate::domain::{Problem, S3Address, S3Layout, S3Place, Sample, SampleUri};
 use crate::tasks::TaskControl;
@@ -315,16 +315,14 @@ fn begin(s3: &S3, folder: &S3Address, layout: S3Layout, control: Option<&TaskCon
 
 /// The object at exactly this address. Credentials that may not list may still read it, and vice versa.
 fn find_object(s3: &S3, address: &S3Address, control: Option<&TaskControl>) -> Result<Option<ObjectInfo>, AwsError> {
-    match s3.object(&address.bucket, &address.prefix, control) {
-        Ok(object) => Ok(Some(object)),
-        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
-        Err(error) if error.kind != AwsErrorKind::AccessDenied => Err(error),
-        Err(_) => {
+    match if_there(s3.object(&address.bucket, &address.prefix, control)) {
+        Err(error) if error.kind == AwsErrorKind::AccessDenied => {
             // The exact key sorts before longer keys with the same prefix. A failure also affects the folder and is
             // reported there.
             let first = s3.first_object(address, control).unwrap_or_default();
             Ok(first.filter(|first| first.key == address.prefix))
         }
+        found => found,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use crate::aws::{Aws, AwsError, AwsErrorKind, ResourceKind, S3, SageMaker};
+use crate::aws::{Aws, AwsError, AwsErrorKind, ResourceKind, S3, SageMaker, if_there};
 use crate::dirs::AppDirs;
 use crate::domain::S3Address;
 use crate::sagemaker::JobError;
@@ -158,10 +158,7 @@ pub(crate) fn delete_leftover(
             s3.map_or(Ok(()), |s3| s3.delete(bucket, prefix, Some(control)))
         }
     };
-    match deleted {
-        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(()),
-        deleted => deleted,
-    }
+    if_there(deleted).map(drop)
 }
 
 /// `None` for a job that SageMaker never accepted.
@@ -171,11 +168,7 @@ fn status_of(
     job_name: &str,
     control: &TaskControl,
 ) -> Result<Option<TransformStatus>, JobError> {
-    match sagemaker.job_status(kind, job_name, control) {
-        Ok(status) => Ok(Some(status)),
-        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    Ok(if_there(sagemaker.job_status(kind, job_name, control))?)
 }
 
 /// Another running job from this computer.
