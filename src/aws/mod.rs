@@ -28,7 +28,7 @@ pub use connection::S3;
 pub use error::{AwsError, AwsErrorKind, if_there};
 pub use network::RetryPolicy;
 pub use objects::{BucketInfo, ListRequest, ListedPage, Listing, ObjectInfo};
-pub use sagemaker::{Invocation, MAX_INVOCATION_BYTES, ResourceKind, SageMaker};
+pub use sagemaker::{MAX_INVOCATION_BYTES, ResourceKind, SageMaker};
 pub use writing::{Content, NewObject, SentPart, Sha256Digest, StoredObject, UnfinishedUpload, WriteCondition};
 
 /// One runtime and one HTTP client for all AWS requests. Clones share them. Nothing starts before the first request.

@@ -1,6 +1,6 @@
 //! Real-time endpoints, their configurations, and requests to the models behind them.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use aws_sdk_sagemakerruntime::operation::invoke_endpoint::InvokeEndpointError;
 use aws_sdk_sagemakerruntime::types::error::ModelError;
@@ -67,19 +67,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
 /// The maximum length of a model's message.
 const MAX_MESSAGE_CHARS: usize = 600;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invocation {
-    pub body: Vec<u8>,
-    /// `application/json`
-    pub content_type: Option<String>,
-    /// The production variant that responded.
-    pub variant: Option<String>,
-    /// The time from the request to the end of the response, including retries.
-    pub took: Duration,
-}
-
 impl SageMaker {
-    /// Sends a body to the model behind an endpoint. A body above [`MAX_INVOCATION_BYTES`] is rejected here, because
+    /// The response of the model behind an endpoint, in JSON if it can. A body above [`MAX_INVOCATION_BYTES`] is rejected here, because
     /// SageMaker would reject it.
     ///
     /// # Errors
@@ -88,10 +77,9 @@ impl SageMaker {
         &self,
         name: &str,
         content_type: &str,
-        accept: Option<&str>,
         body: Vec<u8>,
         control: &TaskControl,
-    ) -> Result<Invocation, AwsError> {
+    ) -> Result<Vec<u8>, AwsError> {
         let what = format!("invoke endpoint {name}");
         if body.len() > MAX_INVOCATION_BYTES {
             return Err(AwsError::new(
@@ -103,18 +91,12 @@ impl SageMaker {
                 ),
             ));
         }
-        self.0.network.wait(Some(control), self.0.invoke(name, (content_type, accept), Blob::new(body), &what))
+        self.0.network.wait(Some(control), self.0.invoke(name, content_type, Blob::new(body), &what))
     }
 }
 
 impl Connection {
-    async fn invoke(
-        &self,
-        endpoint: &str,
-        (content_type, accept): (&str, Option<&str>),
-        body: Blob,
-        what: &str,
-    ) -> Result<Invocation, AwsError> {
+    async fn invoke(&self, endpoint: &str, content_type: &str, body: Blob, what: &str) -> Result<Vec<u8>, AwsError> {
         let operation =
             Operation::Call { service: "SageMaker Runtime", namespace: "sagemaker", operation: "InvokeEndpoint", what };
         let loaded = self.loaded().await?;
@@ -124,24 +106,18 @@ impl Connection {
         let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(RESPONSE_TIMEOUT).build();
         let mut settings = aws_sdk_sagemakerruntime::config::Builder::new().timeout_config(timeouts);
         settings.set_endpoint_url(caller.endpoint.clone());
-        let started = Instant::now();
         let response = aws_sdk_sagemakerruntime::Client::new(&loaded.config)
             .invoke_endpoint()
             .endpoint_name(endpoint)
             .content_type(content_type)
-            .set_accept(accept.map(str::to_owned))
+            .accept("application/json")
             .body(body)
             .customize()
             .config_override(settings)
             .send()
             .await;
         match response {
-            Ok(response) => Ok(Invocation {
-                took: started.elapsed(),
-                content_type: response.content_type,
-                variant: response.invoked_production_variant,
-                body: response.body.map(Blob::into_inner).unwrap_or_default(),
-            }),
+            Ok(response) => Ok(response.body.map(Blob::into_inner).unwrap_or_default()),
             Err(error) => {
                 let error = match error.as_service_error() {
                     Some(InvokeEndpointError::ModelError(failed)) => failed_model(failed, &operation),

@@ -24,7 +24,7 @@ use crate::sagemaker::spec::tags;
 use crate::sagemaker::spec::transform::{JobKind, SageMakerAccess};
 use crate::tasks::TaskControl;
 
-pub use endpoints::{Invocation, MAX_INVOCATION_BYTES};
+pub use endpoints::MAX_INVOCATION_BYTES;
 
 /// A connection to SageMaker. Cheap to clone. Every method blocks; with a control, no longer than until it is canceled.
 #[derive(Clone)]

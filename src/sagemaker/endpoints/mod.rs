@@ -92,8 +92,6 @@ pub fn wait_for(
     })
 }
 
-const JSON: &str = "application/json";
-
 /// The model behind an endpoint.
 #[derive(Clone)]
 pub struct EndpointTransport {
@@ -161,8 +159,7 @@ impl EndpointTransport {
 impl Transport for EndpointTransport {
     fn carry(&self, request: Request, control: &TaskControl) -> Result<Vec<u8>, PredictError> {
         self.sagemaker
-            .invoke_endpoint(&self.endpoint, request.content_type, Some(JSON), request.body, control)
-            .map(|response| response.body)
+            .invoke_endpoint(&self.endpoint, request.content_type, request.body, control)
             .map_err(|error| predict_error(self.explained(error, control)))
     }
 
