@@ -24,17 +24,20 @@ pub fn thumbnail(bytes: &[u8], max_side: u32, limits: &DecodeLimits) -> Result<R
 
 /// Shrinks before turning upright, because fewer pixels are left to turn.
 fn shrunk(decoded: Decoded, max_side: u32) -> Result<Decoded, DecodeError> {
-    let (width, height) = (decoded.width, decoded.height);
-    let longer_side = width.max(height);
-    if longer_side <= max_side.max(1) {
+    let Some((width, height)) = size_within(max_side, decoded.width, decoded.height) else {
         return Ok(decoded);
-    }
-    let factor = f64::from(max_side.max(1)) / f64::from(longer_side);
-    let scaled = |side: u32| ((f64::from(side) * factor).round() as u32).max(1);
-    let (width, height) = (scaled(width), scaled(height));
+    };
     let source = (decoded.width, decoded.height, decoded.rgb.as_slice());
     let rgb = resize(source, width, height).map_err(|reason| DecodeError::Damaged { reason })?;
     Ok(Decoded { width, height, rgb, ..decoded })
+}
+
+/// The size at which the longer side is `max_side`; `None` if it is not longer.
+fn size_within(max_side: u32, width: u32, height: u32) -> Option<(u32, u32)> {
+    let (max_side, longer_side) = (max_side.max(1), width.max(height));
+    let factor = f64::from(max_side) / f64::from(longer_side);
+    let scaled = |side: u32| ((f64::from(side) * factor).round() as u32).max(1);
+    (longer_side > max_side).then(|| (scaled(width), scaled(height)))
 }
 
 thread_local! {
@@ -175,13 +178,9 @@ fn cut(image: &RgbImage, bounds: BoundingBox) -> RgbImage {
 }
 
 fn shrunk_part(part: &RgbImage, max_side: u32) -> Result<RgbImage, DecodeError> {
-    let longer_side = part.width().max(part.height());
-    if longer_side <= max_side.max(1) {
+    let Some((width, height)) = size_within(max_side, part.width(), part.height()) else {
         return Ok(part.clone());
-    }
-    let factor = f64::from(max_side.max(1)) / f64::from(longer_side);
-    let along = |side: u32| ((f64::from(side) * factor).round() as u32).max(1);
-    let (width, height) = (along(part.width()), along(part.height()));
+    };
     let source = (part.width(), part.height(), part.rgb());
     let rgb = resize(source, width, height).map_err(|reason| DecodeError::Damaged { reason })?;
     RgbImage::new(width, height, rgb).ok_or(DecodeError::NoPixels)
