@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use super::call::{join, used_outputs};
+use super::call::{call, join, used_outputs};
 use super::inspection::{InspectError, Inspection, refused, request};
 use crate::domain::{ImageInput, KeepRule, LabelSet, ModelCard, Prediction, PredictionContent, ResizeRule, RgbImage};
 use crate::model::catalog::imagenet_class;
@@ -264,11 +264,7 @@ impl Inspection {
     ) -> Result<(Vec<Prediction>, Outputs), PredictError> {
         let images = card.input.fixed_batch.map_or(batch.len(), |fixed| fixed as usize);
         let joined = join(batch, images)?;
-        let first = self.session.input_name(0).unwrap_or_default().to_owned();
-        let mut inputs = vec![(card.input.name.as_deref().unwrap_or(&first), &*joined[0])];
-        let auxiliary = card.input.auxiliary.iter().zip(&joined[1..]);
-        inputs.extend(auxiliary.map(|(input, tensor)| (input.name.as_str(), &**tensor)));
-        let outputs = self.session.run(&inputs, &used_outputs(card), control)?;
+        let outputs = call(&mut self.session, card, &joined, &used_outputs(card), control)?;
         let predictions = postprocess(&card.output, labels, keep, &outputs, batch, images)?;
         if predictions.len() != batch.len() {
             return Err(PredictError::Failed("the model returned nothing".to_owned()));
