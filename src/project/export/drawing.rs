@@ -147,18 +147,8 @@ impl TextSize {
     }
 
     pub(super) fn width_of(self, text: &str) -> f32 {
-        let font = FONT.as_scaled(PxScale::from(self.0));
-        let mut width = 0.0;
-        let mut previous = None;
-        for letter in text.chars() {
-            let id = font.glyph_id(letter);
-            if let Some(previous) = previous {
-                width += font.kern(previous, id);
-            }
-            width += font.h_advance(id);
-            previous = Some(id);
-        }
-        width
+        let last = self.glyphs(text, 0.0, 0.0).pop();
+        last.map_or(0.0, |last| last.position.x + FONT.as_scaled(last.scale).h_advance(last.id))
     }
 
     /// The height from the baseline to the top of the tallest letters.
