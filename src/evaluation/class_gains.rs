@@ -43,6 +43,11 @@ impl Metrics {
         }
     }
 
+    /// The ground-truth classes, by index.
+    pub fn classes(&self) -> Vec<&EvaluatedClass> {
+        self.class_values().map(|(class, ..)| class).collect()
+    }
+
     /// Each ground-truth class, its number of objects or images, and its AP or F1.
     fn class_values(&self) -> Box<dyn Iterator<Item = (&EvaluatedClass, u64, Option<f64>)> + '_> {
         match self {

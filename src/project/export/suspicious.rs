@@ -3,7 +3,7 @@
 use super::ExportError;
 use super::csv_table::{Table, escape_formula};
 use super::target::ExportTarget;
-use crate::evaluation::{ErrorSide, Evaluated, Metrics, SuspiciousLabel};
+use crate::evaluation::{ErrorSide, Evaluated, SuspiciousLabel};
 
 const COLUMNS: [&str; 20] = [
     "image",
@@ -31,10 +31,7 @@ const COLUMNS: [&str; 20] = [
 /// Writes a header and one row per label, in their order. `class` to `y2` are the label, `right_class` to `right_y2`
 /// the label after the fix; a missing, removed or unmeasured one is empty. Boxes are in pixels.
 pub(super) fn write_suspicious(evaluated: &Evaluated, target: &ExportTarget) -> Result<(), ExportError> {
-    let classes: Vec<&str> = match &evaluated.metrics {
-        Metrics::Detection { metrics, .. } => metrics.classes.iter().map(|of| of.class.name.as_str()).collect(),
-        Metrics::Classification { metrics, .. } => metrics.classes.iter().map(|of| of.class.name.as_str()).collect(),
-    };
+    let classes: Vec<&str> = evaluated.metrics.classes().into_iter().map(|class| class.name.as_str()).collect();
     let mut table = Table::create(target, &COLUMNS)?;
     let mut labels = evaluated.suspicious.iter().flat_map(|suspicious| &suspicious.labels);
     labels.try_for_each(|label| table.row(&cells(label, &classes)))?;

@@ -10,13 +10,13 @@ pub(super) use self::bars::{Bar, bars};
 pub(super) use self::curves::of_two as curves_of_two;
 pub(super) use self::plane::{Axis, Mark, Plane};
 pub(super) use self::plot::{Plot, PlotImages, percent};
-use crate::evaluation::{EvaluatedClass, Metrics};
+use crate::evaluation::Metrics;
 
 /// All plots with something to draw.
 pub(super) fn plots(metrics: &Metrics) -> Vec<Plot> {
+    let classes = metrics.classes();
     match metrics {
         Metrics::Detection { metrics, .. } => {
-            let classes: Vec<&EvaluatedClass> = metrics.classes.iter().map(|class| &class.class).collect();
             let mut plots = curves::plots(metrics);
             plots.extend(matrix::plot(&classes, &metrics.confusion, &matrix::WORDS_OF_DETECTION));
             plots.extend(bars::errors(metrics));
@@ -24,7 +24,6 @@ pub(super) fn plots(metrics: &Metrics) -> Vec<Plot> {
             plots
         }
         Metrics::Classification { metrics, .. } => {
-            let classes: Vec<&EvaluatedClass> = metrics.classes.iter().map(|class| &class.class).collect();
             let matrix = matrix::plot(&classes, &metrics.confusion, &matrix::WORDS_OF_CLASSIFICATION);
             [matrix, bars::f1(metrics), curves::reliability(metrics)].into_iter().flatten().collect()
         }

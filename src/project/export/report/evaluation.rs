@@ -235,16 +235,13 @@ fn said(error: &ConfidentError, classes: &Classes<'_>) -> String {
 }
 
 fn class_table(metrics: &Metrics) -> Markup {
-    let head: &[&str] = match metrics {
-        Metrics::Detection { .. } => {
-            &["Objects", "Boxes", "AP", "AP50", "Minimum score", "Precision", "Recall", "F1", "Best F1"]
-        }
-        Metrics::Classification { .. } => &["Images", "Predicted", "Precision", "Recall", "F1"],
-    };
-    let rows: Vec<(&EvaluatedClass, Vec<String>)> = match metrics {
-        Metrics::Detection { metrics, .. } => metrics.classes.iter().map(|row| (&row.class, detected(row))).collect(),
+    let (head, rows): (&[&str], Vec<Vec<String>>) = match metrics {
+        Metrics::Detection { metrics, .. } => (
+            &["Objects", "Boxes", "AP", "AP50", "Minimum score", "Precision", "Recall", "F1", "Best F1"],
+            metrics.classes.iter().map(detected).collect(),
+        ),
         Metrics::Classification { metrics, .. } => {
-            metrics.classes.iter().map(|row| (&row.class, classified(row))).collect()
+            (&["Images", "Predicted", "Precision", "Recall", "F1"], metrics.classes.iter().map(classified).collect())
         }
     };
     html! {
@@ -258,7 +255,7 @@ fn class_table(metrics: &Metrics) -> Markup {
                         @for name in head { th.number scope="col" { (name) } }
                     } }
                     tbody {
-                        @for (class, cells) in &rows {
+                        @for (class, cells) in metrics.classes().into_iter().zip(&rows) {
                             tr { th scope="row" { (class.name) } @for cell in cells { td.number { (cell) } } }
                         }
                     }
@@ -286,10 +283,7 @@ struct Classes<'m>(Vec<&'m EvaluatedClass>);
 
 impl<'m> Classes<'m> {
     fn new(metrics: &'m Metrics) -> Self {
-        Self(match metrics {
-            Metrics::Detection { metrics, .. } => metrics.classes.iter().map(|row| &row.class).collect(),
-            Metrics::Classification { metrics, .. } => metrics.classes.iter().map(|row| &row.class).collect(),
-        })
+        Self(metrics.classes())
     }
 
     fn name(&self, class: u32) -> String {
