@@ -112,13 +112,7 @@ impl Prediction {
                     }
                 }
                 Verdict::Added(_) if index == detections.len() => {
-                    detections.push(Detection {
-                        bounds: drawn.bounds(),
-                        class_id,
-                        label,
-                        score: 1.0,
-                        runners_up: Vec::new(),
-                    });
+                    detections.push(Detection::new(drawn.bounds(), class_id, label, 1.0));
                 }
                 _ => skipped += 1,
             }
@@ -255,13 +249,7 @@ mod tests {
     #[test]
     fn drawn_boxes_replace_and_follow_predicted_ones() {
         let labels = LabelSet::parse("bird\ncat").unwrap();
-        let found = |score| Detection {
-            bounds: BoundingBox::new(0.0, 0.0, 9.0, 9.0),
-            class_id: 1,
-            label: "cat".to_owned(),
-            score,
-            runners_up: Vec::new(),
-        };
+        let found = |score| Detection::new(BoundingBox::new(0.0, 0.0, 9.0, 9.0), 1, "cat", score);
         let content = PredictionContent::Detections(vec![found(0.9), found(0.5)]);
         let stored = Prediction { width: 100, height: 50, content, warnings: vec![] };
         let moved = Verdict::Moved(drawn("cat", [1.0, 1.0, 8.0, 8.0]));

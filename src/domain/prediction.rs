@@ -49,6 +49,12 @@ pub struct Detection {
     pub runners_up: Vec<RunnerUp>,
 }
 
+impl Detection {
+    pub fn new(bounds: impl Into<BoundingBox>, class_id: u32, label: impl Into<String>, score: f32) -> Self {
+        Self { bounds: bounds.into(), class_id, label: label.into(), score, runners_up: Vec::new() }
+    }
+}
+
 /// Another class that a detector considered for a box.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RunnerUp {
@@ -64,6 +70,10 @@ impl RunnerUp {
 }
 
 impl Prediction {
+    pub fn new([width, height]: [u32; 2], content: PredictionContent) -> Self {
+        Self { width, height, content, warnings: Vec::new() }
+    }
+
     pub fn detections(&self) -> &[Detection] {
         match &self.content {
             PredictionContent::Detections(detections) => detections,

@@ -155,6 +155,11 @@ impl FileStamp {
 }
 
 impl Sample {
+    /// A file of which nothing else is known.
+    pub fn new(uri: SampleUri, name: impl Into<String>, size_bytes: u64) -> Self {
+        Self { uri, name: name.into(), size_bytes, modified_ns: None, etag: None, capture: None }
+    }
+
     /// The version of the file. An `ETag` replaces the time: an object that was copied again with the same content is
     /// the same.
     pub fn stamp(&self) -> FileStamp {

@@ -256,19 +256,8 @@ mod tests {
     use crate::domain::PredictionContent;
 
     fn prediction(boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
-        let detections = boxes.iter().map(|&(class_id, score, bounds)| Detection {
-            bounds: bounds.into(),
-            class_id,
-            label: String::new(),
-            score,
-            runners_up: Vec::new(),
-        });
-        Prediction {
-            width: 10,
-            height: 10,
-            content: PredictionContent::Detections(detections.collect()),
-            warnings: Vec::new(),
-        }
+        let detections = boxes.iter().map(|&(class_id, score, bounds)| Detection::new(bounds, class_id, "", score));
+        Prediction::new([10, 10], PredictionContent::Detections(detections.collect()))
     }
 
     const SQUARE: [f32; 4] = [0.0, 0.0, 10.0, 10.0];
@@ -357,12 +346,8 @@ mod tests {
     #[test]
     fn classes_below_the_minimum_score_are_not_listed() {
         let class = |label: &str, score| ClassScore { index: 0, label: label.to_owned(), score };
-        let prediction = Prediction {
-            width: 1,
-            height: 1,
-            content: PredictionContent::Classes(vec![class("cat", 0.6), class("dog", 0.3)]),
-            warnings: Vec::new(),
-        };
+        let prediction =
+            Prediction::new([1, 1], PredictionContent::Classes(vec![class("cat", 0.6), class("dog", 0.3)]));
         let mut view = ViewSettings::default();
         assert_eq!(view.visible_classes(&prediction).len(), 2);
         view.min_class_score = 0.5;

@@ -379,7 +379,7 @@ mod tests {
     }
 
     fn prediction(prediction: PredictionContent) -> Prediction {
-        Prediction { width: 300, height: 300, content: prediction, warnings: Vec::new() }
+        Prediction::new([300, 300], prediction)
     }
 
     #[track_caller]

@@ -333,17 +333,11 @@ mod tests {
             );
             let label = String::new();
             let prediction = if self.detects {
-                PredictionContent::Detections(vec![Detection {
-                    bounds,
-                    class_id: 7,
-                    label,
-                    score,
-                    runners_up: Vec::new(),
-                }])
+                PredictionContent::Detections(vec![Detection::new(bounds, 7, label, score)])
             } else {
                 PredictionContent::Classes(vec![ClassScore { index: 7, label, score }])
             };
-            Prediction { width, height, content: prediction, warnings: Vec::new() }
+            Prediction::new([width, height], prediction)
         }
     }
 

@@ -51,7 +51,7 @@ pub fn postprocess(
     };
     let predictions = predictions.into_iter().zip(batch).map(|(prediction, prepared)| {
         let [width, height] = prepared.image_size;
-        Prediction { width, height, content: prediction, warnings: Vec::new() }
+        Prediction::new([width, height], prediction)
     });
     Ok(predictions.collect())
 }

@@ -33,14 +33,7 @@ struct TestSource {
 
 impl TestSource {
     fn samples(&self) -> Arc<[Sample]> {
-        let sample = |number: usize| Sample {
-            uri: SampleUri::new(number.to_string()),
-            name: number.to_string(),
-            size_bytes: 0,
-            modified_ns: None,
-            etag: None,
-            capture: None,
-        };
+        let sample = |number: usize| Sample::new(SampleUri::new(number.to_string()), number.to_string(), 0);
         (0..self.len).map(sample).collect()
     }
 }
@@ -111,12 +104,7 @@ impl Predictor for TestPredictor {
     ) -> Result<Vec<Prediction>, PredictError> {
         let widths: Vec<u32> = batch.iter().map(|prepared| prepared.image_size[0]).collect();
         (self.call)(&widths, control)?;
-        let prediction = |width| Prediction {
-            width,
-            height: 1,
-            content: PredictionContent::Detections(Vec::new()),
-            warnings: Vec::new(),
-        };
+        let prediction = |width| Prediction::new([width, 1], PredictionContent::Detections(Vec::new()));
         Ok(widths.into_iter().map(prediction).collect())
     }
 
@@ -426,7 +414,7 @@ impl EncodedPredictor for FilePredictor {
         let [width, height] = image.size;
         assert_eq!(image.bytes, bmp(width), "the bytes are those of the file");
         (self.call)(width)?;
-        Ok(Prediction { width, height, content: PredictionContent::Classes(Vec::new()), warnings: Vec::new() })
+        Ok(Prediction::new([width, height], PredictionContent::Classes(Vec::new())))
     }
 
     fn lanes(&self) -> usize {

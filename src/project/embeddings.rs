@@ -534,7 +534,7 @@ mod tests {
         let sample = |at: usize| {
             let name = format!("{at}.jpg");
             let uri = SampleUri::new(format!("/photos/{name}"));
-            Sample { uri, name, size_bytes: 1, modified_ns: None, etag: None, capture: None }
+            Sample::new(uri, name, 1)
         };
         let open = || EmbeddingWriter::open(&project, &encoder).unwrap().unwrap();
         let (mut writer, mut single) = (open(), open());
@@ -578,14 +578,7 @@ mod tests {
     }
 
     fn save_another(writer: &mut EmbeddingWriter) {
-        let sample = Sample {
-            uri: SampleUri::new("/photos/b.jpg"),
-            name: "b.jpg".to_owned(),
-            size_bytes: 1,
-            modified_ns: None,
-            etag: None,
-            capture: None,
-        };
+        let sample = Sample::new(SampleUri::new("/photos/b.jpg"), "b.jpg", 1);
         writer.save(&sample, without_boxes(Embedding::new(&[0.0, 1.0]).unwrap())).unwrap();
         writer.commit().unwrap();
     }

@@ -7,9 +7,8 @@ use std::time::Duration;
 use super::schema::TABLES;
 use super::*;
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, DeviceChoice, DrawnBox, FileStamp, InferenceLocation, JudgedSample, KeepRule,
-    LabelSet, Prediction, PredictionContent, RunInfo, RunKey, RunnerUp, SamplePrediction, SampleUri, Verdict,
-    VerdictTarget,
+    ClassScore, Detection, DeviceChoice, DrawnBox, FileStamp, InferenceLocation, JudgedSample, KeepRule, LabelSet,
+    Prediction, PredictionContent, RunInfo, RunKey, RunnerUp, SamplePrediction, SampleUri, Verdict, VerdictTarget,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -95,19 +94,10 @@ fn stamp() -> FileStamp {
 
 fn prediction(boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
     let labels = run_info(RunId(1), "").labels;
-    let detection = |&(class_id, score, bounds): &(u32, f32, [f32; 4])| Detection {
-        bounds: BoundingBox::from(bounds),
-        class_id,
-        label: labels.name(class_id),
-        score,
-        runners_up: Vec::new(),
+    let detection = |&(class_id, score, bounds): &(u32, f32, [f32; 4])| {
+        Detection::new(bounds, class_id, labels.name(class_id), score)
     };
-    Prediction {
-        width: 640,
-        height: 480,
-        content: PredictionContent::Detections(boxes.iter().map(detection).collect()),
-        warnings: Vec::new(),
-    }
+    Prediction::new([640, 480], PredictionContent::Detections(boxes.iter().map(detection).collect()))
 }
 
 fn stored(sample: &str, result: Result<Prediction, String>) -> SamplePrediction {

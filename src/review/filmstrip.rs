@@ -234,14 +234,8 @@ mod tests {
     }
 
     fn request(task: ModelTask) -> FilmRequest {
-        let samples = (0..3).map(|index| Sample {
-            uri: SampleUri::new(format!("/{index}.jpg")),
-            name: format!("{index}.jpg"),
-            size_bytes: 1,
-            modified_ns: None,
-            etag: None,
-            capture: None,
-        });
+        let samples =
+            (0..3).map(|index| Sample::new(SampleUri::new(format!("/{index}.jpg")), format!("{index}.jpg"), 1));
         FilmRequest {
             images: ArrangeRequest {
                 samples: samples.collect(),

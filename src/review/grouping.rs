@@ -286,7 +286,7 @@ mod tests {
         for index in 0..20_u32 {
             let name = format!("all/{}/{index}.jpg", if index < 12 { "left/deep" } else { "right" });
             let uri = SampleUri::new(format!("/photos/{name}"));
-            samples.push(Sample { uri, name, size_bytes: 1, modified_ns: None, etag: None, capture: None });
+            samples.push(Sample::new(uri, name, 1));
             let class = if index < 6 { 0 } else { index - 5 };
             if index < 19 {
                 predictions.record_summary(SampleId(index), 9, 9, &[99, class, 1], &[0.3, 0.9, 0.6]);

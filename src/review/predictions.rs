@@ -343,19 +343,8 @@ mod tests {
     use crate::domain::{ClassScore, Detection};
 
     fn boxes(scores: &[f32]) -> Prediction {
-        let detections = scores.iter().map(|&score| Detection {
-            bounds: [1.0, 2.0, 3.0, 4.0].into(),
-            class_id: 7,
-            label: "dog".to_owned(),
-            score,
-            runners_up: Vec::new(),
-        });
-        Prediction {
-            width: 30,
-            height: 20,
-            content: PredictionContent::Detections(detections.collect()),
-            warnings: Vec::new(),
-        }
+        let detections = scores.iter().map(|&score| Detection::new([1.0, 2.0, 3.0, 4.0], 7, "dog", score));
+        Prediction::new([30, 20], PredictionContent::Detections(detections.collect()))
     }
 
     fn scores(predictions: &Predictions, id: u32) -> Option<&[f32]> {
@@ -380,12 +369,7 @@ mod tests {
     fn classifier_classes_keep_their_order() {
         let class = |index, score| ClassScore { index, label: String::new(), score };
         let mut predictions = Predictions::new(ModelTask::Classification);
-        let prediction = Prediction {
-            width: 1,
-            height: 1,
-            content: PredictionContent::Classes(vec![class(281, 0.5), class(3, 0.25)]),
-            warnings: Vec::new(),
-        };
+        let prediction = Prediction::new([1, 1], PredictionContent::Classes(vec![class(281, 0.5), class(3, 0.25)]));
         predictions.record(SampleId(0), &prediction);
         assert_eq!(predictions.summary(SampleId(0)).unwrap().classes, [281, 3]);
     }

@@ -69,14 +69,7 @@ impl Sender<'_> {
 
 fn sample_of(path: &Path, address: &S3Address) -> Result<Sample, JobError> {
     let metadata = path.metadata().map_err(|error| JobError::local("Could not read the file", path, error))?;
-    Ok(Sample {
-        uri: SampleUri::new(path.to_string_lossy()),
-        name: address.last_part().to_owned(),
-        size_bytes: metadata.len(),
-        modified_ns: None,
-        etag: None,
-        capture: None,
-    })
+    Ok(Sample::new(SampleUri::new(path.to_string_lossy()), address.last_part(), metadata.len()))
 }
 
 fn must_be_complete(report: &UploadReport, target: &S3Address) -> Result<(), JobError> {

@@ -155,17 +155,7 @@ mod tests {
     use crate::domain::SampleUri;
 
     fn planned(name: &str, size_bytes: u64, state: PlannedState) -> PlannedFile {
-        PlannedFile {
-            file: Sample {
-                uri: SampleUri::new(format!("/photos/{name}")),
-                name: name.to_owned(),
-                size_bytes,
-                modified_ns: None,
-                etag: None,
-                capture: None,
-            },
-            state,
-        }
+        PlannedFile { file: Sample::new(SampleUri::new(format!("/photos/{name}")), name, size_bytes), state }
     }
 
     #[test]

@@ -193,14 +193,7 @@ mod tests {
     use crate::image::decode::{encode_jpeg, encode_png};
 
     fn sample(name: &str) -> Sample {
-        Sample {
-            uri: SampleUri::new(format!("/photos/{name}")),
-            name: name.to_owned(),
-            size_bytes: 1000,
-            modified_ns: Some(77),
-            etag: None,
-            capture: None,
-        }
+        Sample { modified_ns: Some(77), ..Sample::new(SampleUri::new(format!("/photos/{name}")), name, 1000) }
     }
 
     #[test]

@@ -168,12 +168,8 @@ fn list_root(
 fn sample(path: &Path, name: String, metadata: &Metadata) -> Entry {
     match path.to_str() {
         Some(uri) => Ok(Sample {
-            uri: SampleUri::new(uri),
-            name,
-            size_bytes: metadata.len(),
             modified_ns: metadata.modified().ok().and_then(nanoseconds),
-            etag: None,
-            capture: None,
+            ..Sample::new(SampleUri::new(uri), name, metadata.len())
         }),
         None => Err(Problem::new(uri_of(path), "has a name that is not valid Unicode; rename it to open it")),
     }

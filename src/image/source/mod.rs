@@ -277,14 +277,8 @@ impl Source for MemorySource {
     }
 
     fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
-        let samples = self.files.iter().map(|(uri, bytes)| Sample {
-            uri: uri.clone(),
-            name: uri.file_name().to_owned(),
-            size_bytes: bytes.len() as u64,
-            modified_ns: None,
-            etag: None,
-            capture: None,
-        });
+        let samples =
+            self.files.iter().map(|(uri, bytes)| Sample::new(uri.clone(), uri.file_name(), bytes.len() as u64));
         let page = Page { samples: samples.collect(), ..Page::default() };
         Box::new((!page.samples.is_empty()).then_some(page).into_iter())
     }

@@ -192,7 +192,7 @@ mod tests {
     }
 
     fn texts(card: &ModelCard, named: u32, outputs: &Outputs, content: PredictionContent) -> Vec<String> {
-        let prediction = Prediction { width: 100, height: 50, content, warnings: Vec::new() };
+        let prediction = Prediction::new([100, 50], content);
         misfits(card, &labels(named), outputs, &prediction).into_iter().map(|misfit| misfit.text).collect()
     }
 
@@ -265,7 +265,7 @@ mod tests {
         ] {
             let [x1, y1, x2, y2] = corners;
             let bounds = BoundingBox { x1, y1, x2, y2 };
-            let found = Detection { bounds, class_id: 0, label: String::new(), score: 0.9, runners_up: Vec::new() };
+            let found = Detection::new(bounds, 0, "", 0.9);
             let found = texts(&card, 0, &Outputs::new(), PredictionContent::Detections(vec![found]));
             assert_eq!(
                 found.first().is_some_and(|text| text.contains(part.unwrap_or("-"))),

@@ -312,19 +312,10 @@ mod tests {
     }
 
     fn boxes(image: &RgbImage, boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
-        let detections = boxes.iter().map(|&(class_id, score, bounds)| Detection {
-            bounds: BoundingBox::from(bounds),
-            class_id,
-            label: format!("class {class_id}"),
-            score,
-            runners_up: Vec::new(),
-        });
-        Prediction {
-            width: image.width(),
-            height: image.height(),
-            content: PredictionContent::Detections(detections.collect()),
-            warnings: Vec::new(),
-        }
+        let detections = boxes
+            .iter()
+            .map(|&(class_id, score, bounds)| Detection::new(bounds, class_id, format!("class {class_id}"), score));
+        Prediction::new([image.width(), image.height()], PredictionContent::Detections(detections.collect()))
     }
 
     fn classes(image: &RgbImage, labels: &[&str]) -> Prediction {
@@ -333,12 +324,7 @@ mod tests {
             label: (*label).to_owned(),
             score: 0.5,
         });
-        Prediction {
-            width: image.width(),
-            height: image.height(),
-            content: PredictionContent::Classes(classes.collect()),
-            warnings: Vec::new(),
-        }
+        Prediction::new([image.width(), image.height()], PredictionContent::Classes(classes.collect()))
     }
 
     fn drawn(image: &RgbImage, prediction: &Prediction) -> RgbImage {

@@ -290,7 +290,7 @@ impl ChosenPrediction<'_> {
             }
             ChosenContent::Classes(classes) => PredictionContent::Classes(classes.to_vec()),
         };
-        Prediction { width, height, content, warnings: Vec::new() }
+        Prediction::new([width, height], content)
     }
 }
 
@@ -321,13 +321,7 @@ impl ChosenBox<'_> {
 
     /// The exported box, for drawing.
     fn to_detection(&self) -> Detection {
-        Detection {
-            bounds: self.bounds,
-            class_id: self.class_id,
-            label: self.label.to_owned(),
-            score: self.score,
-            runners_up: Vec::new(),
-        }
+        Detection::new(self.bounds, self.class_id, self.label, self.score)
     }
 
     /// Who the exported box is from: `model` or `person`.
@@ -485,7 +479,7 @@ impl<'c> Chooser<'c> {
         let drawn = verdict.drawn()?;
         let (class_id, label) = self.class_of(drawn.class(), tally);
         let bounds = drawn.bounds();
-        let detection = Detection { bounds, class_id, label: label.to_owned(), score: 1.0, runners_up: Vec::new() };
+        let detection = Detection::new(bounds, class_id, label, 1.0);
         tally.added += 1;
         Some(ChosenBox {
             index,

@@ -54,27 +54,11 @@ pub(super) fn run() -> RunInfo {
 /// An image of 100 x 80 pixels with boxes: class, score, xyxy.
 pub(super) fn row(name: &str, boxes: &[(u32, f32, [f32; 4])]) -> ExportRow {
     let run = run();
-    let detections = boxes.iter().map(|&(class_id, score, bounds)| Detection {
-        bounds: bounds.into(),
-        class_id,
-        label: run.labels.name(class_id),
-        score,
-        runners_up: Vec::new(),
-    });
-    let prediction = Prediction {
-        width: 100,
-        height: 80,
-        content: PredictionContent::Detections(detections.collect()),
-        warnings: Vec::new(),
-    };
-    let sample = Sample {
-        uri: SampleUri::new(format!("/photos/{name}")),
-        name: name.to_owned(),
-        size_bytes: 0,
-        modified_ns: None,
-        etag: None,
-        capture: None,
-    };
+    let detections = boxes
+        .iter()
+        .map(|&(class_id, score, bounds)| Detection::new(bounds, class_id, run.labels.name(class_id), score));
+    let prediction = Prediction::new([100, 80], PredictionContent::Detections(detections.collect()));
+    let sample = Sample::new(SampleUri::new(format!("/photos/{name}")), name, 0);
     ExportRow { result: Some(Ok(prediction)), ..ExportRow::new(sample) }
 }
 

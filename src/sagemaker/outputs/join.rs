@@ -327,14 +327,7 @@ mod tests {
     use crate::domain::SampleUri;
 
     fn sample(uri: &str) -> Sample {
-        Sample {
-            uri: SampleUri::new(uri),
-            name: String::new(),
-            size_bytes: 1,
-            modified_ns: None,
-            etag: None,
-            capture: None,
-        }
+        Sample::new(SampleUri::new(uri), "", 1)
     }
 
     fn outputs(keys: &[&str]) -> Vec<FileEntry> {

@@ -164,14 +164,7 @@ mod tests {
     use crate::tasks::{ProgressUnit, TaskControl};
 
     fn samples(names: &[&str]) -> Vec<Sample> {
-        let sample = |name: &&str| Sample {
-            uri: SampleUri::new(format!("/photos/{name}")),
-            name: (*name).to_owned(),
-            size_bytes: 1,
-            modified_ns: None,
-            etag: None,
-            capture: None,
-        };
+        let sample = |name: &&str| Sample::new(SampleUri::new(format!("/photos/{name}")), *name, 1);
         names.iter().map(sample).collect()
     }
 

@@ -177,7 +177,7 @@ impl OutputReader {
                 self.best_detections(boxes.collect::<Result<_, String>>()?)
             }
         };
-        Ok(Prediction { width: size[0], height: size[1], content: response, warnings: Vec::new() })
+        Ok(Prediction::new(size, response))
     }
 
     fn own_class(&self, entry: &Json) -> Result<ClassScore, String> {
@@ -194,13 +194,8 @@ impl OutputReader {
         let [edges] = rows_in(&edges)?[..] else {
             return Err("the box of a detection does not have four numbers".to_owned());
         };
-        Ok(Detection {
-            bounds: believable(edges, size)?,
-            class_id,
-            label: self.own_label(entry, class_id)?,
-            score: score(field(entry, "score")?)?,
-            runners_up: Vec::new(),
-        })
+        let (bounds, label) = (believable(edges, size)?, self.own_label(entry, class_id)?);
+        Ok(Detection::new(bounds, class_id, label, score(field(entry, "score")?)?))
     }
 
     /// The output's name for a class, which must match earlier ones.
@@ -240,7 +235,7 @@ impl OutputReader {
             MappedContent::Classification(classes) => self.mapped_classes(classes, output, &labels)?,
             MappedContent::Detection(boxes) => self.mapped_boxes(boxes, output, &labels, [width, height])?,
         };
-        Ok(Prediction { width, height, content: response, warnings: Vec::new() })
+        Ok(Prediction::new([width, height], response))
     }
 
     fn mapped_classes(
@@ -356,7 +351,7 @@ impl OutputReader {
             let class_id = id.ok_or_else(|| {
                 format!("a box has a class below {}, the mapping's class_offset", -i64::from(mapping.class_offset))
             })?;
-            found.push(Detection { bounds, class_id, label: labels.name(class_id), score, runners_up: Vec::new() });
+            found.push(Detection::new(bounds, class_id, labels.name(class_id), score));
         }
         Ok(self.best_detections(found))
     }

@@ -116,18 +116,14 @@ mod tests {
     }
 
     fn boxes(boxes: &[(u32, f32, f32)]) -> Prediction {
-        let boxes = boxes.iter().map(|&(class_id, left, score)| Detection {
-            bounds: BoundingBox::new(left, 0.0, 10.0, 10.0),
-            class_id,
-            label: String::new(),
-            score,
-            runners_up: Vec::new(),
+        let boxes = boxes.iter().map(|&(class_id, left, score)| {
+            Detection::new(BoundingBox::new(left, 0.0, 10.0, 10.0), class_id, "", score)
         });
         prediction(PredictionContent::Detections(boxes.collect()))
     }
 
     fn prediction(response: PredictionContent) -> Prediction {
-        Prediction { width: 20, height: 20, content: response, warnings: Vec::new() }
+        Prediction::new([20, 20], response)
     }
 
     fn check(here: &Prediction, there: &Prediction, is_equal: bool) {

@@ -70,18 +70,14 @@ fn draw(small: &RgbImage, size: Option<[u32; 2]>, error: &ConfidentError, classe
     let scored = |side: &ErrorSide| {
         let (label, score) = (classes.name(side.class), error.score as f32);
         match side.bounds {
-            Some(bounds) => PredictionContent::Detections(vec![Detection {
-                bounds: bounds.into(),
-                class_id: classes.id(side.class),
-                label,
-                score,
-                runners_up: Vec::new(),
-            }]),
+            Some(bounds) => {
+                PredictionContent::Detections(vec![Detection::new(bounds, classes.id(side.class), label, score)])
+            }
             None => PredictionContent::Classes(vec![ClassScore { index: classes.id(side.class), label, score }]),
         }
     };
     let as_prediction = |side: &ErrorSide| {
-        let prediction = Prediction { width, height, content: scored(side), warnings: Vec::new() };
+        let prediction = Prediction::new([width, height], scored(side));
         scaled(&prediction, small.width(), small.height())
     };
     let truth = error.truth.filter(|truth| truth.bounds.is_some()).and_then(|truth| {
