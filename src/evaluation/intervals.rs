@@ -12,9 +12,9 @@
 //! On Bias Reduction in Estimation, JASA 1971). `benches/evaluation/coverage.py` simulates how often the intervals
 //! contain the true value.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use serde::Serialize;
+
+use crate::tasks::{Cancelled, in_parallel};
 
 /// The default number of resamples.
 pub const DRAWS: usize = 500;
@@ -145,24 +145,9 @@ pub fn each_draw<T: Send>(
     measure: impl Fn(u64) -> T + Sync,
     is_cancelled: impl Fn() -> bool + Sync,
 ) -> Option<Vec<T>> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut measured = Vec::new();
-        loop {
-            let draw = next.fetch_add(1, Ordering::Relaxed);
-            if draw >= draws || is_cancelled() {
-                return measured;
-            }
-            measured.push((draw, measure(draw as u64)));
-        }
-    };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut measured: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().filter_map(|worker| worker.join().ok()).flatten().collect()
-    });
-    measured.sort_by_key(|(draw, _)| *draw);
-    (measured.len() == draws).then(|| measured.into_iter().map(|(_, measured)| measured).collect())
+    let measure = |_: usize, draw: usize| if is_cancelled() { Err(Cancelled) } else { Ok(measure(draw as u64)) };
+    in_parallel(threads, draws, measure).ok()
 }
 
 /// The middle 95%; `None` for too few numbers.

@@ -1,11 +1,13 @@
 //! Reads the EXIF data that images can be searched for.
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use crate::domain::{Capture, Sample};
 use crate::image::decode::{Format, capture};
 use crate::image::source::{Source, SourceError};
+use crate::tasks::in_parallel;
 
 /// The part of a file that is read first. In a JPEG, EXIF data comes first and has at most 64 KiB.
 const BEGINNING: u64 = 128 << 10;
@@ -26,16 +28,8 @@ impl CaptureReader {
     /// Reads some images in parallel.
     pub fn read(&mut self, source: &dyn Source, samples: &[Sample]) -> Vec<Result<Arc<Capture>, SourceError>> {
         let readers = source.useful_reads().clamp(1, MAX_READERS);
-        let read_all = |part: &[Sample]| part.iter().map(|sample| read(source, sample)).collect::<Vec<_>>();
-        let parts = samples.chunks(samples.len().div_ceil(readers).max(1));
-        let read = std::thread::scope(|scope| {
-            let threads: Vec<_> = parts.map(|part| scope.spawn(move || read_all(part))).collect();
-            let joined = threads.into_iter().flat_map(|thread| match thread.join() {
-                Ok(read) => read,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            joined.collect::<Vec<_>>()
-        });
+        let Ok(read) =
+            in_parallel(readers, samples.len(), |_, index| Ok::<_, Infallible>(read(source, &samples[index])));
         read.into_iter().map(|found| found.map(|found| self.shared(found))).collect()
     }
 

@@ -1,16 +1,14 @@
 //! Reads what identifies images: a hash of their bytes, and one of how they look.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::alike::{HASHED_SIDE, PerceptualHash};
 use crate::domain::{Problem, Sample};
 use crate::image::decode::{DecodeLimits, gray_square};
 use crate::image::source::{Source, SourceError};
-use crate::tasks::TaskControl;
+use crate::tasks::{TaskControl, in_parallel};
 
 /// Most of them wait for a network most of the time.
 const MAX_READERS: usize = 16;
@@ -54,37 +52,16 @@ impl Fingerprints {
         limits: &DecodeLimits,
         control: &TaskControl,
     ) -> Result<Self, FingerprintError> {
-        let next = AtomicUsize::new(0);
-        let read = Mutex::new((0..samples.len()).map(|_| None).collect::<Vec<_>>());
-        let failure = Mutex::new(None);
-        let work = || {
-            while failure.lock().is_none() {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(sample) = samples.get(index) else { return };
-                let fingerprint = control.checkpoint().map_err(|_| FingerprintError::Cancelled);
-                match fingerprint.and_then(|()| fingerprint_of(source, sample, limits)) {
-                    Ok(fingerprint) => read.lock()[index] = Some(fingerprint),
-                    Err(error) => *failure.lock() = Some(error),
-                }
-                control.add_done(1);
-            }
-        };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let readers = source.useful_reads().max(cores).clamp(1, MAX_READERS).min(samples.len().max(1));
-        std::thread::scope(|scope| {
-            for _ in 0..readers {
-                scope.spawn(work);
-            }
-        });
-        match failure.into_inner() {
-            Some(failure) => Err(failure),
-            None => Ok(Self::collect(samples, read.into_inner())),
-        }
-    }
-
-    fn collect(samples: &[Sample], read: Vec<Option<Fingerprint>>) -> Self {
+        let readers = source.useful_reads().max(cores).clamp(1, MAX_READERS);
+        let read = in_parallel(readers, samples.len(), |_, index| {
+            control.checkpoint().map_err(|_| FingerprintError::Cancelled)?;
+            let fingerprint = fingerprint_of(source, &samples[index], limits);
+            control.add_done(1);
+            fingerprint
+        })?;
         let mut all = Self::default();
-        for (sample, Fingerprint { digest, hash }) in samples.iter().zip(read.into_iter().flatten()) {
+        for (sample, Fingerprint { digest, hash }) in samples.iter().zip(read) {
             all.digests.push(digest);
             all.plain += usize::from(matches!(hash, Ok(None)));
             all.hashes.push(hash.unwrap_or_else(|reason| {
@@ -92,7 +69,7 @@ impl Fingerprints {
                 None
             }));
         }
-        all
+        Ok(all)
     }
 
     /// Adds those of images that follow.

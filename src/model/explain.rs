@@ -8,13 +8,10 @@
 //! The patch has the mean color of the image, which affects a model less than black.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-use parking_lot::Mutex;
 
 use super::{PredictError, Predictor, Prepared, ResizeWindow, resize};
 use crate::domain::{BoundingBox, Interpolation, Prediction, RgbImage, Saliency, SaliencyTarget};
-use crate::tasks::TaskControl;
+use crate::tasks::{TaskControl, in_parallel};
 
 /// Larger images are first made smaller: no model uses more, and covering a part would take longer than the model.
 const LONGER_SIDE: u32 = 1600;
@@ -80,51 +77,18 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// The score with each patch, in order.
+    /// The score with each patch, in order. Each lane takes the next batch.
     fn all_scores(&self) -> Result<Vec<f32>, PredictError> {
-        let scores = Mutex::new(vec![0.0; self.patches.count()]);
-        let next = AtomicUsize::new(0);
-        let has_failed = AtomicBool::new(false);
-        let first_error = Mutex::new(None);
-        std::thread::scope(|scope| {
-            for lane in 0..self.predictor.lanes().max(1) {
-                let (scores, next, has_failed, first_error) = (&scores, &next, &has_failed, &first_error);
-                scope.spawn(move || {
-                    if let Err(error) = self.work(lane, next, has_failed, scores) {
-                        has_failed.store(true, Ordering::Relaxed);
-                        first_error.lock().get_or_insert(error);
-                    }
-                });
-            }
-        });
-        match first_error.lock().take() {
-            Some(error) => Err(error),
-            None => Ok(std::mem::take(&mut *scores.lock())),
-        }
-    }
-
-    /// One lane: processes patches until none is left.
-    fn work(
-        &self,
-        lane: usize,
-        next: &AtomicUsize,
-        has_failed: &AtomicBool,
-        scores: &Mutex<Vec<f32>>,
-    ) -> Result<(), PredictError> {
-        let batch = self.predictor.max_batch().max(1);
-        loop {
+        let (count, batch) = (self.patches.count(), self.predictor.max_batch().max(1));
+        let scores = in_parallel(self.predictor.lanes(), count.div_ceil(batch), |lane, number| {
             self.control.checkpoint().map_err(|_| PredictError::Cancelled)?;
-            let first = next.fetch_add(batch, Ordering::Relaxed);
-            let patches = first..(first + batch).min(self.patches.count());
-            if patches.is_empty() || has_failed.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            let prepared: Result<Vec<Prepared>, PredictError> =
-                patches.clone().map(|patch| self.predictor.prepare(&self.covered(patch))).collect();
-            let found = self.scores(lane, &prepared?)?;
+            let patches = number * batch..count.min((number + 1) * batch);
+            let prepared = patches.clone().map(|patch| self.predictor.prepare(&self.covered(patch)));
+            let found = self.scores(lane, &prepared.collect::<Result<Vec<_>, _>>()?)?;
             self.control.add_done(patches.len() as u64);
-            scores.lock()[patches].copy_from_slice(&found);
-        }
+            Ok(found)
+        })?;
+        Ok(scores.concat())
     }
 
     /// The target's score in each image of a batch; in halves if the device runs out of memory.

@@ -6,6 +6,7 @@
 mod control;
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
@@ -30,6 +31,41 @@ pub fn spawn(
     if let Err(error) = std::thread::Builder::new().name(thread_name).spawn(body) {
         log::error!("could not start the thread of task “{name}”: {error}");
     }
+}
+
+/// The results for the numbers below `count`, in their order, from several threads. Each takes the next number as soon as
+/// it is free, and calls `work` with its own index and the number. A panic in `work` continues here.
+///
+/// # Errors
+/// The first error of `work`. No thread takes another number after it.
+pub fn in_parallel<T: Send, E: Send>(
+    threads: usize,
+    count: usize,
+    work: impl Fn(usize, usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
+    let next = AtomicUsize::new(0);
+    let work_on = &|thread| {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return Ok(done);
+            }
+            let result = work(thread, number).inspect_err(|_| next.store(count, Ordering::Relaxed))?;
+            done.push((number, result));
+        }
+    };
+    let mut done: Vec<(usize, T)> = Vec::with_capacity(count);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..threads.clamp(1, count.max(1))).map(|thread| scope.spawn(move || work_on(thread))).collect();
+        threads.into_iter().try_for_each(|thread| match thread.join() {
+            Ok(of_thread) => of_thread.map(|of_thread| done.extend(of_thread)),
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })?;
+    done.sort_unstable_by_key(|(number, _)| *number);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
 /// Gives priority to the window's thread if they compete for a core, so that no frame is late because of background
@@ -84,6 +120,16 @@ fn clock_text_in(zone: &TimeZone, at_ms: i64, now_ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parallel_results_keep_their_order_until_an_error() {
+        let square = |_: usize, number: usize| if number == 90 { Err("too large") } else { Ok(number * number) };
+        let squares: Vec<usize> = (0..80).map(|number| number * number).collect();
+        assert_eq!(in_parallel(7, 80, square), Ok(squares));
+        assert_eq!(in_parallel(0, 2, square), Ok(vec![0, 1]));
+        assert_eq!(in_parallel(3, 0, square), Ok(Vec::new()));
+        assert_eq!(in_parallel(7, 200, square), Err("too large"));
+    }
 
     #[test]
     fn time_is_shown_in_the_local_zone() {

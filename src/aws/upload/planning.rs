@@ -3,16 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{MAIN_SEPARATOR, Path};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use parking_lot::Mutex;
 
 use super::content::{ContentError, sha256_of};
 use crate::aws::upload::plan::{PlannedFile, PlannedState, SkippedFiles, UploadPlan};
 use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, ObjectInfo, S3, StoredObject};
 use crate::domain::{Problem, S3Place, Sample, SampleUri, human_bytes};
 use crate::image::source::{LocalSource, Source, SourceError, WithRecords};
-use crate::tasks::{Cancelled, TaskControl};
+use crate::tasks::{Cancelled, TaskControl, in_parallel};
 
 /// The number of objects that are queried for their checksum in parallel.
 const ASKED_AT_ONCE: usize = 16;
@@ -114,58 +111,25 @@ fn compare(
     if same_size.is_empty() {
         return Ok(());
     }
-    let outcomes = compare_contents(s3, plan, there, &same_size, control);
+    control.set_step(format!("comparing {} files with S3", same_size.len()));
+    let outcomes = in_parallel(ASKED_AT_ONCE, same_size.len(), |_, number| {
+        let index = same_size[number];
+        control.checkpoint().map_err(|_| AwsError::cancelled())?;
+        compare_one(s3, plan, &plan.files[index].file, &there[&index], control)
+    })?;
     let mut unreadable = Vec::new();
-    for (index, outcome) in outcomes {
-        match outcome? {
+    for (index, outcome) in same_size.into_iter().zip(outcomes) {
+        match outcome {
             Compared::Is(state) => plan.files[index].state = state,
             Compared::Unreadable(error) => unreadable.push((index, error)),
         }
     }
-    unreadable.sort_unstable_by_key(|(index, _)| std::cmp::Reverse(*index));
-    for (index, error) in unreadable {
+    for (index, error) in unreadable.into_iter().rev() {
         let planned = plan.files.remove(index);
         let problem = Problem::new(planned.file.uri, error.to_string());
         plan.problems.push(problem);
     }
     Ok(())
-}
-
-/// The states of files that have the size of their object, several at a time, in any order. Ends at the first failure.
-fn compare_contents(
-    s3: &S3,
-    plan: &UploadPlan,
-    there: &HashMap<usize, ObjectInfo>,
-    same_size: &[usize],
-    control: &TaskControl,
-) -> Vec<(usize, Result<Compared, AwsError>)> {
-    control.set_step(format!("comparing {} files with S3", same_size.len()));
-    let next = AtomicUsize::new(0);
-    let outcomes = Mutex::new(Vec::new());
-    let compare_some = || {
-        while let Some(index) = same_size.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let file = &plan.files[*index].file;
-            let object = &there[index];
-            let outcome = control
-                .checkpoint()
-                .map_err(|_| AwsError::cancelled())
-                .and_then(|()| compare_one(s3, plan, file, object, control));
-            let is_over = outcome.is_err();
-            let mut outcomes = outcomes.lock();
-            outcomes.push((*index, outcome));
-            drop(outcomes);
-            if is_over {
-                // The others end at the next file.
-                next.store(same_size.len(), Ordering::Relaxed);
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..ASKED_AT_ONCE.min(same_size.len()) {
-            scope.spawn(compare_some);
-        }
-    });
-    outcomes.into_inner()
 }
 
 enum Compared {

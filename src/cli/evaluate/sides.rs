@@ -20,7 +20,7 @@ use crate::image::size::image_size;
 use crate::image::source::{Source, for_task};
 use crate::project::Project;
 use crate::sagemaker::jobs::quoted;
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::{Cancelled, ProgressUnit, TaskControl, in_parallel};
 
 /// The minimum score without a project.
 const USUAL_MIN_SCORE: f64 = 0.5;
@@ -176,23 +176,13 @@ fn image_sizes(
     control.set_total(Some(wanted.len() as u64));
     control.set_step("reading image sizes");
     let source = for_task(source, control);
-    let readers = source.useful_reads().max(1);
-    let read = |from: usize| {
-        let wanted = wanted.iter().skip(from).step_by(readers);
-        let wanted = wanted.take_while(|_| control.checkpoint().is_ok());
-        let sized = wanted.map(|(index, sample)| {
-            let size = image_size(&*source, &sample.uri);
-            control.add_done(1);
-            (*index, size)
-        });
-        sized.collect::<Vec<_>>()
-    };
-    let read = &read;
-    let read: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..readers).map(|from| scope.spawn(move || read(from))).collect();
-        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-        joined.flat_map(|read| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-    });
+    let read = in_parallel(source.useful_reads(), wanted.len(), |_, number| {
+        let (index, sample) = wanted[number];
+        control.checkpoint()?;
+        let size = image_size(&*source, &sample.uri);
+        control.add_done(1);
+        Ok::<_, Cancelled>((index, size))
+    })?;
     control.checkpoint()?;
     let mut sizes = vec![None; truth.images.len()];
     for (index, size) in read {

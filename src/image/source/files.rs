@@ -10,7 +10,7 @@ use super::{Source, SourceError, WithRecords};
 use crate::aws::{Aws, AwsError, ListRequest, ObjectInfo, S3, if_there};
 use crate::domain::{Location, S3Address, S3Place};
 use crate::local_file;
-use crate::tasks::{Cancelled, TaskControl};
+use crate::tasks::{Cancelled, TaskControl, in_parallel};
 
 /// The number of bytes read per request. Another request to S3 costs about 30 ms.
 const BLOCK_BYTES: u64 = 4 << 20;
@@ -286,22 +286,11 @@ impl Files {
         let readers = self.useful_reads();
         control.set_total(Some(files.iter().map(|file| file.size_bytes).sum()));
         for (number, chunk) in files.chunks(readers * READS_IN_TURN).enumerate() {
-            let read = |from: usize| -> Vec<Result<Vec<u8>, FilesError>> {
-                chunk.iter().skip(from).step_by(readers).map(|file| self.read_small(file, control)).collect()
-            };
-            let parts: Vec<_> = std::thread::scope(|scope| {
-                let threads: Vec<_> = (0..readers).map(|from| scope.spawn(move || read(from))).collect();
-                let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-                joined.map(|read| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-            });
-            let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
-            for (index, file) in chunk.iter().enumerate() {
-                let content = match parts[index % readers].next() {
-                    Some(Ok(content)) => Ok(content),
-                    Some(Err(FilesError::Cancelled(cancelled))) => return Err(cancelled.into()),
-                    Some(Err(error)) => Err(format!("could not be read: {error}")),
-                    None => Err("could not be read".to_owned()),
-                };
+            let read = in_parallel(readers, chunk.len(), |_, index| match self.read_small(&chunk[index], control) {
+                Err(FilesError::Cancelled(cancelled)) => Err(cancelled),
+                read => Ok(read.map_err(|error| format!("could not be read: {error}"))),
+            })?;
+            for (index, (file, content)) in chunk.iter().zip(read).enumerate() {
                 control.add_done(file.size_bytes);
                 each(number * readers * READS_IN_TURN + index, content);
             }

@@ -2,11 +2,9 @@
 //! responses to them.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use parking_lot::Mutex;
 use serde::Deserialize;
 use strum::{IntoStaticStr, VariantArray};
 
@@ -19,7 +17,7 @@ use crate::sagemaker::spec::transform::{
     BatchStrategy, DEFAULT_PAYLOAD_MB, EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, InstanceType, LINES_CONTENT_TYPE,
     MAX_PAYLOAD_IN_FLIGHT_MB, PayloadSuggestion, in_flight_problem, needed_payload_mb,
 };
-use crate::tasks::TaskControl;
+use crate::tasks::{Cancelled, TaskControl, in_parallel};
 
 /// The form of images in a job's input. With `SingleRecord`, each is a separate request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
@@ -131,29 +129,14 @@ impl HandlerClient<'_> {
         control: &TaskControl,
     ) -> Result<Vec<HandlerResult>, RehearseError> {
         let requests = self.requests(samples, control)?;
-        let next = AtomicUsize::new(0);
-        let responses: Mutex<Vec<Option<HandlerResult>>> = Mutex::new(samples.iter().map(|_| None).collect());
-        let work = || {
-            while control.checkpoint().is_ok() {
-                let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                    return;
-                };
-                let asked = self.predict(&samples[request.clone()]);
-                let mut responses = responses.lock();
-                for (place, asked) in responses[request.clone()].iter_mut().zip(asked) {
-                    *place = Some(asked);
-                }
-                control.add_done(request.len() as u64);
-            }
-        };
-        let workers = (at_once.max(1) as usize).min(requests.len().max(1));
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(work);
-            }
-        });
+        let responses = in_parallel(at_once as usize, requests.len(), |_, number| {
+            control.checkpoint()?;
+            let request = requests[number].clone();
+            let responses = self.predict(&samples[request.clone()]);
+            control.add_done(request.len() as u64);
+            Ok::<_, Cancelled>(responses)
+        })?;
         control.checkpoint()?;
-        let responses = responses.into_inner();
         Ok(responses.into_iter().flatten().collect())
     }
 
