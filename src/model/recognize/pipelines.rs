@@ -25,17 +25,23 @@ pub(super) fn read_mmdeploy(notes: &mut Notes, config: &Value, file: &str) {
         notes.pixels.set_range(1.0, mean, std, &because);
     }
     let resize = step("Resize");
-    let interpolation = match (resize["backend"] == "pillow", resize["interpolation"].as_str().unwrap_or("bilinear")) {
-        (false, "bilinear") => Some(Interpolation::OpencvLinear),
-        (false, "bicubic") => Some(Interpolation::OpencvCubic),
-        (true, "bilinear") => Some(Interpolation::PillowBilinear),
-        (true, "bicubic") => Some(Interpolation::PillowBicubic),
-        _ => None,
-    };
-    if let Some(interpolation) = interpolation.filter(|_| !resize.is_null()) {
-        set(&mut notes.pixels.interpolation, interpolation, &because);
+    if !resize.is_null() {
+        set_interpolation(notes, resize, "pillow", &because);
     }
     set_resize(notes, mmdeploy_resize(resize, step("CenterCrop"), step("Pad")), file, &because);
+}
+
+/// `pillow`: the name of this backend; the others are OpenCV.
+fn set_interpolation(notes: &mut Notes, resize: &Value, pillow: &str, because: &str) {
+    let name = resize["interpolation"].as_str().unwrap_or("bilinear");
+    let interpolation = match (resize["backend"] == pillow, name) {
+        (false, "bilinear") => Interpolation::OpencvLinear,
+        (false, "bicubic") => Interpolation::OpencvCubic,
+        (true, "bilinear") => Interpolation::PillowBilinear,
+        (true, "bicubic") => Interpolation::PillowBicubic,
+        _ => return,
+    };
+    set(&mut notes.pixels.interpolation, interpolation, because);
 }
 
 fn mmdeploy_resize(resize: &Value, crop: &Value, pad: &Value) -> Option<Resize> {
@@ -109,16 +115,7 @@ pub(super) fn read_paddle_classifier(notes: &mut Notes, steps: &[Value], file: &
     let because = format!("{file} is PaddleClas'");
     let step = |name: &str| steps.iter().find_map(|step| step.get(name)).unwrap_or(&Value::Null);
     let resize = step("ResizeImage");
-    let interpolation = match (resize["backend"] == "pil", resize["interpolation"].as_str().unwrap_or("bilinear")) {
-        (false, "bilinear") => Some(Interpolation::OpencvLinear),
-        (false, "bicubic") => Some(Interpolation::OpencvCubic),
-        (true, "bilinear") => Some(Interpolation::PillowBilinear),
-        (true, "bicubic") => Some(Interpolation::PillowBicubic),
-        _ => None,
-    };
-    if let Some(interpolation) = interpolation {
-        set(&mut notes.pixels.interpolation, interpolation, &because);
-    }
+    set_interpolation(notes, resize, "pil", &because);
     let rule = match (side(&resize["resize_short"]), size(&resize["size"]), size(&step("CropImage")["size"])) {
         (Some(short_side), None, Some(crop)) => {
             Some((NotedResize::Crop { short_side, long_side: Rounding::HalfEven, offset: Rounding::Down }, Some(crop)))
