@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
+use strsim::levenshtein;
 
 use super::Outcome;
 use super::place::{LayoutArgs, S3Args, parse_location};
@@ -45,24 +46,9 @@ fn is_word(source: &Path) -> bool {
 fn no_such_word(word: &str, program: &clap::Command) -> String {
     let names = program.get_subcommands().map(clap::Command::get_name);
     let nearest =
-        names.map(|name| (distance(word, name), name)).min().filter(|(distance, name)| *distance <= name.len() / 3);
+        names.map(|name| (levenshtein(word, name), name)).min().filter(|(distance, name)| *distance <= name.len() / 3);
     let meant = nearest.map_or_else(String::new, |(_, name)| format!("did you mean `{name}`? "));
     format!("“{word}” is not a command, file or folder; {meant}`spotcheck help` lists the commands")
-}
-
-/// The number of characters to insert, delete or replace (Levenshtein).
-fn distance(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
-    for (place, letter) in from.chars().enumerate() {
-        let mut diagonal = place;
-        row[0] = place + 1;
-        for (column, other) in to.chars().enumerate() {
-            let changed = diagonal + usize::from(letter != other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[row.len() - 1]
 }
 
 pub(crate) fn run(args: &WindowArgs, program: &clap::Command) -> anyhow::Result<Outcome> {

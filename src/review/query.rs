@@ -18,6 +18,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use strsim::levenshtein;
+
 pub use self::box_term::{BoxQuery, BoxTerm, OutcomeWord};
 pub use complete::{
     Completion, KnownNames, change_key, change_term, class_term, complete, folder_in, folder_term, has_term, with_term,
@@ -318,7 +320,7 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
         let name = name.to_lowercase();
         // Texts whose lengths differ by more have a greater distance, which is slow to compute for long ones.
         let is_alike = letters.abs_diff(name.chars().count()) <= allowed;
-        let distance = is_alike.then(|| distance(word, &name));
+        let distance = is_alike.then(|| levenshtein(word, &name));
         if let Some(distance) = distance.filter(|distance| *distance <= allowed) {
             Some((0, distance))
         } else if letters >= 3 && name.contains(word) {
@@ -328,22 +330,6 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
         }
     };
     known.filter_map(|name| Some((rank(&name)?, name))).min_by_key(|(rank, _)| *rank).map(|(_, name)| name)
-}
-
-/// The Levenshtein distance.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (above, letter) in left.chars().enumerate() {
-        let mut diagonal = above;
-        row[0] = above + 1;
-        for (at, other) in right.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *other);
-            diagonal = row[at + 1];
-            row[at + 1] = changed.min(diagonal + 1).min(row[at] + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]

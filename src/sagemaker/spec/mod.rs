@@ -11,6 +11,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use strsim::levenshtein;
 
 use self::transform::{Leftover, LogLine};
 
@@ -203,26 +204,10 @@ pub fn region_doubt(region: &str) -> Option<String> {
     if AWS_REGIONS.contains(&region) {
         return None;
     }
-    let likely = AWS_REGIONS.iter().map(|known| (differences(region, known), *known));
+    let likely = AWS_REGIONS.iter().map(|known| (levenshtein(region, known), *known));
     let likely = likely.min().filter(|(count, _)| *count <= 2);
     let meant = likely.map_or_else(String::new, |(_, known)| format!("; did you mean {known}?"));
     Some(format!("this version of Spotcheck does not know the region {region}{meant}"))
-}
-
-/// The edit distance of two texts (Levenshtein, 1965).
-fn differences(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (number, letter) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = number + 1;
-        for (index, same) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *same);
-            diagonal = row[index + 1];
-            row[index + 1] = replaced.min(diagonal + 1).min(row[index] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]
