@@ -13,7 +13,7 @@ use strum::VariantArray;
 use super::examples::{Example, Section, Thumbnail, box_verdict_texts};
 use super::summary::{ClassCount, Histogram, Summary};
 use crate::domain::{
-    ModelTask, Prediction, PredictionContent, RunInfo, Verdict, capitalized, decimal, human_bytes, score_text,
+    self, ModelTask, Prediction, PredictionContent, RunInfo, Verdict, capitalized, decimal, human_bytes, score_text,
 };
 use crate::project::export::ExportContext;
 use crate::project::export::options::{BoxChoice, ExportOptions, VerdictChoice};
@@ -450,15 +450,7 @@ pub(super) fn utc(milliseconds: i64) -> String {
 
 /// `12 345`, with thin non-breaking spaces.
 pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push('\u{202f}');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    domain::grouped(number).replace(',', "\u{202f}")
 }
 
 #[cfg(test)]
