@@ -6,6 +6,7 @@ use hotcoco::metrics::calibration::{calibration_curve, calibration_error};
 use serde::Serialize;
 
 use super::detection::{ConfusionCell, EvaluatedClass};
+use super::mean;
 use crate::review::{ClassOutcomes, share};
 
 /// Equal-width bins of the reliability diagram and the calibration error (Guo et al. 2017).
@@ -132,10 +133,7 @@ impl ClassificationEvaluation {
             f1: counts.f1(),
         };
         let classes: Vec<ClassifiedClass> = self.classes.into_iter().zip(&counts).map(classified).collect();
-        let mean = |of: fn(&ClassifiedClass) -> Option<f64>| {
-            let numbers: Vec<f64> = classes.iter().filter_map(of).collect();
-            (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
-        };
+        let mean = |of: fn(&ClassifiedClass) -> Option<f64>| mean(classes.iter().filter_map(of));
         let cell = |((truth, predicted), count)| {
             let predicted = Some(predicted).filter(|predicted| *predicted != OTHER_CLASS);
             ConfusionCell { truth: Some(truth), predicted, count }

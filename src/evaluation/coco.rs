@@ -3,6 +3,7 @@
 use hotcoco::params::{IouType, Params};
 use hotcoco::{Annotation, COCOeval, Category, EvalMode, Image, StreamingEval};
 
+use super::mean;
 use super::objects::ImageObjects;
 use crate::domain::BoxRole;
 
@@ -135,10 +136,8 @@ fn class_numbers(evaluation: &COCOeval, class: usize) -> ([Option<f64>; 2], Vec<
         let places = (0..shape.r).map(|recall| shape.precision_idx(threshold, recall, class, area, most));
         places.filter_map(|place| measured(accumulated.precision[place])).collect()
     };
-    let mean = |numbers: &[f64]| (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64);
-    let all: Vec<f64> = (0..shape.t).flat_map(curve).collect();
     let at_half = curve(0);
-    ([mean(&all), mean(&at_half)], at_half)
+    ([mean((0..shape.t).flat_map(curve)), mean(at_half.iter().copied())], at_half)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::coco::CocoBuilder;
 use super::curve::{BestThreshold, Curve, ScoredOutcomes, add_truths, add_voc, voc_ap};
+use super::mean;
 use super::objects::{CORRECT_IOU, ClassErrors, ErrorCost, ImageObjects, Outcome, Overlaps, add_errors, error_costs};
 use crate::domain::BoxRole;
 use crate::review::{ClassOutcomes, Confusion, OutcomeKind};
@@ -247,10 +248,7 @@ impl DetectionEvaluation {
             all += outcomes.at(threshold);
             classes.push(ClassMetrics::new(class, threshold, outcomes, *ap, *voc, precision_at_recall));
         }
-        let mean = |of: fn(&ClassMetrics) -> Option<f64>| {
-            let numbers: Vec<f64> = classes.iter().filter_map(of).collect();
-            (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
-        };
+        let mean = |of: fn(&ClassMetrics) -> Option<f64>| mean(classes.iter().filter_map(of));
         let threshold = self.thresholds.first().copied();
         let pooled = ScoredOutcomes::pooled(&self.outcomes);
         let cells = self.confusion.into_iter();

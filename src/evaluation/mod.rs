@@ -118,6 +118,12 @@ impl Metrics {
     }
 }
 
+/// `None` without numbers.
+fn mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
+    let numbers: Vec<f64> = numbers.collect();
+    (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ClassificationIntervals {
     pub top1: Option<Interval>,
