@@ -235,7 +235,8 @@ pub struct Finding {
 }
 
 /// What a finding is based on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Basis {
     /// Shapes, types or values show it.
     Recognized,
@@ -292,16 +293,6 @@ impl Refusal {
             "Check the model with `python -m onnx.checker` or export it again"
         };
         Self::new(format!("ONNX Runtime could not load it: {}. {advice}", text.trim().trim_end_matches('.')))
-    }
-}
-
-impl fmt::Display for Basis {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Recognized => "recognized",
-            Self::Assumed => "assumed",
-            Self::Given => "given",
-        })
     }
 }
 

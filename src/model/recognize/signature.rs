@@ -32,7 +32,8 @@ pub struct Port {
 }
 
 /// The number type of a port.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum PortElement {
     Float32,
     Float16,
@@ -41,6 +42,7 @@ pub enum PortElement {
     Int32,
     Int64,
     /// Anything else by its ONNX name, such as a sequence or a map.
+    #[strum(to_string = "{0}")]
     Other(String),
 }
 
@@ -71,20 +73,6 @@ impl fmt::Display for Dimension {
             Self::Free(name) if name.is_empty() => formatter.write_str("?"),
             Self::Free(name) => formatter.write_str(name),
         }
-    }
-}
-
-impl fmt::Display for PortElement {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Float32 => "float32",
-            Self::Float16 => "float16",
-            Self::Float64 => "float64",
-            Self::Uint8 => "uint8",
-            Self::Int32 => "int32",
-            Self::Int64 => "int64",
-            Self::Other(name) => name,
-        })
     }
 }
 

@@ -273,7 +273,7 @@ pub fn cost_since(usd_per_hour: f64, instances: u32, created_ms: i64, now_ms: i6
     (cost_usd(usd_per_hour, instances, seconds), cost_usd(usd_per_hour, instances, 3600.0))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::Display)]
 pub enum EndpointStatus {
     OutOfService,
     Creating,
@@ -299,12 +299,6 @@ impl EndpointStatus {
 }
 
 /// SageMaker's name: `InService`.
-impl std::fmt::Display for EndpointStatus {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Debug::fmt(self, formatter)
-    }
-}
-
 /// An endpoint as `DescribeEndpoint` returns it. Times are milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Endpoint {

@@ -208,33 +208,26 @@ pub struct JobRecord<S = TransformSpec> {
 }
 
 /// Something in AWS that was created for a job or an endpoint. Neither inputs nor outputs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "snake_case")]
 pub enum Leftover {
     /// The name of an endpoint.
+    #[strum(to_string = "endpoint {0}")]
     Endpoint(String),
     /// The name of an endpoint configuration.
+    #[strum(to_string = "configuration {0}")]
     Configuration(String),
     /// The name of a SageMaker model. It costs nothing, but an account has a limit on models.
+    #[strum(to_string = "model {0}")]
     Model(String),
     /// `model.tar.gz`, or the `sourcedir.tar.gz` of a training job.
+    #[strum(to_string = "archive {0}")]
     Archive(S3Address),
+    #[strum(to_string = "manifest {0}")]
     Manifest(S3Address),
 }
 
 /// “model resnet50-20261121”, “archive s3://…”
-impl std::fmt::Display for Leftover {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Endpoint(name) => write!(formatter, "endpoint {name}"),
-            Self::Configuration(name) => write!(formatter, "configuration {name}"),
-            Self::Model(name) => write!(formatter, "model {name}"),
-            Self::Archive(address) => write!(formatter, "archive {address}"),
-            Self::Manifest(address) => write!(formatter, "manifest {address}"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
