@@ -39,17 +39,16 @@ pub(crate) struct ImageFailures {
 type PredictionObserver = Box<dyn FnMut(&Sample, &Prediction)>;
 
 /// JSON Lines, on stdout or in a file that appears under its name only when complete.
-enum Lines {
-    Stdout(BufWriter<Box<dyn Write>>),
-    /// A pipe or a device, which nothing may replace.
-    Stream {
-        writer: BufWriter<std::fs::File>,
-        path: PathBuf,
-    },
-    File {
-        writer: BufWriter<tempfile::NamedTempFile>,
-        path: PathBuf,
-    },
+struct Lines {
+    /// For “Could not write …”.
+    place: String,
+    writer: LineWriter,
+}
+
+enum LineWriter {
+    /// Stdout, or a pipe or a device, which nothing may replace.
+    Stream(BufWriter<Box<dyn Write>>),
+    File(BufWriter<tempfile::NamedTempFile>, PathBuf),
 }
 
 impl Outputs {
@@ -118,44 +117,36 @@ impl Outputs {
 impl Lines {
     fn open(path: &Path) -> anyhow::Result<Self> {
         if is_stdout(path) {
-            return Ok(Self::Stdout(BufWriter::new(Box::new(raw_stdout()))));
+            let stdout: Box<dyn Write> = Box::new(raw_stdout());
+            return Ok(Self { place: "to stdout".to_owned(), writer: LineWriter::Stream(BufWriter::new(stdout)) });
         }
         let path = std::path::absolute(path)?;
-        if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-            let writer = BufWriter::new(std::fs::OpenOptions::new().write(true).open(&path)?);
-            return Ok(Self::Stream { writer, path });
-        }
-        let writer = BufWriter::new(partial_next_to(&path)?);
-        Ok(Self::File { writer, path })
+        let place = path.display().to_string();
+        let writer = if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            LineWriter::Stream(BufWriter::new(Box::new(std::fs::OpenOptions::new().write(true).open(&path)?)))
+        } else {
+            LineWriter::File(BufWriter::new(partial_next_to(&path)?), path)
+        };
+        Ok(Self { place, writer })
     }
 
     fn write(&mut self, line: &str) -> anyhow::Result<()> {
-        match self {
-            Self::Stdout(writer) => writeln!(writer, "{line}").context("Could not write to stdout"),
-            Self::Stream { writer, path } => {
-                writeln!(writer, "{line}").with_context(|| format!("Could not write {}", path.display()))
-            }
-            Self::File { writer, path } => {
-                writeln!(writer, "{line}").with_context(|| format!("Could not write {}", path.display()))
-            }
-        }
+        let written = match &mut self.writer {
+            LineWriter::Stream(writer) => writeln!(writer, "{line}"),
+            LineWriter::File(writer, _) => writeln!(writer, "{line}"),
+        };
+        written.with_context(|| format!("Could not write {}", self.place))
     }
 
     fn finish(self) -> anyhow::Result<()> {
-        match self {
-            Self::Stdout(mut writer) => writer.flush().context("Could not write to stdout"),
-            Self::Stream { mut writer, path } => {
-                writer.flush().with_context(|| format!("Could not write {}", path.display()))
+        let finished = match self.writer {
+            LineWriter::Stream(mut writer) => writer.flush(),
+            LineWriter::File(writer, path) => {
+                let file = writer.into_inner().map_err(std::io::IntoInnerError::into_error);
+                file.and_then(|file| Ok(file.persist(path).map(drop)?))
             }
-            Self::File { writer, path } => {
-                let persist = || -> std::io::Result<()> {
-                    let file = writer.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-                    file.persist(&path)?;
-                    Ok(())
-                };
-                persist().with_context(|| format!("Could not write {}", path.display()))
-            }
-        }
+        };
+        finished.with_context(|| format!("Could not write {}", self.place))
     }
 }
 
