@@ -273,6 +273,7 @@ pub fn cost_since(usd_per_hour: f64, instances: u32, created_ms: i64, now_ms: i6
     (cost_usd(usd_per_hour, instances, seconds), cost_usd(usd_per_hour, instances, 3600.0))
 }
 
+/// Displayed by SageMaker's name: `InService`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::Display)]
 pub enum EndpointStatus {
     OutOfService,
@@ -298,7 +299,6 @@ impl EndpointStatus {
     }
 }
 
-/// SageMaker's name: `InService`.
 /// An endpoint as `DescribeEndpoint` returns it. Times are milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Endpoint {
