@@ -79,7 +79,10 @@ pub trait Source: Send + Sync {
 
     /// The most efficient number of parallel reads: more than a disk needs if reads wait for a network.
     fn useful_reads(&self) -> usize {
-        self.inner().map_or(4, |inner| inner.useful_reads())
+        match self.inner() {
+            Some(inner) => inner.useful_reads(),
+            None => 4,
+        }
     }
 
     /// The same source for one task: a read that waits for a network stops with [`SourceError::Cancelled`] as soon as
