@@ -6,7 +6,7 @@ use super::{PredictError, Prepared, Tensor, TensorData};
 use crate::domain::{AxisTransform, BoundingBox, Layout, ModelCard, Prediction, Tokens, ViewSettings};
 
 /// Longer vectors would fill the disk: those of a flattened feature map.
-const MAX_DIMS: usize = 8192;
+pub const MAX_DIMS: usize = 8192;
 
 /// The number of values per image of a tensor of this shape; `None` if it describes no images.
 pub fn embedding_dims(shape: &[usize], images: usize) -> Option<usize> {

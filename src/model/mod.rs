@@ -14,7 +14,9 @@ use crate::domain::{AxisTransform, BoundingBox, Prediction, RgbImage};
 use crate::tasks::TaskControl;
 
 pub use crate::model::explain::{OcclusionGrid, occlusion_saliency};
-pub use embedding::{average_under, boxes_to_describe, embedding_dims, embeddings_of, encoded, vectors_of_candidates};
+pub use embedding::{
+    MAX_DIMS, average_under, boxes_to_describe, embedding_dims, embeddings_of, encoded, vectors_of_candidates,
+};
 pub use postprocess::{candidates_of_boxes, postprocess, rank_classes, raw_candidates, score_columns, softmax};
 pub use preprocess::preprocess;
 pub use resize::{ResizeWindow, resize};

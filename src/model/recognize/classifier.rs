@@ -39,6 +39,8 @@ struct Scores<'g> {
 enum Values {
     /// Probabilities that sum to 1.
     Softmax,
+    /// Logarithms of probabilities that sum to 1.
+    LogSoftmax,
     /// Numbers from 0 to 1.
     Sigmoid,
     /// One number from 0 to 1.
@@ -130,7 +132,7 @@ impl Scores<'_> {
     /// Why it is an embedding and not a row of class scores.
     fn is_embedding(&self, model: &RecognitionRequest<'_>) -> Option<String> {
         let features = self.features.as_ref().filter(|features| features.purpose == Purpose::Embedding)?;
-        let is_known = !self.names.is_empty() || are_class_scores(model, self.classes);
+        let is_known = !self.names.is_empty() || are_class_scores(model, self.classes, features.outweighs_count);
         (!is_known).then(|| format!("{} looks like an embedding: {}", self.port, features.because))
     }
 }
@@ -184,10 +186,11 @@ fn read_scores<'g>(port: &'g Port, prober: &Prober<'_, '_>) -> Option<Scores<'g>
     }
     let values = class_values(&rows);
     let features = match values {
-        Ok((Values::Softmax, _)) | Err(_) => None,
+        Ok((Values::Softmax | Values::LogSoftmax, _)) | Err(_) => None,
         Ok(_) => {
             let rows: Vec<Vec<f64>> = rows.iter().map(|row| row.to_f64()).collect();
-            Features::by_name(&port.name).or_else(|| Features::by_values(&rows))
+            let found = Features::by_name(&port.name).or_else(|| Features::by_values(&rows));
+            found.filter(|found| found.purpose != Purpose::Embedding || !unsupported::names_scores(&port.name))
         }
     };
     let names = rows.first().map(|row| row.names.clone()).unwrap_or_default();
@@ -240,6 +243,11 @@ fn class_values(rows: &[&Tensor]) -> Result<(Values, String), String> {
         let because = "the values are not negative and sum to 1, so softmax is already applied";
         return Ok((Values::Softmax, because.to_owned()));
     }
+    let exponentials = |row: &Vec<f64>| row.iter().map(|value| value.exp()).collect();
+    if max <= 0.0 && rows.iter().map(exponentials).all(|row| sums_to_one(&row)) {
+        let because = "their exponentials sum to 1, so they are logarithms of probabilities";
+        return Ok((Values::LogSoftmax, because.to_owned()));
+    }
     if min >= 0.0 && max <= 1.0 {
         let because = "the values go from 0 to 1 and do not sum to 1, so a sigmoid is already applied to each";
         return Ok((Values::Sigmoid, because.to_owned()));
@@ -259,6 +267,10 @@ fn choose<'g>(model: &RecognitionRequest<'_>, mut scores: Vec<Scores<'g>>) -> Re
         let mut counts = model.labels.as_ref().map_or_else(|| model.label_counts(), |labels| vec![label_count(labels)]);
         if counts.is_empty() {
             counts.push(IMAGENET_CLASSES);
+            // A name is better evidence than a count that no file states.
+            if scores.iter().any(|scores| unsupported::names_scores(&scores.port.name)) {
+                scores.retain(|scores| unsupported::names_scores(&scores.port.name));
+            }
         }
         let fits =
             |scores: &Scores<'_>| counts.iter().any(|count| scores.classes == *count || scores.classes == *count + 1);
@@ -267,11 +279,16 @@ fn choose<'g>(model: &RecognitionRequest<'_>, mut scores: Vec<Scores<'g>>) -> Re
         }
     }
     // Coordinates in pixels often come with the same ones in another unit (MediaPipe).
-    let features: Vec<(usize, Features)> =
-        scores.iter().filter_map(|scores| Some((scores.classes, scores.features.clone()?))).collect();
+    let is_regression = |features: &&Features| features.purpose == Purpose::Regression;
+    let features: Vec<(usize, Features)> = scores
+        .iter()
+        .filter_map(|scores| Some((scores.classes, scores.features.as_ref().filter(is_regression)?.clone())))
+        .collect();
     for scores in scores.iter_mut().filter(|scores| matches!(scores.values, Ok((Values::Sigmoid | Values::Real, _)))) {
         let same = features.iter().find(|(count, _)| *count == scores.classes);
-        scores.features = same.map(|(_, features)| features.clone());
+        if let Some((_, features)) = same {
+            scores.features = Some(features.clone());
+        }
     }
     if scores.iter().any(|scores| scores.features.is_none()) {
         scores.retain(|scores| scores.features.is_none());
@@ -301,7 +318,7 @@ fn from_scores(
 ) -> Result<Classes, Refusal> {
     let Scores { port, classes: count, names, values, features } = scores;
     let classes = if matches!(values, Ok((Values::Single, _))) { 2 } else { count };
-    let is_known = !names.is_empty() || are_class_scores(model, classes);
+    let is_known = !names.is_empty() || are_class_scores(model, classes, false);
     if let Some(features) = features.filter(|_| !is_known) {
         return Err(features.refusal(port));
     }
@@ -310,7 +327,7 @@ fn from_scores(
         1 => format!("{port} is one number per image"),
         _ => format!("{port} is one row of {count} numbers per image"),
     };
-    if is_known || row == Values::Softmax {
+    if is_known || matches!(row, Values::Softmax | Values::LogSoftmax) {
         findings.recognized("task", "classification", shape);
     } else {
         let because = format!("{shape}; no file names that many classes, and a regression looks the same");
@@ -319,6 +336,7 @@ fn from_scores(
     findings.recognized("output.classification.name", &port.name, "no other output is a better match");
     let (values, basis, because) = match (row, &model.notes.multi_label) {
         (Values::Softmax | Values::Sigmoid, _) => (ClassValues::Probabilities, Basis::Recognized, because),
+        (Values::LogSoftmax, _) => (ClassValues::Logits, Basis::Recognized, because),
         (Values::Single, _) => (ClassValues::SecondProbability, Basis::Recognized, because),
         (Values::Real, Some(Noted { value: true, because })) => {
             (ClassValues::SigmoidLogits, Basis::Recognized, because.clone())
@@ -353,15 +371,19 @@ fn from_scores(
     })
 }
 
-/// Whether names, files or the user show that a row of this length is class scores.
-fn are_class_scores(model: &RecognitionRequest<'_>, classes: usize) -> bool {
+/// Whether names, files or the user show that a row of this length is class scores. If nothing contradicts, `ImageNet`'s
+/// count does as well.
+fn are_class_scores(model: &RecognitionRequest<'_>, classes: usize, contradicts_count: bool) -> bool {
     let fits = |count: usize| classes == count || classes == count + 1;
     let notes = &model.notes;
     let is_classifier = notes.purpose.as_ref().is_some_and(|purpose| purpose.value == Purpose::Classification)
         || notes.task.as_ref().is_some_and(|task| task.value == NotedTask::Classify);
     let are_named = model.labels.is_some() || notes.labels.iter().any(|labels| fits(label_count(&labels.value)));
     let contradicts = notes.label_count.as_ref().is_some_and(|count| !fits(count.value));
-    are_named || (is_classifier && !contradicts) || fits(IMAGENET_CLASSES) || unsupported::are_set(model.overrules)
+    are_named
+        || (is_classifier && !contradicts)
+        || (fits(IMAGENET_CLASSES) && !contradicts_count)
+        || unsupported::are_set(model.overrules)
 }
 
 /// Whether another output has boxes that this one can count.

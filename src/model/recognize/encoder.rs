@@ -8,7 +8,7 @@ use super::unsupported::{self, TOO_FEW_FEATURES};
 use super::usual::Usual;
 use super::{Basis, Findings, OutputPrediction, RecognitionRequest, RecognizeError, Refusal};
 use crate::domain::{CardTask, EmbeddingOutput, OutputConvention, Tokens};
-use crate::model::{Tensor, TensorData, embedding_dims, encoded};
+use crate::model::{MAX_DIMS, Tensor, TensorData, embedding_dims, encoded};
 
 /// Tokens before those of the patches: one for the class, and four registers (`DINOv2` with registers, `DINOv3`).
 const TOKENS_BEFORE_PATCHES: [usize; 2] = [1, 5];
@@ -52,8 +52,8 @@ pub(super) fn recognize(
         let outputs: Vec<String> = model.graph.outputs.iter().map(ToString::to_string).collect();
         return Err(Refusal::new(format!(
             "the model is an encoder, because {}, but none of its outputs describes an image: {}. Spotcheck reads \
-             vectors [batch, dims], tokens [batch, tokens, dims] and feature maps of at least {TOO_FEW_FEATURES} numbers \
-             as floats: export the model with such an output",
+             vectors [batch, dims], tokens [batch, tokens, dims] and feature maps with {TOO_FEW_FEATURES} to {MAX_DIMS} \
+             dimensions as floats: export the model with such an output",
             reason.because,
             outputs.join(", ")
         ))
@@ -115,7 +115,7 @@ impl<'g> Candidate<'g> {
 /// The order of preference: the vector that other images are compared by, then pooled ones, then what has to be pooled.
 fn rank(name: &str, shape: &[usize]) -> usize {
     match shape.len() {
-        _ if name.contains("logits") => 6,
+        _ if unsupported::names_scores(name) => 6,
         2 if name.contains("image_embed") => 0,
         2 if name.contains("embed") => 1,
         2 if name.contains("pool") => 2,

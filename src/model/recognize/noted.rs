@@ -63,6 +63,7 @@ pub enum NotedTask {
     Segment,
     Pose,
     Obb,
+    #[strum(to_string = "classify", serialize = "classification")]
     Classify,
 }
 

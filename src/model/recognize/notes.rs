@@ -289,9 +289,9 @@ fn purpose(config: &Value, file: &str) -> Option<Noted<Purpose>> {
         };
         return Some(Noted { value, because: format!("{file} sets architectures = {class}") });
     }
-    let has_no_classes = config["architecture"].is_string() && config["num_classes"] == 0;
-    let because = format!("{file} sets num_classes = 0");
-    has_no_classes.then_some(Noted { value: Purpose::Embedding, because })
+    let count = whole(&config["num_classes"]).filter(|_| config["architecture"].is_string())?;
+    let value = if count == 0 { Purpose::Embedding } else { Purpose::Classification };
+    Some(Noted { value, because: format!("{file} sets num_classes = {count}") })
 }
 
 /// A fact in the metadata.

@@ -6,9 +6,25 @@ use super::noted::{Noted, Purpose};
 use super::probe::Prober;
 use super::signature::Port;
 use super::{Nearest, Overrules, RecognitionRequest, RecognizeError, Refusal};
+use crate::domain::CardTask;
+use crate::model::MAX_DIMS;
 
 /// Parts of output names that indicate features.
 const FEATURE_NAMES: [&str; 6] = ["embed", "feature", "hidden_state", "pooler", "pooled", "latent"];
+/// Words in output names that indicate class scores.
+const SCORE_NAMES: [&str; 11] = [
+    "logit",
+    "logits",
+    "prediction",
+    "predictions",
+    "prob",
+    "probabilities",
+    "probability",
+    "probs",
+    "score",
+    "scores",
+    "softmax",
+];
 /// Words in output names that indicate quantities.
 const QUANTITY_NAMES: [&str; 14] = [
     "age",
@@ -47,31 +63,41 @@ pub(super) struct Features {
     pub purpose: Purpose,
     /// A clause to follow “because”.
     pub because: String,
+    /// Whether a row as long as that of a well-known set of classes is one as well: its name or its length of 1 says so.
+    pub outweighs_count: bool,
 }
 
 /// Whether the name of an output suggests an embedding.
 pub(super) fn names_embedding(name: &str) -> bool {
     let name = name.to_lowercase();
-    FEATURE_NAMES.iter().any(|part| name.contains(part))
+    FEATURE_NAMES.iter().any(|part| name.contains(part)) && !names_scores(&name)
+}
+
+/// Whether the name of an output suggests class scores.
+pub(super) fn names_scores(name: &str) -> bool {
+    has_word(&name.to_lowercase(), &SCORE_NAMES)
+}
+
+fn has_word(name: &str, known: &[&str]) -> bool {
+    name.split(|character: char| !character.is_alphanumeric()).any(|word| known.contains(&word))
 }
 
 /// Whether embeddings often have this many numbers.
 pub(super) fn is_typical_length(count: usize) -> bool {
-    count >= MIN_TYPICAL_FEATURES && count.is_multiple_of(MIN_FEATURES)
+    (MIN_TYPICAL_FEATURES..=MAX_DIMS).contains(&count) && count.is_multiple_of(MIN_FEATURES)
 }
 
 impl Features {
     fn new(purpose: Purpose, because: impl Into<String>) -> Self {
-        Self { purpose, because: because.into() }
+        Self { purpose, because: because.into(), outweighs_count: false }
     }
 
     /// Based on the name of the output.
     pub(super) fn by_name(name: &str) -> Option<Self> {
         let name = name.to_lowercase();
-        let mut words = name.split(|character: char| !character.is_alphanumeric());
         if names_embedding(&name) {
-            Some(Self::new(Purpose::Embedding, "its name suggests it"))
-        } else if words.any(|word| QUANTITY_NAMES.contains(&word)) {
+            Some(Self { outweighs_count: true, ..Self::new(Purpose::Embedding, "its name suggests it") })
+        } else if has_word(&name, &QUANTITY_NAMES) {
             Some(Self::new(Purpose::Regression, "its name suggests it"))
         } else {
             None
@@ -88,7 +114,8 @@ impl Features {
         let is_unit =
             |row: &Vec<f64>| (row.iter().map(|value| value * value).sum::<f64>().sqrt() - 1.0).abs() <= UNIT_TOLERANCE;
         if count >= MIN_FEATURES && rows.iter().all(is_unit) {
-            Some(Self::new(Embedding, "it is a vector of length 1 for each test image"))
+            let because = "it is a vector of length 1 for each test image";
+            Some(Self { outweighs_count: true, ..Self::new(Embedding, because) })
         } else if min.abs().max(max.abs()) > MAX_LOGIT {
             let because =
                 format!("its numbers go from {min:.1} to {max:.1}: neither probabilities nor plausible logits");
@@ -134,9 +161,10 @@ pub(super) fn check_purpose(model: &RecognitionRequest<'_>) -> Result<(), Refusa
     }
 }
 
-/// Whether the user set an output of class scores.
+/// Whether the user set the task to classification, or an output of class scores.
 pub(super) fn are_set(overrules: &Overrules) -> bool {
-    ["name", "values"].iter().any(|field| overrules.text(&format!("output.classification.{field}")).is_some())
+    overrules.text("task") == Some(CardTask::Classification.into_str())
+        || ["name", "values"].iter().any(|field| overrules.text(&format!("output.classification.{field}")).is_some())
 }
 
 /// Replaces the reason of a refusal if the outputs are those of such a family.
@@ -292,6 +320,8 @@ mod tests {
             (positive(wave(80, 0.9)), Some(Regression)),
             (unit(wave(100, 1.0)), Some(Embedding)),
             (wave(512, 3.0), Some(Embedding)),
+            (wave(8192, 3.0), Some(Embedding)),
+            (wave(11776, 3.0), None),
             (positive(wave(440, 3.0)), Some(Embedding)),
             (vec![31.0, 40.0, 120.0, 180.5], Some(Regression)),
             (vec![0.1, 0.2, 0.6, 0.7], Some(Regression)),
@@ -311,6 +341,8 @@ mod tests {
             ("bbox_pred", Some(Regression)),
             ("logits", None),
             ("image_scores", None),
+            ("feature_logits", None),
+            ("class_embedding", Some(Embedding)),
             ("output", None),
         ] {
             assert_eq!(Features::by_name(name).map(|features| features.purpose), expected, "{name}");

@@ -22,12 +22,12 @@ def features(graph, count, function=None):
     return graph.op(function, row) if function else row
 
 
-def make(case, graph, outputs, files=(), **expected):
+def make(case, graph, outputs, files=(), metadata=None, **expected):
     """`outputs` are names, values and shapes."""
     for name, value, _ in outputs:
         graph.op("Identity", value, outputs=[name])
     ports = [(name, F32, shape) for name, _, shape in outputs]
-    write(case, graph.model([("pixel_values", F32, [1, 3, 64, 64])], ports), **expected)
+    write(case, graph.model([("pixel_values", F32, [1, 3, 64, 64])], ports, metadata), **expected)
     for name, content in dict(files).items():
         text = content if isinstance(content, str) else json.dumps(content, indent=1) + "\n"
         (HERE / case / name).write_text(text)
@@ -128,7 +128,59 @@ def landmarks():
     make("refused-landmarks-twice", graph, outputs, refused="nor plausible logits")
 
 
+def unusual_lengths():
+    """Embeddings as long as ImageNet's classes, and one that is too long."""
+    graph = Graph()
+    row = features(graph, 1000)
+    make("embedding-1000", graph, [("embedding", row, [1, 1000])], **encoder("embedding", "assumed", names_decide=True))
+
+    graph = Graph()
+    row = features(graph, 1000)
+    unit = graph.op("Div", row, graph.op("ReduceL2", row, axes=[1], keepdims=1))
+    make("unit-vector-1000", graph, [("output", unit, [1, 1000])], **encoder("output", "assumed"))
+
+    graph = Graph()
+    row = graph.op("Tile", features(graph, 96), graph.const([1, 86], np.int64))
+    make("refused-8256-numbers", graph, [("embedding", row, [1, 8256])], refused="8 to 8192", names_decide=True)
+
+
+def classifiers_like_encoders():
+    """Files, metadata, the name of an output, or its values say more than a typical length."""
+    card = {"task": "classification", "output": {"classification": {"values": "logits"}}}
+    config = {"architecture": "resnet18", "num_classes": 512, "num_features": 512, "pretrained_cfg": {"num_classes": 512}}
+    fields = ["channels", "divide_by", "mean", "std", "resize", "interpolation"]
+    plain = ["labels", *(f"input.{field}" for field in fields)]
+    values = "output.classification.values"
+    graph = Graph()
+    make(
+        "timm-512-classes", graph, [("output", features(graph, 512), [1, 512])], {"config.json": config},
+        card=card, recognized=["task"], assumed=[values, *plain], ignored=0,
+    )
+
+    graph = Graph()
+    make(
+        "task-in-metadata", graph, [("output", features(graph, 512), [1, 512])], metadata={"task": "classification"},
+        card=card, recognized=["task"], assumed=[values, *plain], ignored=0,
+    )
+
+    graph = Graph()
+    outputs = [("features", features(graph, 1000), [1, 1000]), ("class_scores", features(graph, 384), [1, 384])]
+    make(
+        "scores-by-name", graph, outputs,
+        card=card, recognized=["output.classification.name"], assumed=["task", values, *plain], ignored=1, names_decide=True,
+    )
+
+    graph = Graph()
+    row = graph.op("LogSoftmax", features(graph, 512), axis=1)
+    make(
+        "log-softmax", graph, [("output", row, [1, 512])],
+        card=card, recognized=["task", values], assumed=plain, ignored=0,
+    )
+
+
 if __name__ == "__main__":
     embeddings_and_regressions()
     classifiers()
     landmarks()
+    unusual_lengths()
+    classifiers_like_encoders()
