@@ -12,8 +12,8 @@ mod separate;
 
 use super::probe::{Prober, Same, ToldSize};
 use super::usual::Usual;
-use super::{Basis, Finding, Findings, OutputPrediction, RecognitionRequest, RecognizeError, Refusal};
-use crate::domain::{BoxFormat, BoxSpace, DetectionOutput, LabelChoice, OutputConvention};
+use super::{Basis, Finding, Findings, OutputPrediction, RecognitionRequest, RecognizeError, Refusal, unsupported};
+use crate::domain::{BoxFormat, BoxSpace, CardTask, DetectionOutput, LabelChoice, OutputConvention};
 use crate::model::raw_candidates;
 use boxes::Row;
 
@@ -26,6 +26,9 @@ pub(super) fn recognize(
     prober: &mut Prober<'_, '_>,
     findings: &mut Findings,
 ) -> Result<Option<OutputPrediction>, RecognizeError> {
+    if are_embeddings(model, model.graph.outputs.iter().map(|port| &*port.name)) {
+        return Ok(None);
+    }
     let mut all = readings(model, prober)?;
     if all.first().is_some_and(|found| found.rows(prober).iter().any(Vec::is_empty)) && prober.run_unscaled() {
         all = readings(model, prober)?;
@@ -66,6 +69,13 @@ pub(super) fn recognize(
         side_multiple,
         readings: reading_texts,
     }))
+}
+
+/// Whether the names of all these outputs suggest embeddings, and nothing suggests boxes: tokens can look like boxes with
+/// scores.
+fn are_embeddings<'n>(model: &RecognitionRequest<'_>, mut outputs: impl Iterator<Item = &'n str>) -> bool {
+    let is_set = model.overrules.text("task") == Some(CardTask::Detection.into_str());
+    !is_set && model.label_counts().is_empty() && outputs.all(unsupported::names_embedding)
 }
 
 /// Sets what the numbers of a box mean.
@@ -147,6 +157,7 @@ fn readings(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Result<V
     }
     let mut others = packed::find(model, prober);
     others.extend(class_scores::find(model, prober));
+    others.retain(|found| !are_embeddings(model, found.output.output_names().into_iter()));
     match separate::find(model.graph, model.overrules, prober) {
         Ok(found) => ranking::rank(found.into_iter().chain(others).collect(), model, prober),
         // Undecoded parts of boxes explain why there is no choice.

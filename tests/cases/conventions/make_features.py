@@ -178,9 +178,21 @@ def classifiers_like_encoders():
     )
 
 
+def tokens_like_boxes():
+    """Tokens whose values could be boxes and scores."""
+    graph = Graph()
+    patches = graph.op("Reshape", features(graph, 256 * 8, "Sigmoid"), graph.const([1, 256, 8], np.int64))
+    length = graph.op("ReduceL2", patches, axes=[2], keepdims=1)
+    tokens = [("last_hidden_state", graph.op("Div", patches, length), [1, 256, 8])]
+    expected = encoder("last_hidden_state", "assumed", names_decide=True)
+    expected["assumed"].append("output.embedding.tokens")
+    make("tokens-like-boxes", graph, tokens, **expected)
+
+
 if __name__ == "__main__":
     embeddings_and_regressions()
     classifiers()
     landmarks()
     unusual_lengths()
     classifiers_like_encoders()
+    tokens_like_boxes()
