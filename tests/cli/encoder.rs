@@ -50,10 +50,25 @@ fn encoder_is_proposed_with_the_reason() {
     let scores = "tests/cases/conventions/encoder-384-numbers/model.onnx";
     let classes = inspect(scores, &["--set", "output.classification.values=logits"]);
     assert!(classes.stdout.contains("task = \"classification\""), "{}", classes.stdout);
-    let unreadable = spotcheck(&["models", "inspect", DINO, "--set", "output.embedding.name=nothing"]);
-    let unreadable = Ended::run(&mut { unreadable });
-    assert_eq!(unreadable.code, Some(1), "{}", unreadable.stdout);
-    assert!(unreadable.stderr.contains("pooler_output"), "{}", unreadable.stderr);
+    let classes = inspect(scores, &["--set", "task=classification"]);
+    assert!(classes.stdout.contains("task = \"classification\""), "{}", classes.stdout);
+    let boxes = inspect("tests/cases/conventions/tokens-like-boxes/model.onnx", &["--set", "task=detection"]);
+    assert!(boxes.stdout.contains("task = \"detection\""), "{}", boxes.stdout);
+}
+
+#[test]
+fn fields_that_contradict_an_encoder_are_refused() {
+    let scores = "tests/cases/conventions/encoder-384-numbers/model.onnx";
+    for (model, set, advice) in [
+        (DINO, "output.embedding.name=nothing", "pooler_output"),
+        (DINO, "output.embedding.tokens=class", "output.embedding.name"),
+        (CLIP, "task=detection", "output.classification.values"),
+        (scores, "labels=imagenet", "output.classification.values"),
+    ] {
+        let refused = Ended::run(&mut spotcheck(&["models", "inspect", model, "--set", set]));
+        assert_eq!(refused.code, Some(1), "{set}: {}", refused.stdout);
+        assert!(refused.stderr.contains(advice), "{set}: {}", refused.stderr);
+    }
 }
 
 /// A project with a run of a classifier and a newer one of an encoder, below `home`.

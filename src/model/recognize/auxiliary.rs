@@ -40,9 +40,14 @@ pub(super) fn recognize(others: &[&Port], findings: &mut Findings) -> Result<Vec
                 (AuxiliaryValue::PixelMask, true, "whole numbers for each pixel are a padding mask")
             }
             _ => {
+                let advice = if port.name == "input_ids" {
+                    "this is the text half of CLIP, SigLIP or a similar model: export the image half"
+                } else {
+                    "export it with this input fixed"
+                };
                 return Err(Refusal::new(format!(
                     "the graph needs {port} in addition to the image. Spotcheck supports image sizes ([1, 2]) and \
-                     padding masks ([1, height, width]): export it with this input fixed"
+                     padding masks ([1, height, width]): {advice}"
                 )));
             }
         };

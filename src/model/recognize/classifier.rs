@@ -159,10 +159,15 @@ fn unknown_outputs(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> R
             nearest.exporter, nearest.outputs
         )
     });
+    let or_embedding = if encoder::could_be(model, prober) {
+        ". If it computes an embedding (a vector, tokens or a feature map for each image), set task=embedding"
+    } else {
+        ""
+    };
     let refusal = Refusal::new(format!(
         "Spotcheck does not support these outputs: {}. It reads classifiers (one score for each class, or the number \
         of the best class) and detectors after non-maximum suppression (boxes [n, 4], classes [n] and scores [n], \
-        each as a separate output): export the model with such outputs{is_like}",
+        each as a separate output): export the model with such outputs{or_embedding}{is_like}",
         outputs.join(", ")
     ));
     Refusal { nearest, ..refusal }

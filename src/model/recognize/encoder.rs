@@ -45,6 +45,7 @@ pub(super) fn recognize(
     prober: &mut Prober<'_, '_>,
     findings: &mut Findings,
 ) -> Result<OutputPrediction, RecognizeError> {
+    check_fields(model, &reason)?;
     let wanted = model.overrules.text("output.embedding.name");
     let ports = model.graph.outputs.iter().filter(|port| wanted.is_none_or(|name| port.name == name));
     let candidates = ports.filter_map(|port| Candidate::new(port, prober));
@@ -74,6 +75,13 @@ pub(super) fn recognize(
             findings.assumed("output.embedding.tokens", value.into_str(), because);
             value
         }
+        _ if model.overrules.text("output.embedding.tokens") == Some(Tokens::Class.into_str()) => {
+            return Err(Refusal::new(format!(
+                "{port} has no tokens, so there is none of the class: leave output.embedding.tokens out, or choose an \
+                 output with tokens by output.embedding.name"
+            ))
+            .into());
+        }
         _ => Tokens::Mean,
     };
     let name = port.name.clone();
@@ -89,6 +97,26 @@ pub(super) fn recognize(
         not_shown: None,
         readings: Vec::new(),
     })
+}
+
+/// Refuses what the user set for another kind of model.
+fn check_fields(model: &RecognitionRequest<'_>, reason: &Reason) -> Result<(), Refusal> {
+    let set = |field: &str, encoder: &str| model.overrules.text(field).filter(|value| *value != encoder);
+    let (field, value) = match (set("task", CardTask::Embedding.into_str()), set("labels", "null")) {
+        (Some(task), _) => ("task", task),
+        (None, Some(labels)) => ("labels", labels),
+        (None, None) => return Ok(()),
+    };
+    Err(Refusal::new(format!(
+        "{field} cannot be {value}: the model is an encoder, because {}. If one of its outputs contains class scores, \
+         add the label file (--labels) or set output.classification.values",
+        reason.because
+    )))
+}
+
+/// Whether an output could be the embedding if the user says so.
+pub(super) fn could_be(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> bool {
+    model.graph.outputs.iter().any(|port| Candidate::new(port, prober).is_some())
 }
 
 /// An output that could be the embedding.
