@@ -21,6 +21,11 @@ pub enum QueryError {
     Decode(#[from] DecodeError),
     #[error(transparent)]
     Model(#[from] LibraryError),
+    #[error(
+        "its embedding is not stored, and the model {id}, which computed the others, is not among your models; add its \
+         ONNX file (again) with the id {id}"
+    )]
+    ModelIsGone { id: String },
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
     #[error(transparent)]
@@ -120,7 +125,10 @@ pub fn why_no_box_embeddings(run: &RunInfo, place: &ModelPlace<'_>, control: &Ta
 
 /// The model of a run, on the same device.
 fn load(run: &RunInfo, place: &ModelPlace<'_>, control: &TaskControl) -> Result<OnnxPredictor, QueryError> {
-    let model = Library::open(place.dirs).find(&run.key.model_id)?;
+    let model = match Library::open(place.dirs).find(&run.key.model_id) {
+        Err(LibraryError::Unknown { id, .. }) => return Err(QueryError::ModelIsGone { id }),
+        found => found?,
+    };
     let runtime = runtime::ensure_loaded(place.dirs, place.runtime_library, control)?;
     let options = LoadOptions {
         device: run.key.device,

@@ -35,9 +35,12 @@ pub(crate) struct AlikeArgs {
     /// Project of `spotcheck predict --project` with the embeddings of the images
     #[arg(long, value_name = "FILE.spotcheck", required_unless_present = "embeddings")]
     project: Option<PathBuf>,
-    /// Run whose model is used, by name or number [default: the newest]
+    /// Run whose model is used, by name or number [default: the newest; with --box, of a detector]
     #[arg(long, value_name = "NAME|NUMBER", requires = "project")]
     run: Option<String>,
+    /// As --run: the newest run of this model
+    #[arg(long, value_name = "ID", requires = "project", conflicts_with = "run")]
+    model: Option<String>,
     /// NumPy array of embeddings computed elsewhere, one row per image; FILE.csv names the image of each row in the
     /// column `uri`
     #[arg(long, value_name = "FILE.npy", conflicts_with = "project")]
@@ -142,7 +145,7 @@ impl AlikeArgs {
         VectorsAt {
             project: self.project.as_deref(),
             run: self.run.as_deref(),
-            model: None,
+            model: self.model.as_deref(),
             file: self.embeddings.as_deref(),
             s3: &self.s3,
             program: "spotcheck alike",
@@ -313,7 +316,12 @@ fn find_query(
     }
     let model = match origin {
         Origin::Model(model) => model,
-        Origin::File(path) => bail!("no row of {} is the query image {}", rows_file(path).display(), query.display()),
+        Origin::File(path) => bail!(
+            "no row of {} is the query image {}, and no model is known that could compute its embedding: choose an image \
+             with a row, or use --project instead of --embeddings",
+            rows_file(path).display(),
+            query.display()
+        ),
     };
     Ok(QueryImage { uri: None, embedding: embed_query(query, ImagePart::Whole, model, dirs, control)? })
 }

@@ -51,6 +51,7 @@ use crate::project::StoreError;
 use crate::project::export::{AnnotatedFolderError, ExportError};
 use crate::sagemaker::JobError;
 use crate::sagemaker::package::PackageError;
+use crate::similar::QueryError;
 use terminal::is_output_closed;
 
 /// See what a vision model predicts.
@@ -217,6 +218,9 @@ fn advice_for(error: &anyhow::Error) -> Option<&'static str> {
         |cause: &(dyn std::error::Error + 'static)| matches!(cause.downcast_ref(), Some(LibraryError::IdTaken(_)));
     if error.chain().any(is_taken) {
         return Some("To choose another id, add --set id=NAME");
+    }
+    if error.chain().any(|cause| matches!(cause.downcast_ref(), Some(QueryError::ModelIsGone { .. }))) {
+        return Some("To add it, run `spotcheck models add FILE.onnx --set id=NAME`");
     }
     if matches!(error.downcast_ref(), Some(JobError::Refused { .. })) {
         return Some("To resend rejected images unchanged, add --all");

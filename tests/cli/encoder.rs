@@ -164,3 +164,45 @@ fn what_needs_predictions_refuses_encoders() {
     assert_eq!(exported.code, Some(0), "{}", exported.stderr);
     assert!(std::fs::read_to_string(&csv).unwrap().contains("cat"), "{}", exported.stderr);
 }
+
+#[test]
+fn query_of_a_removed_model_names_the_model() {
+    let home = tempfile::tempdir().unwrap();
+    let project = project_with_both(home.path());
+    assert_eq!(
+        with_home(
+            home.path(),
+            &["predict", SAMPLES, "--model", "efficientnet-lite0", "--project", &project, "--new-run"]
+        )
+        .code,
+        Some(0)
+    );
+    let copy = home.path().join("copy.png");
+    std::fs::copy(repository().join(SAMPLES).join("chelsea.png"), &copy).unwrap();
+    let alike = ["alike", SAMPLES, "--project", &project, "--model", "clip", "--query", copy.to_str().unwrap()];
+    let nearest = |found: Ended| {
+        let line: Value = serde_json::from_str(found.stdout.lines().next().unwrap_or(&found.stderr)).unwrap();
+        assert_eq!(line["encoder"], "clip", "{line}");
+        line["uri"].as_str().unwrap().to_owned()
+    };
+    let first = nearest(with_home(home.path(), &alike));
+    assert!(first.ends_with("chelsea.png"), "{first}");
+    assert_eq!(with_home(home.path(), &["models", "remove", "clip"]).code, Some(0));
+    let refused = with_home(home.path(), &alike);
+    assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+    assert!(refused.stderr.contains("clip") && refused.stderr.contains("models add"), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("efficientnet"), "{}", refused.stderr);
+    assert_eq!(with_home(home.path(), &["models", "add", CLIP, "--set", "id=clip"]).code, Some(0));
+    assert_eq!(nearest(with_home(home.path(), &alike)), first);
+
+    // Embeddings in a file have no model.
+    let array = home.path().join("clip.npy");
+    let array = array.to_str().unwrap();
+    let exported =
+        with_home(home.path(), &["export", &project, "--run", "2", "--format", "embeddings", "--out", array]);
+    assert_eq!(exported.code, Some(0), "{}", exported.stderr);
+    let refused = ["alike", SAMPLES, "--embeddings", array, "--query", copy.to_str().unwrap()];
+    let refused = with_home(home.path(), &refused);
+    assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+    assert!(refused.stderr.contains("--project"), "{}", refused.stderr);
+}
