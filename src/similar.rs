@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::alike::Embedding;
 use crate::dirs::AppDirs;
-use crate::domain::{Encoder, ImagePart, InferenceLocation, RunInfo};
+use crate::domain::{CardTask, Encoder, ImagePart, InferenceLocation, RunInfo};
 use crate::image::decode::{DecodeError, DecodeLimits, decode};
 use crate::model::catalog::{Library, LibraryError};
 use crate::model::onnx::{InferenceError, LoadOptions, OnnxPredictor};
@@ -109,12 +109,17 @@ pub fn why_no_embeddings(run: &RunInfo, place: &ModelPlace<'_>, control: &TaskCo
 
 /// Why a run has no embeddings of boxes, although it has some of images.
 pub fn why_no_box_embeddings(run: &RunInfo, place: &ModelPlace<'_>, control: &TaskControl) -> String {
+    if run.card.task != CardTask::Detection {
+        return format!(
+            "“{}” has no embeddings of boxes: its model finds no boxes; choose the run of a detector",
+            run.name
+        );
+    }
     let reason = load(run, place, control).ok().and_then(|predictor| {
         let layer = predictor.embedding()?.as_ref().ok()?;
-        Some(match layer.boxes.as_ref() {
-            None => "it has no boxes".to_owned(),
-            Some(Err(reason)) => reason.clone(),
-            Some(Ok(_)) => {
+        Some(match layer.boxes.as_ref()? {
+            Err(reason) => reason.clone(),
+            Ok(_) => {
                 "they were saved before Spotcheck computed some; add them with `spotcheck predict --resume`".to_owned()
             }
         })

@@ -268,7 +268,7 @@ pub(crate) fn read_vectors(
         }
         return Ok((Origin::File(path), vectors));
     };
-    let (project, run) = open_run(at, path, dirs)?;
+    let (project, run) = open_run(at, path, dirs, choose_run)?;
     let Some((encoder, vectors)) = stored_vectors(&project, &run, control)? else {
         bail!(why_no_embeddings(&run, &ModelPlace { dirs, runtime_library: None }, control));
     };
@@ -276,11 +276,17 @@ pub(crate) fn read_vectors(
     Ok((Origin::Model(Box::new((run, encoder))), vectors))
 }
 
-fn open_run(at: &VectorsAt<'_>, path: &Path, dirs: &AppDirs) -> anyhow::Result<(Project, RunInfo)> {
+/// The project, and its run that is given by a model or that `choose` returns.
+fn open_run(
+    at: &VectorsAt<'_>,
+    path: &Path,
+    dirs: &AppDirs,
+    choose: fn(&Project, Option<&str>, &str) -> anyhow::Result<RunInfo>,
+) -> anyhow::Result<(Project, RunInfo)> {
     let project = open_project(path, at.s3, dirs, at.program)?;
     let run = match at.model {
         Some(model) => newest_of(&project, model)?,
-        None => choose_run(&project, at.run, "comparing")?,
+        None => choose(&project, at.run, "comparing")?,
     };
     Ok((project, run))
 }

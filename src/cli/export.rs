@@ -17,7 +17,9 @@ use super::values::{NmsIou, parse_nms_iou, variant};
 use crate::aws::Aws;
 use crate::cli::terminal::{interruptible, print_problems};
 use crate::dirs::AppDirs;
-use crate::domain::{FileStamp, Location, RunInfo, S3Place, Sample, SampleUri, ViewSettings, counted, problem_of};
+use crate::domain::{
+    CardTask, FileStamp, Location, RunInfo, S3Place, Sample, SampleUri, ViewSettings, counted, problem_of,
+};
 use crate::image::capture::CaptureReader;
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Source, WithRecords, absolute, for_task};
@@ -286,10 +288,11 @@ fn export_embeddings(args: &ExportArgs) -> anyhow::Result<Outcome> {
     check_is_new(&rows_file(&args.out), args.force)?;
     let dirs = AppDirs::find()?;
     let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
-    let run = choose_run(&project, args.run.as_deref(), "exporting")?;
     if args.of == Some(EmbeddedPart::Boxes) {
+        let run = choose_detector(&project, args.run.as_deref(), "exporting")?;
         return export_boxes(args, &project, &run, &dirs);
     }
+    let run = choose_run(&project, args.run.as_deref(), "exporting")?;
     let control = interruptible(ProgressUnit::Images)?;
     let stored = with_progress("Reading", &control, || stored_vectors(&project, &run, &control))?;
     let (encoder, vectors) = stored.with_context(|| missing_embeddings(&run))?;
@@ -403,7 +406,12 @@ fn default_project(path: &Path, s3: &S3Args, dirs: &AppDirs) -> anyhow::Result<O
 /// The run with this name or number, or the newest of a model: labels that were opened to correct them are chosen only
 /// if there is nothing else. `doing` is the action for messages: “exporting”.
 pub(crate) fn choose_run(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
-    choose(project, wanted, doing, |_| true)
+    choose(project, wanted, (doing, "of a model"), |_| true)
+}
+
+/// As [`choose_run`], for what needs boxes.
+pub(crate) fn choose_detector(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
+    choose(project, wanted, (doing, "of a detector"), |run| run.card.task == CardTask::Detection)
 }
 
 /// As [`choose_run`], for what needs predictions.
@@ -411,7 +419,7 @@ pub(crate) fn choose_run(project: &Project, wanted: Option<&str>, doing: &str) -
 /// # Errors
 /// Also if the run is an encoder's.
 pub(crate) fn choose_predictions(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
-    let run = choose(project, wanted, doing, |run| !run.card.is_encoder())?;
+    let run = choose(project, wanted, (doing, "of a model"), |run| !run.card.is_encoder())?;
     run.card.must_predict()?;
     Ok(run)
 }
@@ -419,7 +427,7 @@ pub(crate) fn choose_predictions(project: &Project, wanted: Option<&str>, doing:
 fn choose(
     project: &Project,
     wanted: Option<&str>,
-    doing: &str,
+    (doing, which): (&str, &str),
     fits: impl Fn(&RunInfo) -> bool,
 ) -> anyhow::Result<RunInfo> {
     let mut runs = project.runs()?;
@@ -433,7 +441,7 @@ fn choose(
         let newest = runs.remove(newest);
         if !runs.is_empty() {
             eprintln!(
-                "{doing} the newest run of a model, “{}”; to choose another, add --run:{}",
+                "{doing} the newest run {which}, “{}”; to choose another, add --run:{}",
                 newest.name,
                 list_of_runs(&runs)
             );

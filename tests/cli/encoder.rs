@@ -166,6 +166,33 @@ fn what_needs_predictions_refuses_encoders() {
 }
 
 #[test]
+fn boxes_are_those_of_the_newest_detector() {
+    let home = tempfile::tempdir().unwrap();
+    let (project, array) = (home.path().join("p.spotcheck"), home.path().join("boxes.npy"));
+    let (project, array) = (project.to_str().unwrap(), array.to_str().unwrap());
+    let query = format!("{SAMPLES}/chelsea.png");
+    let alike = ["alike", SAMPLES, "--project", project, "--query", &query, "--box", "0"];
+    let export = ["export", project, "--format", "embeddings", "--of", "boxes", "--out", array];
+    let predict = |model: &str| {
+        let predicted = with_home(home.path(), &["predict", SAMPLES, "--model", model, "--project", project]);
+        assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
+    };
+    predict(CLIP);
+    for args in [&alike[..], &export] {
+        let refused = with_home(home.path(), args);
+        assert_eq!(refused.code, Some(1), "{args:?}: {}", refused.stdout);
+        assert!(refused.stderr.contains("detector"), "{args:?}: {}", refused.stderr);
+    }
+    predict("ssd-mobilenet-coco");
+    predict("efficientnet-lite0");
+    for args in [&alike[..], &export] {
+        let done = with_home(home.path(), args);
+        assert_eq!(done.code, Some(0), "{args:?}: {}", done.stderr);
+        assert!(done.stderr.contains("SSD"), "{args:?}: {}", done.stderr);
+    }
+}
+
+#[test]
 fn query_of_a_removed_model_names_the_model() {
     let home = tempfile::tempdir().unwrap();
     let project = project_with_both(home.path());

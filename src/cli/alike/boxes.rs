@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 
 use super::{AlikeArgs, Found, Origin, embed_query, open_run, sample_of};
 use crate::alike::{METRIC, Neighbor};
+use crate::cli::export::choose_detector;
 use crate::dirs::AppDirs;
 use crate::domain::{ImagePart, Sample, counted};
 use crate::project::export::{BoxRow, stored_box_vectors};
@@ -20,7 +21,7 @@ pub(super) fn find(
     control: &TaskControl,
 ) -> anyhow::Result<(Origin, Vec<Found>)> {
     let path = args.project.as_deref().context("--box needs --project")?;
-    let (project, run) = open_run(&args.place(), path, dirs)?;
+    let (project, run) = open_run(&args.place(), path, dirs, choose_detector)?;
     let Some((encoder, vectors)) = stored_box_vectors(&project, &run, samples, control)? else {
         bail!(why_no_embeddings(&run, &ModelPlace { dirs, runtime_library: None }, control));
     };
