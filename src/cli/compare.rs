@@ -313,11 +313,17 @@ fn choose_runs(project: &Project, wanted: &[String]) -> anyhow::Result<[RunInfo;
         if chosen[0].id == chosen[1].id {
             bail!("“{a}” and “{b}” are the same run; choose two");
         }
+        if let Some(error) = chosen.iter().find_map(|run| run.card.must_predict().err()) {
+            bail!("{error}. To compare predictions, {}", comparable(&runs));
+        }
         return Ok(chosen);
     }
     runs.retain(|run| !run.card.is_encoder());
     if runs.len() < 2 {
-        bail!("the project has {}, and a comparison needs two", counted(runs.len(), "run", "runs"));
+        bail!(
+            "the project has {} with predictions, and a comparison needs two; add one with `spotcheck predict --project`",
+            counted(runs.len(), "run", "runs")
+        );
     }
     <[RunInfo; 2]>::try_from(runs)
         .map_err(|runs| anyhow::anyhow!("Choose two runs with --runs A B. Runs of the project:{}", list_of_runs(&runs)))
@@ -334,7 +340,7 @@ fn comparable(runs: &[RunInfo]) -> String {
         }
     }
     if kinds.is_empty() {
-        return "the project does not have two runs of the same kind yet".to_owned();
+        return "predict with another model of the same kind: the project does not have two such runs yet".to_owned();
     }
     format!("choose two of the same kind with --runs A B. {}", kinds.join("\n"))
 }

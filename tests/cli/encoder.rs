@@ -150,10 +150,13 @@ fn what_needs_predictions_refuses_encoders() {
         assert!(refused.stderr.contains("is an encoder"), "{args:?}: {}", refused.stderr);
         assert!(!Path::new(&csv).exists() && !Path::new(&tar).exists(), "{args:?}");
     }
+    let refused = with_home(home.path(), &["compare", project, "--runs", other, &run]);
+    assert!(refused.stderr.contains("predict with another model"), "{}", refused.stderr);
     for (more, advice) in [
         (&[][..], "--project"),
         (&["--project", project, "--new-run", "--out", &jsonl], "--format embeddings"),
         (&["--project", project, "--new-run", "--no-embeddings"], "--no-embeddings"),
+        (&["--project", project], "8 embeddings"),
     ] {
         let refused = with_home(home.path(), &[&["predict", SAMPLES, "--model", "clip"][..], more].concat());
         assert_eq!(refused.code, Some(1), "{more:?}: {}", refused.stdout);
@@ -163,6 +166,25 @@ fn what_needs_predictions_refuses_encoders() {
     let exported = with_home(home.path(), &["export", project, "--format", "csv", "--out", &csv]);
     assert_eq!(exported.code, Some(0), "{}", exported.stderr);
     assert!(std::fs::read_to_string(&csv).unwrap().contains("cat"), "{}", exported.stderr);
+}
+
+#[test]
+fn only_encoders_leave_nothing_to_compare_or_judge() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("p.spotcheck").to_str().unwrap().to_owned();
+    let predict = ["predict", SAMPLES, "--model", CLIP, "--project", &project];
+    assert_eq!(with_home(home.path(), &predict).code, Some(0));
+    let resumed = with_home(home.path(), &[&predict[..], &["--resume"]].concat());
+    assert!(resumed.stderr.contains("8 of 8 images embedded"), "{}", resumed.stderr);
+    std::fs::remove_file(format!("{project}-embeddings")).unwrap();
+    let resumed = with_home(home.path(), &[&predict[..], &["--resume"]].concat());
+    assert!(resumed.stderr.contains("missing and computed again: 8"), "{}", resumed.stderr);
+    let compared = with_home(home.path(), &["compare", &project]);
+    assert!(compared.stderr.contains("spotcheck predict"), "{}", compared.stderr);
+    let out = home.path().join("second.spotcheck");
+    let copied = with_home(home.path(), &["review", "second-pass", &project, "--out", out.to_str().unwrap()]);
+    assert_eq!((copied.code, out.exists()), (Some(1), false), "{}", copied.stderr);
+    assert!(copied.stderr.contains("is an encoder"), "{}", copied.stderr);
 }
 
 #[test]

@@ -67,7 +67,12 @@ impl SavedEmbeddings {
             eprintln!("{note}");
         }
         if !begun.only_embedding.is_empty() {
-            eprintln!("images that have a prediction but no embedding: {}", begun.only_embedding.len());
+            let missing = begun.only_embedding.len();
+            if is_encoder {
+                eprintln!("embeddings that are missing and computed again: {missing}");
+            } else {
+                eprintln!("images that have a prediction but no embedding: {missing}");
+            }
         }
         Ok(Some(begun))
     }

@@ -168,6 +168,7 @@ impl Saving {
         samples: &[Sample],
         control: &TaskControl,
     ) -> anyhow::Result<Self> {
+        let what = if card.is_encoder() { "embeddings" } else { "predictions" };
         let runs = project.runs()?;
         let of_settings = runs.iter().rev().filter(|run| is_same(run, &key, card));
         let (same, named_otherwise): (Vec<_>, Vec<_>) =
@@ -186,8 +187,8 @@ impl Saving {
             Some(run) if !args.new_run => {
                 let counts = project.prediction_counts(run.id)?;
                 bail!(
-                    "the project already has a run with this model and these settings, “{}”, with {} predictions; \
-                     resume it with --resume, or start another with --new-run",
+                    "the project already has a run with this model and these settings, “{}”, with {} {what}; resume it \
+                     with --resume, or start another with --new-run",
                     run.name,
                     counts.predicted + counts.failed
                 );
@@ -209,7 +210,6 @@ impl Saving {
             }
         };
         let stored = samples.len() - missing.len();
-        let what = if card.is_encoder() { "embeddings" } else { "predictions" };
         reporter.begin(what, stored as u64, samples.len() as u64, control);
         Ok(Self { project, run, labels, missing, failed, written: 0, queued: 0, reporter })
     }
@@ -431,10 +431,11 @@ fn resume(
 ) -> anyhow::Result<(SampleSet, SampleSet)> {
     let (missing, failed) = find_missing(project, run.id, samples, retry_failed)?;
     eprintln!(
-        "resuming “{}”: {} of {} predicted, {}",
+        "resuming “{}”: {} of {} {}, {}",
         run.name,
         samples.len() - missing.len(),
         counted(samples.len(), "image", "images"),
+        if run.card.is_encoder() { "embedded" } else { "predicted" },
         counted(missing.len(), "remains", "remain")
     );
     if !failed.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::cli::Outcome;
@@ -35,6 +35,12 @@ pub(crate) fn run(args: &SecondPassArgs) -> anyhow::Result<Outcome> {
     check_is_no_input(&args.out, &[("the first project", Some(&args.project))])?;
     check_is_new(&args.out, args.force)?;
     let project = open_project(&args.project, &args.s3, &AppDirs::find()?, "spotcheck review")?;
+    let runs = project.runs()?;
+    if let [run, ..] = &runs[..]
+        && runs.iter().all(|run| run.card.is_encoder())
+    {
+        run.card.must_predict().context("the project has nothing to judge")?;
+    }
     let control = interruptible(ProgressUnit::Bytes)?;
     let path =
         with_progress("Copying", &control, || project.start_second_pass(&args.out, "spotcheck review", &control))?;
