@@ -156,6 +156,9 @@ fn what_needs_predictions_refuses_encoders() {
         (&[][..], "--project"),
         (&["--project", project, "--new-run", "--out", &jsonl], "--format embeddings"),
         (&["--project", project, "--new-run", "--no-embeddings"], "--no-embeddings"),
+        (&["--project", project, "--new-run", "--min-score", "0.3"], "--min-score"),
+        (&["--project", project, "--new-run", "--top-k", "2"], "--top-k"),
+        (&["--project", project, "--new-run", "--nms-iou", "off"], "--nms-iou"),
         (&["--project", project], "8 embeddings"),
     ] {
         let refused = with_home(home.path(), &[&["predict", SAMPLES, "--model", "clip"][..], more].concat());

@@ -251,6 +251,15 @@ impl PredictArgs {
         if self.no_embeddings {
             bail!("{id} is an encoder: with --no-embeddings, there is nothing to compute");
         }
+        let usual = KeepRule::default();
+        let options = [
+            (self.keep().min_score != usual.min_score, "--min-score"),
+            (self.nms_iou.is_some(), "--nms-iou"),
+            (self.keep().top_k != usual.top_k, "--top-k"),
+        ];
+        if let Some((_, option)) = options.into_iter().find(|(is_given, _)| *is_given) {
+            bail!("{id} is an encoder: it has neither classes nor boxes for {option}; leave it out");
+        }
         Ok(())
     }
 
