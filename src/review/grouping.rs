@@ -35,6 +35,11 @@ pub enum GroupBy {
 }
 
 impl GroupBy {
+    /// Whether the groups come from predictions or verdicts about them.
+    pub fn needs_predictions(self) -> bool {
+        matches!(self, Self::Class | Self::Verdict | Self::Error | Self::Score)
+    }
+
     /// Whether the groups come from EXIF data.
     pub fn needs_captures(self) -> bool {
         matches!(self, Self::Camera | Self::TimeOfDay)

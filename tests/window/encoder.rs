@@ -4,13 +4,13 @@ use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::domain::CardTask;
-use spotcheck::review::{Sort, SortBy};
+use spotcheck::review::{GroupBy, Sort, SortBy};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, BrowseCommand, MapStage, SearchCommand};
 
 use crate::adding_models::{drop_case, wait_until_tried};
 use crate::window::{
-    choose_value, click, home_with_runtime, open_at, samples, sees, wait_for, wait_for_notice, wait_until,
+    choose_value, click, combo_box, home_with_runtime, open_at, samples, sees, wait_for, wait_for_notice, wait_until,
     wait_until_idle,
 };
 
@@ -64,6 +64,18 @@ fn encoder_is_added_and_compares_images() {
     let layout = window.state().state().map_layout().unwrap();
     assert_eq!((layout.rows.len(), layout.without), (8, 0));
     assert!(layout.encoder.contains("image_embeds"), "{}", layout.encoder);
+
+    // The colors are those of folders, because there are no classes.
+    wait_until(&mut window, "the colors", |window| window.state().state().map_groups().is_some());
+    let state = window.state().state();
+    assert_eq!((state.map.group_by, state.map_group_by()), (GroupBy::Class, GroupBy::Folder));
+    let groups = &state.map_groups().unwrap().groups.groups;
+    assert_eq!(groups.iter().map(|group| (&*group.name, group.count)).collect::<Vec<_>>(), [("this folder", 8)]);
+    combo_box(&window, "Color of the points").click();
+    window.run_steps(2);
+    let offers = |name: &str| window.query_all_by_role_and_label(Role::Button, name).next().is_some();
+    assert!(offers("Camera") && offers("Time of day"));
+    assert!(!["Class", "Verdict", "Error", "Score"].into_iter().any(offers));
 }
 
 #[test]

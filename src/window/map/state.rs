@@ -133,6 +133,7 @@ pub struct Cluster {
 #[derive(Debug, Default)]
 pub struct Map {
     pub is_shown: bool,
+    /// As chosen; [`State::map_group_by`] is shown.
     pub group_by: GroupBy,
     /// For a detector: whether the points are boxes.
     pub of_boxes: bool,
@@ -199,6 +200,18 @@ impl State {
         let run = self.run()?;
         let of_boxes = self.map.of_boxes && run.task() == Some(ModelTask::Detection);
         Some((self.source_id()?, run.id(), of_boxes))
+    }
+
+    /// What the colors of the map distinguish: as chosen, or folders for a run without predictions.
+    pub fn map_group_by(&self) -> GroupBy {
+        let chosen = self.map.group_by;
+        if self.can_group_map_by(chosen) { chosen } else { GroupBy::Folder }
+    }
+
+    /// Whether the run on screen has what these groups need.
+    pub(crate) fn can_group_map_by(&self, by: GroupBy) -> bool {
+        let has_predictions = self.run().is_none_or(|run| run.task().is_some());
+        has_predictions || !by.needs_predictions()
     }
 
     /// The map of the run on screen.

@@ -96,7 +96,7 @@ pub(crate) fn follow(state: &mut State) {
         state.map.groups = Derived::default();
         return;
     };
-    let basis = GroupBasis { images, by: state.map.group_by, clusters: layout.clusters_number };
+    let basis = GroupBasis { images, by: state.map_group_by(), clusters: layout.clusters_number };
     if state.map.groups.newest() == Some(&basis) {
         return;
     }

@@ -12,7 +12,7 @@ use crate::window::tasks;
 
 /// Starts or cancels reading. Called after every message.
 pub(crate) fn follow(state: &mut State) {
-    let is_needed = state.arranging.needs_captures() || (state.map.is_shown && state.map.group_by.needs_captures());
+    let is_needed = state.arranging.needs_captures() || (state.map.is_shown && state.map_group_by().needs_captures());
     match state.capture_reading {
         CaptureReading::Idle if is_needed => begin(state),
         CaptureReading::Running(task) if !is_needed => {

@@ -70,13 +70,15 @@ fn title_ui(ui: &mut Ui, state: &State, plot: &mut plot::PlotMemory, commands: &
                 commands.push(MapCommand::OfBoxes(of_boxes));
             }
         }
-        let mut by = state.map.group_by;
-        let is_possible = |by: &&GroupBy| **by != GroupBy::Error || state.evaluated().is_some();
+        let shown = state.map_group_by();
+        let mut by = shown;
+        let is_possible =
+            |by: &&GroupBy| state.can_group_map_by(**by) && (**by != GroupBy::Error || state.evaluated().is_some());
         let choices = GroupBy::VARIANTS.iter().filter(is_possible).map(|by| (*by, by.into_str()));
         let choices: Vec<(GroupBy, &str)> = choices.collect();
         ui.weak("Color");
         Field::new("Color of the points").choice_ui(ui, &mut by, &choices);
-        if by != state.map.group_by {
+        if by != shown {
             commands.push(MapCommand::GroupBy(by));
         }
         let fit = ui.add_enabled(plot.is_zoomed(), Button::new("Whole map"));
