@@ -4,9 +4,9 @@ use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::domain::CardTask;
-use spotcheck::review::{GroupBy, Sort, SortBy};
+use spotcheck::review::{GroupBy, PredictionStatus, Sort, SortBy};
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, BrowseCommand, MapStage, SearchCommand};
+use spotcheck::window::state::{Action, BrowseCommand, MapStage, SearchCommand, Step};
 
 use crate::adding_models::{drop_case, wait_until_tried};
 use crate::window::{
@@ -111,4 +111,37 @@ fn what_needs_predictions_is_disabled_for_an_encoder() {
     assert_eq!(Action::Accept.check(state), Ok(()));
     assert!(Action::CompareRuns.check(state).is_err(), "the other run has no predictions");
     assert_eq!(state.runs.iter().filter(|run| run.task().is_none()).count(), 1);
+}
+
+#[test]
+fn only_images_with_a_saved_embedding_count_as_embedded() {
+    let home = tempfile::tempdir().unwrap();
+    let mut window = with_encoder(home.path());
+    wait_until_idle(&mut window);
+    let embedded = |window: &Harness<'static, App>| window.state().state().run().unwrap().predictions.predicted();
+    let project = window.state().state().project.path.clone().unwrap();
+    let mut file = project.into_os_string();
+    file.push("-embeddings");
+    // Nothing else can be written to the file, as on a full disk.
+    let file = rusqlite::Connection::open(file).unwrap();
+    let full = "CREATE TRIGGER no_room BEFORE INSERT ON embeddings BEGIN SELECT RAISE(ABORT, 'no room'); END";
+    file.execute_batch(full).unwrap();
+    click(&mut window, "Embed all");
+    wait_until(&mut window, "the problem", |window| !window.state().state().problems.is_empty());
+    wait_until_idle(&mut window);
+    assert_eq!(embedded(&window), 1);
+    // Nor does a single image.
+    window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
+    window.state_mut().command(Action::PredictShown);
+    window.step();
+    wait_until(&mut window, "the image without an embedding", |window| {
+        let state = window.state().state();
+        state.run().unwrap().status(state.shown_sample().unwrap()) != PredictionStatus::Waiting
+    });
+    assert_eq!(embedded(&window), 1);
+
+    file.execute_batch("DROP TRIGGER no_room").unwrap();
+    compute_all(&mut window);
+    let rows = file.query_row("SELECT count(*) FROM embeddings", [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!((embedded(&window), rows), (8, 8));
 }

@@ -314,14 +314,17 @@ fn predict_single(
     };
     let result = match guarded(|| Ok(read_and_predict())).unwrap_or_else(|panic| Err(NotPredicted::Failed(panic))) {
         Ok(Predicted { prediction, embeddings }) => {
-            if let Some(embeddings) = embeddings {
-                save_single(shared, source, predictor, kept, (entry, embeddings));
+            if let Some(embeddings) = embeddings
+                && let Some(message) = save_single(shared, source, predictor, kept, (entry, embeddings))
+            {
+                shared.report(InferenceEvent::NotPredicted { source, run, sample, message });
+                return;
             }
             Ok(prediction)
         }
         Err(NotPredicted::Failed(reason)) => Err(reason),
         Err(NotPredicted::Stopped(Stopped::SourceUnreachable(message))) => {
-            shared.report(InferenceEvent::SourceUnreachable { source, run, sample, message });
+            shared.report(InferenceEvent::NotPredicted { source, run, sample, message });
             return;
         }
         Err(NotPredicted::Stopped(stopped)) => {
@@ -336,28 +339,28 @@ fn predict_single(
     report_device(shared, request.key, predictor, None);
 }
 
+/// Returns why nothing is left of the result of an encoder.
 fn save_single(
     shared: &Shared,
     source: SourceId,
     predictor: &OnnxPredictor,
     kept: &KeptWriter,
     (sample, embeddings): (&Sample, ImageEmbeddings),
-) {
-    let Some(Ok(layer)) = predictor.embedding() else {
-        return;
-    };
-    let Some(project) = shared.project(source) else {
-        return;
-    };
+) -> Option<String> {
+    let layer = predictor.embedding()?.as_ref().ok()?;
+    let project = shared.project(source)?;
     let encoder = layer.encoder(predictor.card());
     let mut kept = kept.lock();
-    let writer = match kept.take() {
-        Some((of, by, writer)) if of == source && by == encoder && writer.is_of(&project) => Some(writer),
-        _ => EmbeddingSaver::new(shared, source, predictor).to,
+    let is_encoder = predictor.card().is_encoder();
+    let mut saver = match kept.take() {
+        Some((of, by, writer)) if of == source && by == encoder && writer.is_of(&project) => {
+            EmbeddingSaver { shared, to: Some(writer), is_encoder, failure: None }
+        }
+        _ => EmbeddingSaver::new(shared, source, predictor),
     };
-    let mut saver = EmbeddingSaver { shared, to: writer };
     saver.write(|writer| writer.save(sample, embeddings).and_then(|()| writer.commit()));
     *kept = saver.to.map(|writer| (source, encoder, writer));
+    saver.failure
 }
 
 /// Reports the speed of the device, or that it was lost.
@@ -390,17 +393,28 @@ fn predict_bulk(shared: &Shared, model: &BulkModel, bulk: ImagesRequest) -> (Tas
         let result = result.map_err(|problem| problem.message);
         if bundle.add(NewPrediction { sample: *sample, stamp: stamp.clone(), result }) {
             embeddings.write(EmbeddingWriter::commit);
-            send(&mut bundle);
+            if embeddings.failure.is_none() {
+                send(&mut bundle);
+            }
+        }
+        if embeddings.failure.is_some() {
+            bulk.ticket.control.cancel();
         }
     };
     let embeddings = match model {
         BulkModel::Here(predictor) => EmbeddingSaver::new(shared, bulk.source, predictor),
-        BulkModel::Remote(_) => EmbeddingSaver { shared, to: None },
+        BulkModel::Remote(_) => EmbeddingSaver { shared, to: None, is_encoder: false, failure: None },
     };
+    if let Some(message) = embeddings.failure {
+        return (TaskOutcome::Failed(message), Vec::new());
+    }
     let all = (0..pipeline.samples.len()).map(SampleId::from_index).collect();
     let mut sink = BulkSink { samples: &pipeline.samples, embeddings, in_order };
     let outcome = predict_some(&pipeline, &all, &bulk.ticket.control, &mut sink);
     sink.embeddings.write(EmbeddingWriter::commit);
+    if let Some(message) = sink.embeddings.failure {
+        return (TaskOutcome::Failed(message), outcome.notes);
+    }
     send(&mut bundle);
     model.report(shared, bulk.key, &outcome);
     let secs = bulk.ticket.control.progress().elapsed.as_secs_f64();
@@ -430,26 +444,43 @@ impl<'s, F: FnMut(usize, SampleResult, &mut EmbeddingSaver<'s>)> ResultSink for 
 struct EmbeddingSaver<'s> {
     shared: &'s Shared,
     to: Option<EmbeddingWriter>,
+    /// Whether the model computes nothing else.
+    is_encoder: bool,
+    /// Why no more embeddings of an encoder are saved: its images do not count as embedded.
+    failure: Option<String>,
 }
 
 impl<'s> EmbeddingSaver<'s> {
     fn new(shared: &'s Shared, source: SourceId, predictor: &OnnxPredictor) -> Self {
+        let is_encoder = predictor.card().is_encoder();
+        let mut saver = Self { shared, to: None, is_encoder, failure: None };
         let (Some(Ok(layer)), Some(project)) = (predictor.embedding(), shared.project(source)) else {
-            return Self { shared, to: None };
+            return saver;
         };
-        let to = EmbeddingWriter::open(&project, &layer.encoder(predictor.card())).unwrap_or_else(|error| {
-            shared.report_problem(format!("Embeddings are not saved: {error}"));
-            None
-        });
-        Self { shared, to }
+        match EmbeddingWriter::open(&project, &layer.encoder(predictor.card())) {
+            Ok(None) if is_encoder => {
+                saver.fail("The embedding cannot be saved, because the project is in memory".into());
+            }
+            Ok(to) => saver.to = to,
+            Err(error) => saver.fail(format!("Embeddings are not saved: {error}")),
+        }
+        saver
     }
 
     fn write(&mut self, write: impl FnOnce(&mut EmbeddingWriter) -> Result<(), StoreError>) {
         if let Some(writer) = &mut self.to
             && let Err(error) = write(writer)
         {
-            self.shared.report_problem(format!("Embeddings are no longer saved: {error}"));
             self.to = None;
+            self.fail(format!("Embeddings are no longer saved: {error}"));
+        }
+    }
+
+    fn fail(&mut self, message: String) {
+        if self.is_encoder {
+            self.failure = Some(message);
+        } else {
+            self.shared.report_problem(message);
         }
     }
 }

@@ -356,7 +356,7 @@ fn unreachable_image_is_requested_again() {
     let (mut state, source, run) = ready();
     let sample = state.shown_sample().unwrap();
     assert_eq!(state.run().unwrap().status(sample), PredictionStatus::Waiting);
-    let unreachable = Event::Inference(InferenceEvent::SourceUnreachable {
+    let unreachable = Event::Inference(InferenceEvent::NotPredicted {
         source,
         run,
         sample,

@@ -126,8 +126,9 @@ pub enum InferenceEvent {
         key: Box<RunKey>,
         report: Box<DeviceReport>,
     },
-    /// The image could not be read, nor could any other one.
-    SourceUnreachable {
+    /// The image stays without a prediction: neither it nor any other one could be read, or what the model computed could
+    /// not be saved.
+    NotPredicted {
         source: SourceId,
         run: RunId,
         sample: SampleId,

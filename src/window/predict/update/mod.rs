@@ -72,8 +72,8 @@ pub(crate) fn on_event(state: &mut State, event: InferenceEvent) {
         }
         InferenceEvent::DeviceLost { key, message } => drop(lost(state, &key, message)),
         InferenceEvent::Report { key, report } => reported(state, &key, report),
-        InferenceEvent::SourceUnreachable { source, run, sample, message } => {
-            source_unreachable(state, source, run, sample, message);
+        InferenceEvent::NotPredicted { source, run, sample, message } => {
+            not_predicted(state, source, run, sample, message);
         }
         InferenceEvent::Predicted { source, run, at_ms, predictions } => {
             predicted(state, source, run, at_ms, predictions);
@@ -140,8 +140,8 @@ pub(crate) fn lost(state: &mut State, key: &RunKey, message: String) -> bool {
     is_current
 }
 
-/// Leaves the image without a prediction, because its content is unknown.
-fn source_unreachable(state: &mut State, source: SourceId, run: RunId, sample: SampleId, message: String) {
+/// Leaves the image without a prediction, so that it can be requested again.
+fn not_predicted(state: &mut State, source: SourceId, run: RunId, sample: SampleId, message: String) {
     if let (true, Some(run)) = (state.is_open(source), state.runs.get_mut(run)) {
         run.predictions.stop_waiting(std::iter::once(sample));
         state.problems.add_general(message);
