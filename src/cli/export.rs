@@ -9,11 +9,11 @@ use anyhow::{Context, bail};
 use clap::Args;
 use strum::{IntoStaticStr, VariantArray};
 
-use super::Outcome;
 use super::out_file::check_is_new;
 use super::place::{self, S3Args, is_in_s3, parse_location};
 use super::terminal::with_progress;
 use super::values::{NmsIou, parse_nms_iou, variant};
+use super::{Outcome, UsageError};
 use crate::aws::Aws;
 use crate::cli::terminal::{interruptible, print_problems};
 use crate::dirs::AppDirs;
@@ -148,6 +148,57 @@ impl ExportArgs {
         given.into_iter().find(|(is_given, of, _)| *is_given && !of.contains(&format)).map(|(.., names)| names)
     }
 
+    /// # Errors
+    /// Options that exclude each other.
+    fn check_combination(&self) -> Result<(), UsageError> {
+        let reason = match self.format {
+            Format::Run(format) => self.conflict(format),
+            Format::Embeddings => self.embeddings_conflict(),
+        };
+        reason.map_or(Ok(()), |reason| Err(UsageError(reason)))
+    }
+
+    fn conflict(&self, format: ExportFormat) -> Option<String> {
+        if self.of.is_some() {
+            return Some("--of is for embeddings; leave it out, or add --format embeddings".to_owned());
+        }
+        if self.model_classes && !format.is_dataset() {
+            return Some(format!(
+                "--model-classes is for coco, yolo and voc; --format {} exports the model's boxes and classes next to \
+                 their corrections",
+                format.into_str()
+            ));
+        }
+        if let Some((option, formats)) = self.option_of_other_formats(format) {
+            return Some(format!(
+                "{option} is for --format {formats}, not for --format {}; leave it out",
+                format.into_str()
+            ));
+        }
+        if self.verdicts != VerdictChoice::Corrected {
+            return None;
+        }
+        let reason = if self.model_classes || self.all_boxes {
+            "--verdicts corrected exports what a person confirmed; remove --model-classes and --all-boxes"
+        } else if format == ExportFormat::Report {
+            "the report shows the model's own boxes; export corrected labels as coco, yolo, voc, csv or jsonl"
+        } else {
+            return None;
+        };
+        Some(reason.to_owned())
+    }
+
+    fn embeddings_conflict(&self) -> Option<String> {
+        if self.filter.is_some() {
+            return Some("--filter is not for embeddings; select rows by the uri in the table".to_owned());
+        }
+        if let Some(option) = self.option_about_predictions() {
+            return Some(format!("{option} is about predictions, and all embeddings are exported; leave it out"));
+        }
+        (self.out == rows_file(&self.out))
+            .then(|| format!("the array needs another ending than .csv, which its table has: {}", self.out.display()))
+    }
+
     fn options(&self, format: ExportFormat) -> ExportOptions {
         ExportOptions {
             format,
@@ -169,29 +220,11 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if args.out.as_os_str() == "-" {
         bail!("cannot export to stdout; give a file or folder to --out");
     }
+    args.check_combination()?;
     let format = match args.format {
         Format::Run(format) => format,
         Format::Embeddings => return export_embeddings(args),
     };
-    if args.of.is_some() {
-        bail!("--of is for embeddings; leave it out, or add --format embeddings");
-    }
-    if args.model_classes && !format.is_dataset() {
-        bail!(
-            "--model-classes is for coco, yolo and voc; --format {} exports the model's boxes and classes next to their \
-             corrections",
-            format.into_str()
-        );
-    }
-    if let Some((option, formats)) = args.option_of_other_formats(format) {
-        bail!("{option} is for --format {formats}, not for --format {}; leave it out", format.into_str());
-    }
-    if args.verdicts == VerdictChoice::Corrected && (args.model_classes || args.all_boxes) {
-        bail!("--verdicts corrected exports what a person confirmed; remove --model-classes and --all-boxes");
-    }
-    if args.verdicts == VerdictChoice::Corrected && format == ExportFormat::Report {
-        bail!("the report shows the model's own boxes; export corrected labels as coco, yolo, voc, csv or jsonl");
-    }
     check_is_new(&args.out, args.force)?;
     let query = parse_query(args.filter.as_deref().unwrap_or_default())?;
     let dirs = AppDirs::find()?;
@@ -249,7 +282,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
             new_classes: Vec::new(),
         };
         let exported = export_run(project, samples, &context, args.options(format), &args.target(), &control);
-        exported.with_context(|| format!("Could not export to --format {}", format.into_str()))
+        exported.with_context(|| format!("Could not export as {}", format.into_str()))
     })?;
     Ok(conclude(&report))
 }
@@ -275,15 +308,6 @@ fn note_outdated(vectors: &Vectors, project: &Project, s3: &S3Args, control: &Ta
 
 /// Writes the run's embeddings, and next to them a table with the image of each row.
 fn export_embeddings(args: &ExportArgs) -> anyhow::Result<Outcome> {
-    if args.filter.is_some() {
-        bail!("--filter is not for embeddings; select rows by the uri in the table");
-    }
-    if let Some(option) = args.option_about_predictions() {
-        bail!("{option} is about predictions, and all embeddings are exported; leave it out");
-    }
-    if args.out == rows_file(&args.out) {
-        bail!("the array needs another ending than .csv, which its table has: {}", args.out.display());
-    }
     check_is_new(&args.out, args.force)?;
     check_is_new(&rows_file(&args.out), args.force)?;
     let dirs = AppDirs::find()?;

@@ -112,7 +112,7 @@ enum Command {
     Man(about::ManArgs),
 }
 
-/// The outcome of a command, for the exit code. clap handles invalid usage (2).
+/// The outcome of a command, for the exit code. clap handles invalid usage (2), except for [`UsageError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     AllWell,
@@ -122,6 +122,11 @@ enum Outcome {
     /// A metric is below the user's bound.
     BelowBound,
 }
+
+/// Options that exclude each other in a way that clap cannot express.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct UsageError(String);
 
 /// The exit code after a closed pipe: 128 + SIGPIPE.
 const READER_GONE: u8 = 141;
@@ -168,7 +173,7 @@ pub fn run() -> ExitCode {
             if let Some(advice_for) = advice_for(&error) {
                 eprintln!("{advice_for}");
             }
-            ExitCode::FAILURE
+            if error.is::<UsageError>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

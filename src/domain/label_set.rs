@@ -110,12 +110,16 @@ impl LabelSet {
         both.map(|(id, name)| (id, name.to_owned())).collect()
     }
 
-    /// The class that a person named: people type `Dog` for the class `dog`. The exact name wins. Spaces around a name
-    /// are part of it.
+    /// The class that a person named: people type `Dog` for the class `dog`. The exact name wins; `None` if several
+    /// classes differ from `name` only in case. Spaces around a name are part of it.
     pub fn find(&self, name: &str) -> Option<(u32, &str)> {
-        let exact = self.iter().find(|(_, label)| *label == name);
-        let similar = || self.iter().find(|(_, label)| label.to_lowercase() == name.to_lowercase());
-        exact.or_else(similar)
+        if let Some(exact) = self.iter().find(|(_, label)| *label == name) {
+            return Some(exact);
+        }
+        let lowercase = name.to_lowercase();
+        let mut similar = self.iter().filter(|(_, label)| label.to_lowercase() == lowercase);
+        let first = similar.next()?;
+        similar.all(|(_, label)| label == first.1).then_some(first)
     }
 
     /// The id of [`Self::find`].
@@ -165,6 +169,16 @@ mod tests {
         assert_eq!(labels.name(12), "class 12");
         assert_eq!(labels.max_id(), Some(90));
         assert_eq!(LabelSet::parse(&labels.to_text()).unwrap(), labels);
+    }
+
+    #[test]
+    fn class_is_found_in_another_case_unless_several_match() {
+        let labels = LabelSet::parse("cat\nCAT\nDog\ncrane\ncrane\n").unwrap();
+        for (name, id) in
+            [("cat", Some(0)), ("CAT", Some(1)), ("Cat", None), ("dog", Some(2)), ("Crane", Some(3)), (" cat", None)]
+        {
+            assert_eq!(labels.id_of(name), id, "{name}");
+        }
     }
 
     #[test]

@@ -168,6 +168,34 @@ fn imported_classes_have_the_spelling_of_the_run() {
     assert_eq!(labels, ["'-x", "cat", "two\nlines", "zebra"]);
 }
 
+#[test]
+fn classes_that_differ_only_in_case_stay_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir(path("images")).unwrap();
+    image::RgbImage::new(40, 30).save(path("images/a.png")).unwrap();
+    let found =
+        |class: usize, label: &str| json!({"box": [2, 3, 17, 16], "class_id": class, "label": label, "score": 0.75});
+    let detections = [found(0, "cat"), found(1, "CAT"), found(0, "cat"), found(0, "cat")];
+    let line = json!({"uri": "a.png", "status": "ok", "width": 40, "height": 30, "detections": detections});
+    std::fs::write(path("predictions.jsonl"), line.to_string()).unwrap();
+    let (images, predictions, project, verdicts) =
+        (path("images"), path("predictions.jsonl"), path("p.spotcheck"), path("v.csv"));
+    Reviewed::run(&["import"], &[&images, "--predictions".as_ref(), &predictions, "--project".as_ref(), &project], 0);
+    let header = "image,box,verdict,right_class,x1,y1,x2,y2\n";
+    let rows = "a.png,0,wrong,CAT,,,,\na.png,1,wrong,cat,,,,\na.png,2,moved,CAT,4,5,20,22\na.png,3,wrong,Cat,,,,\n";
+    std::fs::write(&verdicts, format!("{header}{rows}a.png,3,wrong,cat,,,,\n")).unwrap();
+    let messages = stderr(&Reviewed::run(&["review", "import"], &[&project, &verdicts], 3));
+    assert!(messages.contains("line 6: ") && messages.contains("“Cat”"), "{messages}");
+    let out = path("w.csv");
+    Reviewed::run(&["review", "export"], &[&project, "--out".as_ref(), &out], 0);
+    let exported = std::fs::read_to_string(out).unwrap();
+    assert_eq!(
+        exported.replace(",\r\n", "\n").replace("\r\n", "\n"),
+        format!("{},reviewer\n{rows}", header.trim_end())
+    );
+}
+
 /// Ground truth opened to correct it, with an id of its own for each label, and a mask.
 fn truth() -> Value {
     let label = |id: u64, image: &str, category: u64, bbox: [f64; 4]| json!({"id": id, "image_id": image, "category_id": category, "bbox": bbox, "area": 7.5, "iscrowd": 0, "note": "kept"});

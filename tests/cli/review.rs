@@ -39,10 +39,14 @@ impl Bench {
         SampleUri::new(self.path("images").join(image).to_str().unwrap())
     }
 
-    fn change(&self, project: &str, changes: Vec<Change>) {
+    fn open(&self, project: &str) -> Project {
         let (path, images) = (self.path(project), self.path("images"));
         let request = OpenRequest { path: &path, root: images.to_str(), mode: OpenMode::Write, program: "a test" };
-        let project = Project::open(&request, |_| ()).unwrap().project;
+        Project::open(&request, |_| ()).unwrap().project
+    }
+
+    fn change(&self, project: &str, changes: Vec<Change>) {
+        let project = self.open(project);
         for change in changes {
             project.write(1, change).unwrap();
         }
@@ -525,9 +529,7 @@ fn wrong_labels_are_exchanged_with_any_run() {
     };
     for (project, changes) in [("p.spotcheck", vec![judged]), ("q.spotcheck", Vec::new())] {
         bench.project(project);
-        let (path, images) = (bench.path(project), bench.path("images"));
-        let request = OpenRequest { path: &path, root: images.to_str(), mode: OpenMode::Write, program: "a test" };
-        let first = Project::open(&request, |_| ()).unwrap().project.runs().unwrap().remove(0);
+        let first = bench.open(project).runs().unwrap().remove(0);
         let second = RunInfo { id: empty, name: "second run".to_owned(), ..first };
         bench.change(project, [vec![Change::AddRun(Box::new(second))], changes].concat());
     }
@@ -541,6 +543,30 @@ fn wrong_labels_are_exchanged_with_any_run() {
     for run in ["2", "1", "2"] {
         bench.reviewed("import", &["q.spotcheck", "v.csv", "--run", run]);
         assert_eq!(exported("q.spotcheck", run), rows);
+    }
+}
+
+#[test]
+fn wrong_labels_are_clipped_to_the_image() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    // The images are 400 × 400, also for a run that has no predictions of its own.
+    let first = bench.open("p.spotcheck").runs().unwrap().remove(0);
+    let second = RunInfo { id: RunId(2), name: "second run".to_owned(), ..first };
+    bench.change("p.spotcheck", vec![Change::AddRun(Box::new(second))]);
+    let rows = "image,box,verdict,right_class,x1,y1,x2,y2\n\
+        000.png,,spurious,cat,-5,10,30,900\n\
+        000.png,,spurious,cat,400,10,430,40\n\
+        000.png,0,spurious,cat,1,10,30,40\n";
+    std::fs::write(bench.path("v.csv"), rows).unwrap();
+    for run in ["1", "2"] {
+        let output = bench.review("import", &["p.spotcheck", "v.csv", "--run", run]);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{text}");
+        assert!(!text.contains("line 2: ") && text.contains("line 3: ") && text.contains("line 4: "), "{text}");
+        bench.reviewed("export", &["p.spotcheck", "--run", run, "--out", "w.csv", "--force"]);
+        let [row] = &bench.rows("w.csv")[..] else { panic!("one label") };
+        assert_eq!(row[1..8], ["", "spurious", "cat", "0", "10", "30", "400"]);
     }
 }
 
@@ -676,15 +702,14 @@ fn ids_of_new_classes_do_not_depend_on_the_filter() {
     }
     for format in ["csv", "jsonl"] {
         let (refused, _) = export(&bench, "c.out", &["--format", format, "--model-classes"]);
-        assert_eq!(refused.status.code(), Some(1));
+        assert_eq!(refused.status.code(), Some(2));
         assert!(stderr(&refused).contains("--model-classes"), "{}", stderr(&refused));
     }
 }
 
 #[test]
-fn options_of_other_formats_are_refused() {
+fn conflicting_options_are_refused_before_the_project_is_read() {
     let bench = Bench::new();
-    bench.project("p.spotcheck");
     for (format, option) in [
         ("csv", &["--target-precision", "0.9"][..]),
         ("yolo", &["--target-precision", "0.9"]),
@@ -692,14 +717,20 @@ fn options_of_other_formats_are_refused() {
         ("coco", &["--with-images"]),
         ("jsonl", &["--image-kind", "png"]),
         ("images", &["--yolo-scores"]),
+        ("csv", &["--of", "boxes"]),
+        ("coco", &["--verdicts", "corrected", "--all-boxes"]),
+        ("report", &["--verdicts", "corrected"]),
+        ("embeddings", &["--filter", "class:cat"]),
+        ("embeddings", &["--min-score", "0.5"]),
     ] {
         let (output, _) = export(&bench, "c.out", &[&["--format", format], option].concat());
-        assert_eq!(output.status.code(), Some(1), "{option:?}");
-        for part in [option[0], &format!("--format {format}")] {
-            assert!(stderr(&output).contains(part), "{}", stderr(&output));
-        }
+        assert_eq!(output.status.code(), Some(2), "{option:?}: {}", stderr(&output));
+        let named = if format == "report" { "corrected labels" } else { option[0] };
+        assert!(stderr(&output).contains(named), "{}", stderr(&output));
         assert!(!bench.path("c.out").exists());
     }
+    let (table, _) = export(&bench, "c.csv", &["--format", "embeddings"]);
+    assert_eq!(table.status.code(), Some(2), "{}", stderr(&table));
 }
 
 #[test]

@@ -296,6 +296,8 @@ struct KnownImages {
     /// By name.
     samples: HashMap<String, SampleUri>,
     predictions: HashMap<SampleUri, Prediction>,
+    /// Of images that only other runs have predictions of, if a row is about a label.
+    sizes: HashMap<SampleUri, [u32; 2]>,
     existing: HashMap<(SampleUri, VerdictTarget), Verdict>,
 }
 
@@ -338,7 +340,8 @@ impl KnownImages {
         let named: HashSet<&str> = rows.iter().flat_map(|row| [row.image.as_str(), unescaped(&row.image)]).collect();
         let judgments = project.judgments()?;
         let mut known: BTreeSet<SampleUri> = judgments.iter().map(|judged| judged.sample.clone()).collect();
-        for of_project in project.runs()? {
+        let runs = project.runs()?;
+        for of_project in &runs {
             known.extend(project.stamps(of_project.id)?.into_keys());
         }
         let mut samples = HashMap::new();
@@ -351,7 +354,18 @@ impl KnownImages {
         }
         let wanted: Vec<SampleUri> = samples.values().cloned().collect();
         let found = project.predictions(run.id, &wanted)?.into_iter().flatten();
-        let predictions = found.filter_map(|found| Some((found.sample, found.result.ok()?))).collect();
+        let predictions: HashMap<SampleUri, Prediction> =
+            found.filter_map(|found| Some((found.sample, found.result.ok()?))).collect();
+        let mut sizes = HashMap::new();
+        if rows.iter().any(|row| row.verdict.trim() == "spurious") {
+            let others: Vec<SampleUri> =
+                wanted.into_iter().filter(|sample| !predictions.contains_key(sample)).collect();
+            for of_project in &runs {
+                let found = project.predictions(of_project.id, &others)?.into_iter().flatten();
+                let size = |prediction: Prediction| [prediction.width, prediction.height];
+                sizes.extend(found.filter_map(|found| Some((found.sample, size(found.result.ok()?)))));
+            }
+        }
         let mut existing = HashMap::new();
         for judged in judgments {
             let is_of_label = |target: &VerdictTarget| target.run.is_none() && target.box_index.is_some();
@@ -359,7 +373,7 @@ impl KnownImages {
             let of_run = of_run.filter(|(target, _)| target.run == Some(run.id) || is_of_label(target));
             existing.extend(of_run.map(|(target, verdict)| ((judged.sample.clone(), target), verdict)));
         }
-        Ok(Self { samples, predictions, existing })
+        Ok(Self { samples, predictions, sizes, existing })
     }
 
     /// Whether the project keeps what it has instead of a verdict in the file; `None` if it does not.
@@ -404,6 +418,41 @@ impl KnownImages {
         added.keys().map(set).collect()
     }
 
+    /// The verdict of a row that adds a box, or changes the one at `target`.
+    fn added(
+        &self,
+        row: &Row,
+        run: &RunInfo,
+        sample: &SampleUri,
+        target: Option<VerdictTarget>,
+    ) -> Result<(SampleUri, VerdictTarget, Option<Verdict>), String> {
+        let prediction = self.predictions.get(sample).filter(|prediction| prediction.classes().is_empty());
+        let prediction = prediction.ok_or_else(|| format!("no detections are stored for {}", row.image))?;
+        let verdict = Verdict::Added(row.drawn(None, [prediction.width, prediction.height])?);
+        let first = prediction.detections().len() as u32;
+        let target = target.unwrap_or_else(|| self.free_target(sample, Some(run.id), first, &verdict));
+        Ok((sample.clone(), target, Some(verdict)))
+    }
+
+    /// The verdict of a row about a wrong label.
+    fn spurious(&self, row: &Row, sample: &SampleUri) -> Result<(SampleUri, VerdictTarget, Option<Verdict>), String> {
+        // Labels belong to no run: the image need not have a prediction of this one, or of any.
+        let size = self.predictions.get(sample).map(|prediction| [prediction.width, prediction.height]);
+        let size = size.or_else(|| self.sizes.get(sample).copied()).unwrap_or([u32::MAX; 2]);
+        let verdict = Verdict::Spurious(row.drawn(None, size)?);
+        let target = self.free_target(sample, None, 0, &verdict);
+        Ok((sample.clone(), target, Some(verdict)))
+    }
+
+    /// The first target from the box index `first` on that has this verdict or none.
+    fn free_target(&self, sample: &SampleUri, run: Option<RunId>, first: u32, verdict: &Verdict) -> VerdictTarget {
+        let mut key = (sample.clone(), VerdictTarget { run, box_index: Some(first) });
+        while self.existing.get(&key).is_some_and(|existing| existing != verdict) {
+            key.1.box_index = key.1.box_index.map(|index| index + 1);
+        }
+        key.1
+    }
+
     /// The verdict of a row; `None` removes an added box. A new one, or a wrong label, gets the next free index, unless
     /// the project has the same one.
     ///
@@ -425,24 +474,16 @@ impl KnownImages {
             matches!(of_index, Some(Verdict::Added(_)))
         };
         let added_index = box_index.filter(is_added);
-        if ["added", "spurious"].contains(&word) {
-            let size = prediction.filter(|prediction| prediction.classes().is_empty());
-            let size = size.map(|prediction| [prediction.width, prediction.height]);
-            let (run, first, verdict) = if word == "added" {
-                let size = size.ok_or_else(|| format!("no detections are stored for {}", row.image))?;
-                (Some(run.id), boxes.len() as u32, Verdict::Added(row.drawn(None, size)?))
-            } else {
-                // Labels belong to no run: the image need not have a prediction of this one.
-                (None, 0, Verdict::Spurious(row.drawn(None, [u32::MAX; 2])?))
-            };
-            let mut key = (sample.clone(), VerdictTarget { run, box_index: Some(first) });
-            while self.existing.get(&key).is_some_and(|existing| *existing != verdict) {
-                key.1.box_index = key.1.box_index.map(|index| index + 1);
+        match word {
+            "added" => {
+                let target = added_index.map(|index| target(Some(index)));
+                return self.added(row, run, sample, target);
             }
-            if let ("added", Some(_)) = (word, added_index) {
-                return Ok((sample.clone(), target(added_index), Some(verdict)));
+            "spurious" if box_index.is_some() => {
+                return Err("spurious applies to a label, not to a box of the run; leave the box empty".to_owned());
             }
-            return Ok((key.0, key.1, Some(verdict)));
+            "spurious" => return self.spurious(row, sample),
+            _ => {}
         }
         match (added_index, word) {
             (Some(_), "reject") => return Ok((sample.clone(), target(added_index), None)),
@@ -468,7 +509,7 @@ impl KnownImages {
             ("reject", ..) => Verdict::Reject,
             ("unsure", ..) => Verdict::Unsure,
             ("wrong", ..) if row.right_class.is_empty() => return Err("wrong needs a right_class".to_owned()),
-            ("wrong", Some(found), _) if found.label.eq_ignore_ascii_case(&row.right_class) => {
+            ("wrong", Some(found), _) if found.label == row.right_class => {
                 return Err(format!("its class is {} already; use accept", found.label));
             }
             ("wrong", ..) => Verdict::WrongClass(row.right_class.clone()),
@@ -524,11 +565,10 @@ impl Row {
         let [Some(x1), Some(y1), Some(x2), Some(y2)] = self.edges.each_ref().map(|edge| number(edge)) else {
             return Err("x1, y1, x2 and y2 must be numbers, in pixels".to_owned());
         };
-        let is_other =
-            |given: &&str| !given.is_empty() && !class.is_some_and(|class| class.eq_ignore_ascii_case(given));
-        let class = Some(&*self.right_class).filter(is_other).or(class);
+        let class = Some(&*self.right_class).filter(|given| !given.is_empty()).or(class);
         let class = class.ok_or("an added box or a wrong label needs a right_class")?;
-        DrawnBox::new(class, BoundingBox::new(x1, y1, x2, y2), size).ok_or_else(|| "the box has no area".to_owned())
+        DrawnBox::new(class, BoundingBox::new(x1, y1, x2, y2), size)
+            .ok_or_else(|| "the box has no area in the image".to_owned())
     }
 }
 
