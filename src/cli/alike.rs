@@ -262,9 +262,7 @@ pub(crate) fn read_vectors(
         let vectors = Vectors::read(&path)?;
         if vectors.unusable > 0 {
             let (unusable, path) = (vectors.unusable, path.display());
-            eprintln!(
-                "note: rows of {path} that contain NaN, infinity or numbers above 65,504, and are not used: {unusable}"
-            );
+            eprintln!("note: rows of {path} that contain NaN or infinity, and are not used: {unusable}");
         }
         return Ok((Origin::File(path), vectors));
     };

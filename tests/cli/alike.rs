@@ -296,6 +296,33 @@ fn vectors_computed_elsewhere_are_compared() {
 }
 
 #[test]
+fn similarities_of_sorted_arrays_match_numpy() {
+    // The distance between 16-bit floats, half of it for each vector.
+    const TOLERANCE: f64 = 1.0 / 2048.0;
+    let home = tempfile::tempdir().unwrap();
+    let (folder, _) = photos(home.path());
+    let names = std::fs::read_dir(&folder).unwrap().map(|entry| PathBuf::from(entry.unwrap().file_name()));
+    let names: Vec<PathBuf> = names.collect();
+    let arguments: Vec<&Path> = [home.path()].into_iter().chain(names.iter().map(PathBuf::as_path)).collect();
+    let expected = python("make_embeddings.py", &arguments);
+    let (expected, query) = (expected.as_object().unwrap(), folder.join(&names[0]));
+    assert_eq!(expected.len(), 8);
+    for (case, similarities) in expected {
+        let array = home.path().join(format!("{case}.npy"));
+        let found =
+            run(&["alike", text(&folder), "--embeddings", text(&array), "--query", text(&query), "--count", "99"]);
+        let found = crate::support::json_lines(&found.stdout);
+        assert_eq!(found.len(), names.len() - 1, "{case}");
+        for line in found {
+            let name = Path::new(line["uri"].as_str().unwrap()).file_name().unwrap().to_str().unwrap();
+            let [found, expected] = [&line["similarity"], &similarities[name]].map(|value| value.as_f64().unwrap());
+            let error = (found - expected).abs();
+            assert!(error <= TOLERANCE, "{case}, {name}: {found}, expected {expected}, tolerance {TOLERANCE}");
+        }
+    }
+}
+
+#[test]
 fn embeddings_replace_only_earlier_ones() {
     let home = tempfile::tempdir().unwrap();
     let (folder, project) = photos(home.path());
@@ -350,11 +377,11 @@ fn existing_files_and_tables_are_not_replaced() {
     // The table of rows has this name.
     let table = home.path().join("embeddings.csv");
     let export = ["export", text(&project), "--format", "embeddings", "--out", text(&table)];
-    assert_eq!(Ended::run(&mut spotcheck(&export)).code, Some(1));
+    assert_eq!(Ended::run(&mut spotcheck(&export)).code, Some(2));
     assert!(!table.exists());
     let array = home.path().join("some.npy");
     let export = ["export", text(&project), "--format", "embeddings", "--out", text(&array), "--min-score", "0.5"];
-    assert_eq!(Ended::run(&mut spotcheck(&export)).code, Some(1), "an option about predictions");
+    assert_eq!(Ended::run(&mut spotcheck(&export)).code, Some(2), "an option about predictions");
     assert!(!array.exists());
     let csv = home.path().join("named.csv");
     let filter = "alike:Chelsea.png alike>0.9";

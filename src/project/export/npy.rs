@@ -23,7 +23,11 @@ pub enum VectorsError {
         path.display()
     )]
     NotAnArray { path: PathBuf, reason: String },
-    #[error("{} must name the image of each row in a column “uri”, each image once: {reason}", path.display())]
+    #[error(
+        "{} must name the image of each row in a column “uri”, each image once, and each row once if it has a column \
+         “row”: {reason}",
+        path.display()
+    )]
     Table { path: PathBuf, reason: String },
 }
 
@@ -96,7 +100,7 @@ struct Array<'b> {
     values: &'b [u8],
 }
 
-/// The rows; `None` for one that is not finite or beyond 16-bit floats.
+/// The rows; `None` for one that is not finite.
 pub(super) fn read_array(path: &Path) -> Result<Vec<Option<Embedding>>, VectorsError> {
     let bytes = std::fs::read(path).map_err(|reason| VectorsError::Io { path: path.to_owned(), reason })?;
     let Array { dims, size, values } =
@@ -106,11 +110,10 @@ pub(super) fn read_array(path: &Path) -> Result<Vec<Option<Embedding>>, VectorsE
         return Ok(rows.map(Embedding::from_bytes).collect());
     }
     let number = |bytes: &[u8]| match *bytes {
-        [a, b, c, d] => f32::from_le_bytes([a, b, c, d]),
-        _ => f64::from_le_bytes(bytes.try_into().unwrap_or_default()) as f32,
+        [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
+        _ => f64::from_le_bytes(bytes.try_into().unwrap_or_default()),
     };
-    let rows: Vec<Vec<f32>> = rows.map(|row| row.chunks_exact(size).map(number).collect()).collect();
-    Ok(centered(&rows))
+    Ok(scaled(rows.map(|row| row.chunks_exact(size).map(number)), dims))
 }
 
 fn parse(bytes: &[u8]) -> Result<Array<'_>, String> {
@@ -146,18 +149,25 @@ fn parse(bytes: &[u8]) -> Result<Array<'_>, String> {
     Ok(Array { dims, size, values })
 }
 
-/// The rows minus their mean, so that a large value that all have costs no precision in 16 bits.
-fn centered(rows: &[Vec<f32>]) -> Vec<Option<Embedding>> {
-    let is_finite = |row: &&Vec<f32>| row.iter().all(|value| value.is_finite());
-    let count = rows.iter().filter(is_finite).count().max(1) as f64;
-    let mut mean = vec![0.0; rows.first().map_or(0, Vec::len)];
-    for row in rows.iter().filter(is_finite) {
+/// The rows minus their mean, so that a large value that all have costs no precision in 16 bits, and divided by the same
+/// power of two, so that the largest number is below 65,504 and small ones do not vanish. Neither changes similarities.
+fn scaled<R: Iterator<Item = f64> + Clone>(rows: impl Iterator<Item = R>, dims: usize) -> Vec<Option<Embedding>> {
+    const LARGEST: f64 = 16384.0;
+    let rows: Vec<Option<R>> = rows.map(|row| row.clone().all(f64::is_finite).then_some(row)).collect();
+    let finite = || rows.iter().flatten().cloned();
+    let count = finite().count().max(1) as f64;
+    let mut mean = vec![0.0; dims];
+    for row in finite() {
         for (mean, value) in mean.iter_mut().zip(row) {
-            *mean += f64::from(*value) / count;
+            *mean += value / count;
         }
     }
-    let difference = |(value, mean): (&f32, &f64)| (f64::from(*value) - mean) as f32;
-    rows.iter().map(|row| Embedding::new(&row.iter().zip(&mean).map(difference).collect::<Vec<_>>())).collect()
+    // Halves, because a difference can be larger than any number.
+    let centered = |row: R| row.zip(&mean).map(|(value, mean)| value / 2.0 - mean / 2.0);
+    let largest = finite().flat_map(centered).fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    let power = if largest > 0.0 { largest.log2().floor().exp2() } else { 1.0 };
+    let scaled = |row: R| -> Vec<f32> { centered(row).map(|value| (value / power * LARGEST) as f32).collect() };
+    rows.iter().map(|row| Embedding::new(&scaled(row.clone()?))).collect()
 }
 
 #[cfg(test)]

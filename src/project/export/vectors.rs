@@ -8,7 +8,7 @@ use super::csv_table::io_error;
 use super::npy::{VectorFiles, VectorsError, read_array, rows_file};
 use super::{ExportError, ExportTarget};
 use crate::alike::{Embedding, Embeddings, METRIC, NEIGHBORS, NeighborGraph};
-use crate::domain::{Encoder, FileStamp, InferenceLocation, RunInfo, Sample, SampleUri, counted};
+use crate::domain::{Encoder, FileStamp, InferenceLocation, RunInfo, Sample, SampleUri, column_delimiter, counted};
 use crate::project::{EmbeddingStore, Project, StoreError};
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -19,7 +19,7 @@ pub struct Vectors {
     /// The version of each image, if known.
     pub stamps: Vec<Option<FileStamp>>,
     pub rows: Embeddings,
-    /// Rows that are not used: not finite, beyond 16-bit floats, or without an image.
+    /// Rows that are not used: not finite, or of another length.
     pub unusable: usize,
 }
 
@@ -151,40 +151,102 @@ impl Vectors {
     pub fn read(array: &Path) -> Result<Self, VectorsError> {
         let table = rows_file(array);
         let not_a_table = |reason: String| VectorsError::Table { path: table.clone(), reason };
-        let mut reader = csv::Reader::from_path(&table).map_err(|error| not_a_table(error.to_string()))?;
-        let headers = reader.headers().map_err(|error| not_a_table(error.to_string()))?;
-        let column = headers.iter().position(|name| name == "uri");
-        let column = column.ok_or_else(|| not_a_table("there is no such column".to_owned()))?;
-        let mut uris = Vec::new();
-        let mut known = HashSet::new();
-        for record in reader.records() {
-            let record = record.map_err(|error| not_a_table(error.to_string()))?;
-            let uri = record.get(column).unwrap_or_default();
-            if !known.insert(uri.to_owned()) {
-                return Err(not_a_table(format!("row {} is about {uri} again", uris.len())));
-            }
-            uris.push(SampleUri::new(uri));
-        }
+        let named = read_table(&table).map_err(not_a_table)?;
         let rows = read_array(array)?;
-        if rows.len() != uris.len() {
+        if rows.len() != named.len() {
             return Err(not_a_table(format!(
                 "it has {}, and the array {}",
-                counted(uris.len(), "row", "rows"),
+                counted(named.len(), "row", "rows"),
                 rows.len()
             )));
         }
+        let mut uris = vec![None; rows.len()];
+        for NamedRow { line, row, uri } in named {
+            let last = rows.len() - 1;
+            let of_row = uris.get_mut(row);
+            let of_row =
+                of_row.ok_or_else(|| not_a_table(format!("line {line}: row {row} is not between 0 and {last}")))?;
+            if of_row.replace(uri).is_some() {
+                return Err(not_a_table(format!("line {line} is about row {row} again")));
+            }
+        }
         let mut vectors = Self::default();
-        for (uri, row) in uris.into_iter().zip(rows) {
+        for (uri, row) in uris.into_iter().flatten().zip(rows) {
             vectors.push(uri, None, row.as_ref());
         }
         Ok(vectors)
     }
 }
 
+/// A line of the table of an array.
+struct NamedRow {
+    line: u64,
+    row: usize,
+    uri: SampleUri,
+}
+
+/// The lines of a table. A spreadsheet may have sorted them; without a column `row`, they are in the array's order.
+fn read_table(table: &Path) -> Result<Vec<NamedRow>, String> {
+    let text = |error: csv::Error| error.to_string();
+    let bytes = std::fs::read(table).map_err(|error| error.to_string())?;
+    let header = String::from_utf8_lossy(bytes.split(|byte| *byte == b'\n').next().unwrap_or_default());
+    let mut reader = csv::ReaderBuilder::new().delimiter(column_delimiter(&header) as u8).from_reader(&*bytes);
+    let headers = reader.headers().map_err(text)?;
+    let column = |wanted: &str| headers.iter().position(|name| name == wanted);
+    let (of_uri, of_row) = (column("uri").ok_or("it has no column “uri”")?, column("row"));
+    let mut named = Vec::new();
+    let mut known = HashSet::new();
+    for record in reader.records() {
+        let record = record.map_err(text)?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let uri = record.get(of_uri).unwrap_or_default();
+        if !known.insert(uri.to_owned()) {
+            return Err(format!("line {line} is about {uri} again"));
+        }
+        let row = match of_row.map(|column| record.get(column).unwrap_or_default()) {
+            Some(row) => row.trim().parse().map_err(|_| format!("line {line}: “{row}” is not the number of a row"))?,
+            None => named.len(),
+        };
+        named.push(NamedRow { line, row, uri: SampleUri::new(uri) });
+    }
+    Ok(named)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::npy::MAGIC;
     use super::*;
+
+    #[test]
+    fn table_may_be_sorted_by_another_column() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npy");
+        let header = "{'descr': '<f2', 'fortran_order': False, 'shape': (3, 1), }\n";
+        // 1, 2 and 4.
+        let values = [0, 0x3c, 0, 0x40, 0, 0x44];
+        let bytes = [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes(), &values].concat();
+        std::fs::write(&path, bytes).unwrap();
+        let read = |rows: &str| {
+            std::fs::write(rows_file(&path), format!("uri,row\n{rows}")).unwrap();
+            Vectors::read(&path)
+        };
+        let sorted = read("/a.jpg,2\n/b.jpg,0\n/c.jpg,1\n").unwrap();
+        assert_eq!(sorted.uris, ["/b.jpg", "/c.jpg", "/a.jpg"].map(SampleUri::new));
+        assert_eq!(sorted.rows.row(2), Embedding::new(&[4.0]));
+        // As Excel writes it in many countries.
+        std::fs::write(rows_file(&path), "\u{feff}row;uri\r\n2;/a.jpg\r\n0;/b.jpg\r\n1;/c.jpg\r\n").unwrap();
+        assert_eq!(Vectors::read(&path).unwrap().uris, sorted.uris);
+        for (rows, line) in [
+            ("/a.jpg,2\n/b.jpg,0\n/c.jpg,2\n", "line 4"),
+            ("/a.jpg,1\n/b.jpg,3\n/c.jpg,2\n", "line 3"),
+            ("/a.jpg,x\n/b.jpg,1\n/c.jpg,2\n", "line 2"),
+            ("/a.jpg,\n/b.jpg,1\n/c.jpg,2\n", "line 2"),
+            ("/a.jpg,0\n/a.jpg,1\n/c.jpg,2\n", "line 3"),
+        ] {
+            let refused = read(rows).unwrap_err();
+            assert!(matches!(refused, VectorsError::Table { .. }) && refused.to_string().contains(line), "{refused}");
+        }
+    }
 
     #[test]
     fn arrays_of_numpy_are_read_and_others_rejected() {
@@ -200,7 +262,23 @@ mod tests {
         // What all rows share costs no precision.
         write(header, &bytes(&[100_000.0, 2.0, 100_001.0, 4.0]));
         let read = Vectors::read(&path).unwrap();
-        assert_eq!((read.rows.row(0), read.unusable), (Embedding::new(&[-0.5, -1.0]), 0));
+        assert_eq!((read.rows.row(0), read.unusable), (Embedding::new(&[-8192.0, -16384.0]), 0));
+        // Nor does their scale.
+        let assert_opposite = |scale: f64| {
+            let read = Vectors::read(&path).unwrap();
+            let similarities = read.rows.similarities(&read.rows.row(0).unwrap());
+            let error = similarities.iter().zip([1.0, -1.0]).map(|(found, expected)| (found - expected).abs());
+            assert!(error.fold(0.0, f32::max) < 1e-6 && read.unusable == 0, "{scale}: {similarities:?}");
+        };
+        for scale in [1e-44, 1e-30, 1e-8, 60_000.0, 70_000.0, 3e38] {
+            write(header, &bytes(&[scale, -scale, -scale, scale]));
+            assert_opposite(scale.into());
+        }
+        for scale in [1e-320_f64, 1e-300, 1.7e308] {
+            let values: Vec<u8> = [scale, -scale, -scale, scale].iter().flat_map(|value| value.to_le_bytes()).collect();
+            write(&header.replace("f4", "f8"), &values);
+            assert_opposite(scale);
+        }
         let values = bytes(&[1.0, 2.0, f32::NAN, 4.0]);
         write(header, &values);
         let read = Vectors::read(&path).unwrap();
