@@ -1,18 +1,21 @@
 //! Images and boxes that are similar to one: the query by its vector in the project or, if it has none, by the model that
-//! made the others.
+//! made the others. Also exports these vectors, with the reason if there are none.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use crate::alike::Embedding;
 use crate::dirs::AppDirs;
-use crate::domain::{CardTask, Encoder, ImagePart, InferenceLocation, RunInfo};
+use crate::domain::{CardTask, Encoder, FileStamp, ImagePart, InferenceLocation, RunInfo, SampleUri, counted};
 use crate::image::decode::{DecodeError, DecodeLimits, decode};
 use crate::model::catalog::{Library, LibraryError};
 use crate::model::onnx::{InferenceError, LoadOptions, OnnxPredictor};
 use crate::model::runtime::{self, RuntimeError};
 use crate::model::{PredictError, Predicted, Predictor as _, Prepared};
-use crate::project::export::missing_embeddings;
-use crate::tasks::TaskControl;
+use crate::project::export::options::EmbeddedPart;
+use crate::project::export::{ExportError, ExportTarget, PredictedBoxes, Vectors, missing_embeddings, stored_vectors};
+use crate::project::{Project, StoreError};
+use crate::tasks::{Cancelled, TaskControl};
 
 /// Why a query has no vector.
 #[derive(Debug, thiserror::Error)]
@@ -126,6 +129,81 @@ pub fn why_no_box_embeddings(run: &RunInfo, place: &ModelPlace<'_>, control: &Ta
     });
     let reason = reason.unwrap_or_else(|| "`spotcheck models inspect` prints the reason".to_owned());
     format!("“{}” has no embeddings of boxes: {reason}", run.name)
+}
+
+/// What an export of embeddings wrote.
+#[derive(Debug)]
+pub struct ExportedVectors {
+    /// “20 embeddings by …”
+    pub summary: String,
+    pub notes: Vec<String>,
+}
+
+/// Why embeddings cannot be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportVectorsError {
+    /// The run has none.
+    #[error("{0}")]
+    Missing(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// Writes the embeddings of a run, of whichever versions of the images, and a table with the image of each row.
+/// `present` lists the present versions; `None` if the images cannot be read.
+///
+/// # Errors
+/// There are none, they cannot be read or written, or canceled.
+pub fn export_vectors(
+    project: &Project,
+    run: &RunInfo,
+    part: EmbeddedPart,
+    present: impl FnOnce() -> Option<HashMap<SampleUri, FileStamp>>,
+    place: &ModelPlace<'_>,
+    target: &ExportTarget,
+    control: &TaskControl,
+) -> Result<ExportedVectors, ExportVectorsError> {
+    let missing = || ExportVectorsError::Missing(why_no_embeddings(run, place, control));
+    let path = target.path.display();
+    if part == EmbeddedPart::Images {
+        let (encoder, vectors) = stored_vectors(project, run, control)?.ok_or_else(missing)?;
+        let notes = outdated_note(&vectors, present()).into_iter().collect();
+        control.checkpoint()?;
+        vectors.write(target, &encoder)?;
+        let summary = format!("{} embeddings by {encoder}: {path}", vectors.uris.len());
+        return Ok(ExportedVectors { summary, notes });
+    }
+    let boxes = PredictedBoxes::read(project, run, control)?.ok_or_else(missing)?;
+    if boxes.encoder.boxes.is_none() {
+        return Err(ExportVectorsError::Missing(why_no_box_embeddings(run, place, control)));
+    }
+    control.checkpoint()?;
+    boxes.write(target)?;
+    let count = counted(boxes.vectors.boxes.len(), "box", "boxes");
+    let summary = format!("embeddings of {count} by {}: {path}", boxes.encoder.text_of_boxes());
+    let reduction = boxes.vectors.reduction();
+    let note = reduction.map(|reduction| format!("the project keeps {reduction}, and so does the array"));
+    Ok(ExportedVectors { summary, notes: note.into_iter().collect() })
+}
+
+/// How many embeddings are of an earlier version of their image.
+fn outdated_note(vectors: &Vectors, present: Option<HashMap<SampleUri, FileStamp>>) -> Option<String> {
+    let Some(present) = present else {
+        return Some("the images cannot be read, so it is unknown whether embeddings are outdated".to_owned());
+    };
+    let is_outdated = |(uri, stamp): &(&SampleUri, &Option<FileStamp>)| {
+        present.get(*uri).is_some_and(|present| stamp.as_ref().is_some_and(|stamp| stamp != present))
+    };
+    let outdated = vectors.uris.iter().zip(&vectors.stamps).filter(is_outdated).count();
+    (outdated > 0).then(|| {
+        format!(
+            "embeddings of an earlier version of the image: {outdated}; replace them with `spotcheck predict --resume`"
+        )
+    })
 }
 
 /// The model of a run, on the same device.

@@ -1,13 +1,11 @@
 //! `spotcheck export`: exports a project for other programs and people.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use strum::{IntoStaticStr, VariantArray};
 
 use super::out_file::check_is_new;
 use super::place::{self, S3Args, is_in_s3, parse_location};
@@ -17,22 +15,20 @@ use super::{Outcome, UsageError};
 use crate::aws::Aws;
 use crate::cli::terminal::{interruptible, print_problems};
 use crate::dirs::AppDirs;
-use crate::domain::{
-    CardTask, FileStamp, Location, RunInfo, S3Place, Sample, SampleUri, ViewSettings, counted, problem_of,
-};
+use crate::domain::{CardTask, Location, RunInfo, S3Place, Sample, ViewSettings, counted, problem_of};
 use crate::image::capture::CaptureReader;
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Source, WithRecords, absolute, for_task};
 use crate::project::export::options::{
-    AnnotatedKind, BoxChoice, ClassChoice, ExportFormat, ExportOptions, VerdictChoice,
+    AnnotatedKind, BoxChoice, ClassChoice, EmbeddedPart, ExportFormat, ExportOptions, VerdictChoice,
 };
 use crate::project::export::{
-    Existing, ExportContext, ExportReport, ExportTarget, PredictedBoxes, Vectors, export_run, follow_listing,
-    known_samples, matching_samples, missing_embeddings, rows_file, stored_vectors,
+    Existing, ExportContext, ExportError, ExportReport, ExportTarget, export_run, follow_listing, known_samples,
+    matching_samples, rows_file,
 };
 use crate::project::{OpenMode, OpenRequest, Project, default_path, default_path_of_place};
 use crate::review::{Query, Target};
-use crate::similar::{ModelPlace, why_no_box_embeddings};
+use crate::similar::{ExportVectorsError, ModelPlace, export_vectors};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
@@ -93,14 +89,6 @@ pub(crate) struct ExportArgs {
     target_precision: Option<f64>,
     #[command(flatten)]
     s3: S3Args,
-}
-
-/// What `--of` accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "lowercase")]
-enum EmbeddedPart {
-    Images,
-    Boxes,
 }
 
 /// What `--format` accepts.
@@ -195,8 +183,7 @@ impl ExportArgs {
         if let Some(option) = self.option_about_predictions() {
             return Some(format!("{option} is about predictions, and all embeddings are exported; leave it out"));
         }
-        (self.out == rows_file(&self.out))
-            .then(|| format!("the array needs another ending than .csv, which its table has: {}", self.out.display()))
+        (self.out == rows_file(&self.out)).then(|| ExportError::IsTable { path: self.out.clone() }.to_string())
     }
 
     fn options(&self, format: ExportFormat) -> ExportOptions {
@@ -287,60 +274,33 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     Ok(conclude(&report))
 }
 
-/// Prints how many embeddings are of an earlier version of their image.
-fn note_outdated(vectors: &Vectors, project: &Project, s3: &S3Args, control: &TaskControl) {
-    let Ok(source) = open_source(project, s3, control) else {
-        eprintln!("note: the images cannot be read, so it is unknown whether embeddings are outdated");
-        return;
-    };
-    let listed = for_task(&source, control).pages().flat_map(|page| page.samples);
-    let present: HashMap<SampleUri, FileStamp> = listed.map(|sample| (sample.uri.clone(), sample.stamp())).collect();
-    let is_outdated = |(uri, stamp): &(&SampleUri, &Option<FileStamp>)| {
-        present.get(*uri).is_some_and(|present| stamp.as_ref().is_some_and(|stamp| stamp != present))
-    };
-    let outdated = vectors.uris.iter().zip(&vectors.stamps).filter(is_outdated).count();
-    if outdated > 0 {
-        eprintln!(
-            "note: embeddings of an earlier version of the image: {outdated}; replace them with `spotcheck predict --resume`"
-        );
-    }
-}
-
 /// Writes the run's embeddings, and next to them a table with the image of each row.
 fn export_embeddings(args: &ExportArgs) -> anyhow::Result<Outcome> {
     check_is_new(&args.out, args.force)?;
     check_is_new(&rows_file(&args.out), args.force)?;
     let dirs = AppDirs::find()?;
     let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
-    if args.of == Some(EmbeddedPart::Boxes) {
-        let run = choose_detector(&project, args.run.as_deref(), "exporting")?;
-        return export_boxes(args, &project, &run, &dirs);
-    }
-    let run = choose_run(&project, args.run.as_deref(), "exporting")?;
+    let part = args.of.unwrap_or(EmbeddedPart::Images);
+    let choose = if part == EmbeddedPart::Boxes { choose_detector } else { choose_run };
+    let run = choose(&project, args.run.as_deref(), "exporting")?;
     let control = interruptible(ProgressUnit::Images)?;
-    let stored = with_progress("Reading", &control, || stored_vectors(&project, &run, &control))?;
-    let (encoder, vectors) = stored.with_context(|| missing_embeddings(&run))?;
-    note_outdated(&vectors, &project, &args.s3, &control);
-    vectors.write(&args.target(), &encoder).context("Could not export the embeddings")?;
-    eprintln!("{} embeddings by {encoder}: {}", vectors.uris.len(), args.out.display());
-    Ok(Outcome::AllWell)
-}
-
-/// As [`export_embeddings`], of the boxes.
-fn export_boxes(args: &ExportArgs, project: &Project, run: &RunInfo, dirs: &AppDirs) -> anyhow::Result<Outcome> {
-    let control = interruptible(ProgressUnit::Images)?;
-    let place = ModelPlace { dirs, runtime_library: None };
-    let boxes = with_progress("Reading", &control, || PredictedBoxes::read(project, run, &control))?;
-    let boxes = boxes.with_context(|| missing_embeddings(run))?;
-    if boxes.encoder.boxes.is_none() {
-        bail!(why_no_box_embeddings(run, &place, &control));
+    let place = ModelPlace { dirs: &dirs, runtime_library: None };
+    let present = || {
+        let source = open_source(&project, &args.s3, &control).ok()?;
+        let listed = for_task(&source, &control).pages().flat_map(|page| page.samples);
+        Some(listed.map(|sample| (sample.uri.clone(), sample.stamp())).collect())
+    };
+    let exported = with_progress("Reading", &control, || {
+        export_vectors(&project, &run, part, present, &place, &args.target(), &control)
+    });
+    let exported = exported.map_err(|error| match error {
+        ExportVectorsError::Missing(_) | ExportVectorsError::Cancelled(_) => anyhow::Error::from(error),
+        error => anyhow::Error::from(error).context("Could not export the embeddings"),
+    })?;
+    for note in &exported.notes {
+        eprintln!("note: {note}");
     }
-    boxes.write(&args.target()).context("Could not export the embeddings")?;
-    let count = counted(boxes.vectors.boxes.len(), "box", "boxes");
-    eprintln!("embeddings of {count} by {}: {}", boxes.encoder.text_of_boxes(), args.out.display());
-    if let Some(reduction) = boxes.vectors.reduction() {
-        eprintln!("note: the project keeps {reduction}, and so does the array");
-    }
+    eprintln!("{}", exported.summary);
     Ok(Outcome::AllWell)
 }
 

@@ -132,6 +132,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "model::catalog",
             "model::onnx",
             "model::runtime",
+            "project",
+            "project::export::options",
             "project::export",
         ],
     ),

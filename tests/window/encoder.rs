@@ -6,7 +6,7 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::domain::CardTask;
 use spotcheck::review::{GroupBy, PredictionStatus, Sort, SortBy};
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, BrowseCommand, MapStage, SearchCommand, Step};
+use spotcheck::window::state::{Action, BrowseCommand, ExportCommand, MapStage, SearchCommand, Step};
 
 use crate::adding_models::{drop_case, wait_until_tried};
 use crate::window::{
@@ -88,7 +88,6 @@ fn what_needs_predictions_is_disabled_for_an_encoder() {
     let state = window.state().state();
     for action in [
         Action::Accept,
-        Action::Export,
         Action::Explain,
         Action::OpenTruth,
         Action::CompareRuns,
@@ -104,6 +103,15 @@ fn what_needs_predictions_is_disabled_for_an_encoder() {
     for action in [Action::FindAlike, Action::FindDuplicates, Action::Map, Action::WriteNote, Action::AddTag] {
         assert_eq!(action.check(state), Ok(()), "{action:?}");
     }
+    window.state_mut().command(Action::Export);
+    wait_for(&mut window, "Embeddings of images");
+    assert!(window.get_by_role_and_label(Role::Button, "JSON Lines").accesskit_node().is_disabled());
+    assert!(!sees(&window, "Embeddings of boxes"));
+    let array = home.path().join("array.npy");
+    window.state_mut().command(ExportCommand::Start { path: array.clone(), replaces: false });
+    wait_until(&mut window, "the export", |window| window.state().state().exported.is_some());
+    assert!(std::fs::read_to_string(array.with_extension("csv")).unwrap().lines().count() == 1 + 1);
+    window.state_mut().command(ExportCommand::Dismiss);
     // The run of a classifier over the same images has everything.
     choose_value(&mut window, "Model", "EfficientNet-Lite0");
     wait_for(&mut window, "1 predicted");

@@ -9,7 +9,9 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::domain::class_color;
 use spotcheck::project::export::options::{ExportFormat, ExportOptions};
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, Command, ExportCommand, ExportScope, InferenceCommand, Overlay, TaskOutcome};
+use spotcheck::window::state::{
+    Action, BrowseCommand, Command, ExportCommand, ExportScope, InferenceCommand, Overlay, TaskOutcome,
+};
 use strum::VariantArray;
 
 use crate::support::alone::alone;
@@ -85,6 +87,74 @@ fn outdated_prediction_is_not_exported() {
     assert!(exported.notes.iter().any(|note| note.starts_with("1 prediction ") && sees(&window, note)), "{exported:?}");
     let written = std::fs::read_to_string(path).unwrap();
     assert!(written.contains("0-coffee.png") && !written.contains("1-coffee.png"));
+}
+
+/// The number of rows of a NumPy array of 16-bit floats, and the lines of its table after the header.
+fn read_embeddings(array: &Path) -> (usize, Vec<String>) {
+    let bytes = std::fs::read(array).unwrap();
+    let header = String::from_utf8_lossy(&bytes[..128]);
+    let shape = header.split_once("'shape': (").unwrap().1.split(')').next().unwrap();
+    let [rows, dims] = [0, 1].map(|side| shape.split(", ").nth(side).unwrap().parse::<usize>().unwrap());
+    assert_eq!(bytes.len(), 128 + 2 * rows * dims);
+    let table = std::fs::read_to_string(array.with_extension("csv")).unwrap();
+    (rows, table.lines().skip(1).map(str::to_owned).collect())
+}
+
+#[test]
+fn embeddings_are_exported() {
+    let images = folder_of(2, "coffee.png");
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = open(Some(images.path()), "ssd-mobilenet-coco");
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "2 predicted");
+    for (part, least) in [("images", 2), ("boxes", 3)] {
+        window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
+        wait_for(&mut window, "Search results (");
+        click(&mut window, "Embeddings");
+        wait_for(&mut window, "Embeddings of boxes");
+        assert!(!sees(&window, "Search results ("), "all embeddings are exported");
+        click(&mut window, &format!("Embeddings of {part}"));
+        window.step();
+        assert!(window.state().state().suggested_export().to_str().unwrap().ends_with("-embeddings.npy"));
+        // The format's extension is added.
+        window.state_mut().command(ExportCommand::Start { path: folder.path().join(part), replaces: false });
+        wait_for(&mut window, SHOW_FILE);
+        let (rows, table) = read_embeddings(&folder.path().join(part).with_extension("npy"));
+        assert!(rows >= least && rows == table.len(), "{part}: {rows}, {table:?}");
+        assert!(table.iter().all(|line| line.contains("coffee.png") && line.contains("ssd-mobilenet-coco")));
+        click(&mut window, "Close");
+        // Later exports are of predictions again.
+        window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
+        wait_for(&mut window, "Embeddings of boxes");
+        click(&mut window, "COCO");
+        wait_for(&mut window, "Search results (");
+        window.key_press(egui::Key::Escape);
+        wait_until(&mut window, "the dialog to close", |window| window.state().state().overlay == Overlay::None);
+    }
+    window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
+    click(&mut window, "Embeddings");
+    window.state_mut().command(ExportCommand::Start { path: folder.path().join("images.csv"), replaces: true });
+    wait_until(&mut window, "the failure", |window| window.state().state().export.stage.failure().is_some());
+}
+
+#[test]
+fn run_without_embeddings_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = open(None, "ssd-mobilenet-coco");
+    window.state_mut().command(Action::ToggleEmbeddings);
+    let image = samples().join("coffee.png");
+    window.state_mut().command(BrowseCommand::Open(image));
+    wait_for(&mut window, "cup");
+    window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
+    wait_for(&mut window, "Search results (");
+    click(&mut window, "Embeddings");
+    let array = folder.path().join("a.npy");
+    window.state_mut().command(ExportCommand::Start { path: array.clone(), replaces: false });
+    wait_until(&mut window, "the failure", |window| window.state().state().export.stage.failure().is_some());
+    let state = window.state().state();
+    assert!(state.export.stage.failure().unwrap().message().contains("no embeddings"));
+    assert!(state.overlay == Overlay::Export && !array.exists());
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub enum ExportError {
         path.display()
     )]
     NotATable { path: PathBuf },
+    #[error("the array needs another ending than .csv, which its table has: {}", path.display())]
+    IsTable { path: PathBuf },
     #[error("this is the path of a folder; choose the name of a file: {}", path.display())]
     IsFolder { path: PathBuf },
     #[error("an image has that name and is never replaced; choose another name: {}", path.display())]

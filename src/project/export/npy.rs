@@ -46,6 +46,9 @@ pub(super) struct VectorFiles {
 
 impl VectorFiles {
     pub(super) fn create(target: &ExportTarget) -> Result<Self, ExportError> {
+        if target.path == rows_file(&target.path) {
+            return Err(ExportError::IsTable { path: target.path.clone() });
+        }
         let of_table = ExportTarget { path: rows_file(&target.path), existing: target.existing };
         let array = WholeFile::create(target)?;
         let table = WholeFile::create(&of_table)?;

@@ -170,6 +170,19 @@ impl EvaluationFormat {
     }
 }
 
+/// Whose embeddings are exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", const_into_str)]
+pub enum EmbeddedPart {
+    Images,
+    Boxes,
+}
+
+impl EmbeddedPart {
+    pub const FORMAT_NAME: &'static str = "Embeddings";
+    pub const DESCRIPTION: &'static str = "A NumPy array, and a table with the image of each row";
+}
+
 /// What to export of a run, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportOptions {

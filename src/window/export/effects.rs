@@ -13,6 +13,7 @@ use crate::project::export::{
 };
 use crate::project::prediction_pairs;
 use crate::review::count_boxes;
+use crate::similar::{ExportVectorsError, ModelPlace, export_vectors};
 use crate::tasks::TaskControl;
 use crate::window::browse::effects::with_home;
 use crate::window::effects::latest::{LatestSender, worker};
@@ -20,8 +21,8 @@ use crate::window::effects::{Effects, Shared, guarded};
 use crate::window::evaluation::effects::measured;
 use crate::window::outputs::effects::import::files_at;
 use crate::window::state::{
-    BoxCountRequest, BoxCounts, ExportChangesRequest, ExportComparisonRequest, ExportEffect, ExportEvaluationRequest,
-    ExportEvent, ExportFile, ExportRequest, Exported, Failure, RequestId, Ticket,
+    BoxCountRequest, BoxCounts, ExportChangesRequest, ExportComparisonRequest, ExportEffect, ExportEmbeddingsRequest,
+    ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, Exported, Failure, RequestId, Ticket,
 };
 
 pub(crate) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
@@ -30,6 +31,11 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
         ExportEffect::Start { request, ticket } => {
             let write = move |shared: &Arc<Shared>, ticket: &Ticket| write(shared, *request, &ticket.control);
             shared.run_task("export", ticket, write, ExportEvent::Ended);
+        }
+        ExportEffect::StartEmbeddings { request, ticket } => {
+            let write =
+                move |shared: &Arc<Shared>, ticket: &Ticket| write_embeddings(shared, &request, &ticket.control);
+            shared.run_task("export embeddings", ticket, write, ExportEvent::Ended);
         }
         ExportEffect::StartComparison { request, ticket } => {
             let write = move |shared: &Arc<Shared>, ticket: &Ticket| write_comparison(shared, request, &ticket.control);
@@ -104,6 +110,25 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
         notes: report.notes.iter().cloned().chain(problems).collect(),
         path: report.path,
     })
+}
+
+fn write_embeddings(
+    shared: &Shared,
+    request: &ExportEmbeddingsRequest,
+    control: &TaskControl,
+) -> Result<Exported, Failure> {
+    let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
+    let place = ModelPlace { dirs: &shared.dirs, runtime_library: request.runtime_library.as_deref() };
+    let present = || Some(request.samples.iter().map(|sample| (sample.uri.clone(), sample.stamp())).collect());
+    let target = target(&request.target);
+    let exported = export_vectors(&project, &request.run, request.part, present, &place, &target, control);
+    let exported = exported.map_err(|error| match error {
+        ExportVectorsError::Cancelled(_) => Failure::Cancelled,
+        ExportVectorsError::Store(error) => error.into(),
+        ExportVectorsError::Export(error) => export_failure(error),
+        ExportVectorsError::Missing(reason) => failed(&reason),
+    })?;
+    Ok(Exported { path: target.path, summary: exported.summary, notes: exported.notes })
 }
 
 fn write_comparison(

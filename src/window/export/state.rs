@@ -8,7 +8,9 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::domain::{Location, RunId, RunInfo, Sample, SampleId, SampleSet, SampleUri, SharedList, ViewSettings};
 use crate::evaluation::Evaluated;
-use crate::project::export::options::{ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions, VerdictChoice};
+use crate::project::export::options::{
+    ComparisonFormat, EmbeddedPart, EvaluationFormat, ExportFormat, ExportOptions, VerdictChoice,
+};
 use crate::review::{Marks, Outcomes, Predictions, Suppressed};
 use crate::window::state::{
     Derived, EvaluateRequest, Failure, Loadable, Order, Overlay, RequestId, SourceId, State, TaskId, Ticket,
@@ -18,6 +20,8 @@ use crate::window::state::{
 pub enum ExportCommand {
     /// Changes the choices in the export dialog.
     Set(ExportOptions, ExportScope),
+    /// Chooses whose embeddings are exported; `None` exports predictions.
+    SetEmbeddings(Option<EmbeddedPart>),
     SetComparisonFormat(ComparisonFormat),
     SetEvaluationFormat(EvaluationFormat),
     /// Chooses the target of the open export dialog.
@@ -36,6 +40,11 @@ pub enum ExportEffect {
     /// Write what the project contains for these samples, in this order.
     Start {
         request: Box<ExportRequest>,
+        ticket: Ticket,
+    },
+    /// Write a run's embeddings.
+    StartEmbeddings {
+        request: Box<ExportEmbeddingsRequest>,
         ticket: Ticket,
     },
     /// Write the agreement of two runs, left and right, over these samples.
@@ -76,6 +85,8 @@ pub struct ExportDraft {
     /// The user's choice of verdicts, if there is one.
     pub chosen_verdicts: Option<VerdictChoice>,
     pub scope: ExportScope,
+    /// Exports these embeddings instead of predictions.
+    pub embeddings: Option<EmbeddedPart>,
     /// The choice in the dialog that exports a comparison.
     pub comparison: ComparisonFormat,
     /// The choice in the dialog that exports an evaluation.
@@ -109,6 +120,19 @@ pub struct ExportRequest {
     pub truth: Option<(Arc<Outcomes>, HashMap<SampleUri, SampleId>)>,
     /// As in [`State`](crate::window::state::State).
     pub target_precision: f64,
+    pub target: ExportFile,
+}
+
+/// An export of all embeddings of a run.
+#[derive(Debug, Clone)]
+pub struct ExportEmbeddingsRequest {
+    pub source: SourceId,
+    pub run: Box<RunInfo>,
+    pub part: EmbeddedPart,
+    /// The images with their present versions.
+    pub samples: SharedList<Sample>,
+    /// The library that the user chose.
+    pub runtime_library: Option<PathBuf>,
     pub target: ExportFile,
 }
 
@@ -148,6 +172,7 @@ impl Default for ExportDraft {
             options: ExportOptions::for_format(ExportFormat::Coco),
             chosen_verdicts: None,
             scope: ExportScope::Filter,
+            embeddings: None,
             comparison: ComparisonFormat::default(),
             evaluation: EvaluationFormat::default(),
             picked: None,
@@ -183,6 +208,9 @@ impl State {
             let format = self.export.evaluation;
             let what = if format == EvaluationFormat::Plots { "plots" } else { "evaluation" };
             return (what, format.extension());
+        }
+        if self.export.embeddings.is_some() {
+            return ("embeddings", Some("npy"));
         }
         let format = self.export.options.format;
         (format.content_word(), format.extension())

@@ -7,8 +7,8 @@ use strum::VariantArray;
 
 use crate::domain::{ModelTask, SampleUri};
 use crate::project::export::options::{
-    AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions,
-    VerdictChoice,
+    AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, EmbeddedPart, EvaluationFormat, ExportFormat,
+    ExportOptions, VerdictChoice,
 };
 use crate::window::state::{
     BrowseCommand, Command, Commands, ExportCommand, ExportScope, Exported, Loadable, Overlay, Run, State, TaskId,
@@ -126,17 +126,24 @@ fn with_ending(path: &str, before: Option<&str>, now: Option<&str>) -> String {
 fn predictions_ui(ui: &mut Ui, state: &State, commands: &mut Commands) -> bool {
     let task = state.run().and_then(Run::task);
     let mut options = state.export.options;
-    let mut scope = state.export.scope;
-    let about = state.run().map_or_else(String::new, |run| format!("Predictions of the run “{}”", run.info.name));
+    let (mut scope, mut embeddings) = (state.export.scope, state.export.embeddings);
+    let about = state.run().map_or_else(String::new, |run| match embeddings {
+        Some(_) => format!("Embeddings of the run “{}”", run.info.name),
+        None => format!("Predictions of the run “{}”", run.info.name),
+    });
     heading_ui(ui, "Export", &about);
     let room = ui.ctx().content_rect().height() - ROOM_OF_BUTTONS;
     let choices_ui = |ui: &mut Ui| {
-        formats_ui(ui, task, &mut options);
+        formats_ui(ui, task, &mut options, &mut embeddings);
         ui.add_space(8.0);
         ui.vertical(|ui| {
             ui.set_width(ui.available_width());
             // No format moves the buttons below.
             ui.set_min_height(CHOICES_HEIGHT.min(room));
+            if let Some(part) = &mut embeddings {
+                embeddings_ui(ui, task, part);
+                return;
+            }
             let mut description = options.format.description().to_owned();
             let is_evaluated = state.evaluation().is_some_and(|evaluation| evaluation.last.is_some());
             if options.format == ExportFormat::Report && is_evaluated {
@@ -156,7 +163,10 @@ fn predictions_ui(ui: &mut Ui, state: &State, commands: &mut Commands) -> bool {
     if (options, scope) != (state.export.options, state.export.scope) {
         commands.push(ExportCommand::Set(options, scope));
     }
-    task.is_some_and(|task| options.format.takes(task)) && scope.len(state) > 0
+    if embeddings != state.export.embeddings {
+        commands.push(ExportCommand::SetEmbeddings(embeddings));
+    }
+    embeddings.is_some() || task.is_some_and(|task| options.format.takes(task)) && scope.len(state) > 0
 }
 
 /// “Selected images (3, with 17 boxes)”.
@@ -232,29 +242,56 @@ fn format_ui<F: Copy + PartialEq>(
     (chosen != now).then_some(chosen)
 }
 
+fn embeddings_ui(ui: &mut Ui, task: Option<ModelTask>, part: &mut EmbeddedPart) {
+    note_ui(ui, EmbeddedPart::DESCRIPTION);
+    ui.add_space(6.0);
+    ui.label(strong("Contents"));
+    radio_ui(ui, part, EmbeddedPart::Images, "Embeddings of images");
+    if task == Some(ModelTask::Detection) {
+        radio_ui(ui, part, EmbeddedPart::Boxes, "Embeddings of boxes");
+    }
+    ui.add_space(6.0);
+    note_ui(ui, "All embeddings of the run are exported, of hidden images and boxes as well");
+}
+
 /// The formats in a list; those that do not fit the model's predictions are disabled.
-fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions) {
+fn formats_ui(
+    ui: &mut Ui,
+    task: Option<ModelTask>,
+    options: &mut ExportOptions,
+    embeddings: &mut Option<EmbeddedPart>,
+) {
     let fill = theme::sunken_fill(ui.visuals());
     let frame = Frame::new().fill(fill).corner_radius(8).inner_margin(6);
     frame.show(ui, |ui| {
         ui.vertical(|ui| {
             ui.set_width(FORMATS_WIDTH);
             ui.spacing_mut().item_spacing.y = 2.0;
+            // The empty right side keeps the name on the left.
+            let button =
+                |is_chosen, name| Button::selectable(is_chosen, name).right_text("").min_size(vec2(FORMATS_WIDTH, 0.0));
+            let unfit = match task {
+                Some(_) => "This format is for boxes; a classifier has none",
+                None => "This format is for predictions; an encoder has only embeddings",
+            };
             for &format in ExportFormat::VARIANTS {
                 let is_possible = task.is_some_and(|task| format.takes(task));
-                let is_chosen = options.format == format;
-                // The empty right side keeps the name on the left.
-                let button =
-                    Button::selectable(is_chosen, format.name()).right_text("").min_size(vec2(FORMATS_WIDTH, 0.0));
+                let is_chosen = embeddings.is_none() && options.format == format;
                 let entry = ui
-                    .add_enabled(is_possible, button)
+                    .add_enabled(is_possible, button(is_chosen, format.name()))
                     .on_hover_text(format.description())
-                    .on_disabled_hover_text("This format is for boxes; a classifier has none");
+                    .on_disabled_hover_text(unfit);
                 if entry.clicked() {
-                    options.format = format;
+                    (options.format, *embeddings) = (format, None);
                 }
                 entry.accessible_name(format.name());
             }
+            let name = EmbeddedPart::FORMAT_NAME;
+            let entry = ui.add(button(embeddings.is_some(), name)).on_hover_text(EmbeddedPart::DESCRIPTION);
+            if entry.clicked() {
+                embeddings.get_or_insert(EmbeddedPart::Images);
+            }
+            entry.accessible_name(name);
         });
     });
 }

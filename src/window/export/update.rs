@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{ModelTask, Sample};
-use crate::project::export::options::{BoxChoice, ExportFormat, VerdictChoice};
+use crate::project::export::options::{BoxChoice, EmbeddedPart, ExportFormat, VerdictChoice};
 use crate::review::Suppressed;
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     BoxCountRequest, CountBasis, Effect, ExportChangesRequest, ExportCommand, ExportComparisonRequest, ExportEffect,
-    ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, FileRequest,
-    Loadable, Overlay, RequestId, Run, State, TaskId, TaskKind, TaskOutcome, Ticket,
+    ExportEmbeddingsRequest, ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported,
+    Failure, FileRequest, Loadable, Overlay, RequestId, Run, State, TaskId, TaskKind, TaskOutcome, Ticket,
 };
 use crate::window::update::images;
 use crate::window::{evaluation, tasks};
@@ -27,6 +27,7 @@ pub(crate) fn on_command(state: &mut State, command: ExportCommand) {
                 choose_verdicts(state);
             }
         }
+        ExportCommand::SetEmbeddings(part) => state.export.embeddings = part,
         ExportCommand::SetComparisonFormat(format) => state.export.comparison = format,
         ExportCommand::SetEvaluationFormat(format) => state.export.evaluation = format,
         ExportCommand::PickTarget => pick_target(state),
@@ -54,6 +55,13 @@ pub(crate) fn open(state: &mut State) {
     if task.is_some_and(|task| !state.export.options.format.takes(task)) {
         state.export.options.format = ExportFormat::Csv;
     }
+    // An encoder has nothing else, and only detectors have boxes.
+    let draft = &mut state.export;
+    draft.embeddings = match task {
+        None => Some(EmbeddedPart::Images),
+        Some(ModelTask::Detection) => draft.embeddings,
+        Some(_) => draft.embeddings.map(|_| EmbeddedPart::Images),
+    };
     choose_verdicts(state);
     show(state, Overlay::Export);
 }
@@ -75,7 +83,7 @@ pub(crate) fn show(state: &mut State, overlay: Overlay) {
 
 /// Counts the boxes available for export if the counts do not match the state. Called after every message.
 pub(crate) fn follow(state: &mut State) {
-    if state.overlay != Overlay::Export {
+    if state.overlay != Overlay::Export || state.export.embeddings.is_some() {
         return;
     }
     let is_detector = |run: &&Run| run.task() == Some(ModelTask::Detection);
@@ -127,7 +135,10 @@ fn start(state: &mut State, mut path: PathBuf, replaces: bool) {
         Overlay::ExportComparison => comparison(state, target),
         Overlay::ExportEvaluation => evaluation(state, target),
         Overlay::ExportLabelChanges => changes(state, target),
-        _ => predictions(state, target),
+        _ => match state.export.embeddings {
+            Some(part) => embeddings(state, part, target),
+            None => predictions(state, target),
+        },
     };
     if let Some(effect) = effect {
         state.effects.push(effect);
@@ -173,6 +184,21 @@ fn predictions(state: &mut State, target: ExportFile) -> Option<ExportEffect> {
         target,
     };
     Some(ExportEffect::Start { request: Box::new(request), ticket })
+}
+
+fn embeddings(state: &mut State, part: EmbeddedPart, target: ExportFile) -> Option<ExportEffect> {
+    let (source, run) = (state.source.as_ref()?.id, state.run()?.info.clone());
+    let title = format!("Export the embeddings of {}", run.name);
+    let ticket = begin(state, title, None);
+    let request = ExportEmbeddingsRequest {
+        source,
+        run: Box::new(run),
+        part,
+        samples: state.samples.snapshot(),
+        runtime_library: state.settings.runtime_library.clone(),
+        target,
+    };
+    Some(ExportEffect::StartEmbeddings { request: Box::new(request), ticket })
 }
 
 fn pick_target(state: &mut State) {

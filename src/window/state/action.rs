@@ -682,8 +682,8 @@ impl Action {
     /// Whether the action is about the predictions of the run on screen.
     fn needs_predictions(self) -> bool {
         use Action::{
-            CompareRuns, CompareWithLocal, DrawBox, Explain, Export, FindErrorPatterns, FixLabel, MergeProject,
-            NextUncertain, OpenTruth, ReviewReport, SecondPass, SpotCheck, TruthOfImages, TruthOfVerdicts,
+            CompareRuns, CompareWithLocal, DrawBox, Explain, FindErrorPatterns, FixLabel, MergeProject, NextUncertain,
+            OpenTruth, ReviewReport, SecondPass, SpotCheck, TruthOfImages, TruthOfVerdicts,
         };
         self.is_verdict()
             || matches!(
@@ -692,7 +692,6 @@ impl Action {
                     | CompareWithLocal
                     | DrawBox
                     | Explain
-                    | Export
                     | FindErrorPatterns
                     | FixLabel
                     | MergeProject

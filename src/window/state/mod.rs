@@ -40,7 +40,8 @@ pub use crate::window::explain::state::{ExplainRequest, Explanation, Question};
 pub(crate) use crate::window::export::state::CountBasis;
 pub use crate::window::export::state::{
     BoxCountRequest, BoxCounter, BoxCounts, ExportChangesRequest, ExportCommand, ExportComparisonRequest, ExportDraft,
-    ExportEffect, ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported,
+    ExportEffect, ExportEmbeddingsRequest, ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest,
+    ExportScope, Exported,
 };
 pub use crate::window::filmstrip::state::Filmstrip;
 pub use crate::window::jobs::form::state::{

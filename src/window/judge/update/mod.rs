@@ -103,7 +103,7 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         ReviewCommand::JudgeSample => spot_check::judge_it(state),
         ReviewCommand::SetTargetPrecision(precision) => state.target_precision = precision,
         ReviewCommand::Export(format) => {
-            state.export.options.format = format;
+            (state.export.options.format, state.export.embeddings) = (format, None);
             export::update::open(state);
             if format == ExportFormat::Report {
                 state.export.options.verdicts = VerdictChoice::All;
