@@ -91,6 +91,13 @@ impl Collector {
         }
     }
 
+    /// Notes of which image the one with this name is a copy, if it is known.
+    pub(super) fn set_original(&mut self, name: &str, original: Option<&str>) {
+        if let Some(original) = original.filter(|_| self.known_image(name).is_some()) {
+            self.image(name).original = Some(super::image_name(original));
+        }
+    }
+
     /// The image with this name, created if necessary.
     pub(super) fn image(&mut self, name: &str) -> &mut AnnotatedImage {
         let name = super::image_name(name);

@@ -22,7 +22,13 @@ pub(crate) const IMAGE_LIST_COLUMNS: [&str; 3] = ["label", "image", "uri"];
 
 /// The image of each listed label file. Empty without a list.
 #[derive(Debug, Default)]
-pub(super) struct ImagesByFile(HashMap<String, String>);
+pub(super) struct ImagesByFile(HashMap<String, ListedImage>);
+
+#[derive(Debug)]
+struct ListedImage {
+    name: String,
+    uri: String,
+}
 
 impl ImagesByFile {
     /// Another table with this name is no list.
@@ -32,8 +38,9 @@ impl ImagesByFile {
         let read = each_row(content, ',', |_, cells| {
             let cells = cells.unwrap_or_default();
             let is_list = *is_list.get_or_insert_with(|| cells.iter().eq(IMAGE_LIST_COLUMNS));
-            if let (true, [label, image, _]) = (is_list, cells) {
-                images.insert(unescaped(label).to_owned(), unescaped(image).to_owned());
+            if let (true, [label, image, uri]) = (is_list, cells) {
+                let [label, name, uri] = [label, image, uri].map(|cell| unescaped(cell).to_owned());
+                images.insert(label, ListedImage { name, uri });
             }
         });
         read.expect("memory can always be read");
@@ -41,7 +48,13 @@ impl ImagesByFile {
     }
 
     pub(super) fn get(&self, file: &str) -> Option<&str> {
-        self.0.get(file).map(String::as_str)
+        self.0.get(file).map(|image| image.name.as_str())
+    }
+
+    /// The URI of the original, if the image is a copy with another name.
+    pub(super) fn original(&self, file: &str) -> Option<&str> {
+        let ListedImage { name, uri } = self.0.get(file)?;
+        (!uri.is_empty() && !uri.ends_with(name)).then_some(uri)
     }
 }
 
@@ -132,6 +145,11 @@ mod tests {
         let images = ImagesByFile::read(list.as_bytes());
         let found = ["labels/_a.txt", "labels/b.txt", "labels/c.txt"].map(|file| images.get(file));
         assert_eq!(found, [Some(" a.png"), Some("b\nb.png"), None]);
+        let list =
+            "label,image,uri\nlabels/a.txt,a.png,/o/a.png\nlabels/a-2.txt,a-2.jpg,/o/a.jpg\nlabels/b.txt,b.png,\n";
+        let images = ImagesByFile::read(list.as_bytes());
+        let originals = ["labels/a.txt", "labels/a-2.txt", "labels/b.txt"].map(|file| images.original(file));
+        assert_eq!(originals, [None, Some("/o/a.jpg"), None]);
     }
 
     #[test]

@@ -156,7 +156,7 @@ pub fn name_by(
 }
 
 fn key((id, name): &(Option<AnnotatedImageId>, String)) -> ImageKey<'_> {
-    ImageKey { id: id.as_ref(), name }
+    ImageKey { id: id.as_ref(), name, original: None }
 }
 
 #[cfg(test)]

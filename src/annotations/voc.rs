@@ -41,7 +41,7 @@ pub(super) fn read(files: &Files, listed: &VocFiles, control: &TaskControl) -> R
         reader.collector.files += 1;
         let file = &listed.documents[index].name;
         match content.and_then(|content| Document::read(&content)) {
-            Ok(document) => reader.document(file, listed.listed.get(file), document),
+            Ok(document) => reader.document(file, &listed.listed, document),
             Err(reason) => reader.collector.problem(Kind::Unreadable, file, reason),
         }
     })?;
@@ -185,8 +185,8 @@ impl Reader {
         }
     }
 
-    fn document(&mut self, file: &str, listed: Option<&str>, document: Document) {
-        let name = self.image_name(file, listed, document.filename.trim());
+    fn document(&mut self, file: &str, listed: &ImagesByFile, document: Document) {
+        let name = self.image_name(file, listed.get(file), document.filename.trim());
         if self.collector.known_image(&name).is_some() {
             let reason = format!("repeats an image; the first entry is used: {name}");
             return self.collector.problem(Kind::Duplicate, file, reason);
@@ -197,6 +197,7 @@ impl Reader {
             [Some(width), Some(height)] => Some([width, height]),
             _ => None,
         };
+        self.collector.set_original(&name, listed.original(file));
         for object in document.objects {
             self.collector.entries += 1;
             let line = object.line;

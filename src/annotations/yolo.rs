@@ -128,7 +128,9 @@ pub(super) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Re
     files.read_each(&found.labels, control, |index, content| {
         let file = &found.labels[index];
         reader.collector.files += 1;
-        reader.file(file, &images.image_of(&file.name), &content);
+        let image = images.image_of(&file.name);
+        reader.file(file, &image, &content);
+        reader.collector.set_original(&image, found.listed.original(&file.name));
     })?;
     if let Some(shape) = reader.long_rows.kpt_shape() {
         let reason = format!(

@@ -37,6 +37,8 @@ pub struct AnnotatedImage {
     pub id: Option<AnnotatedImageId>,
     /// The path or name in the file, with `/` between its parts; empty if the file has only a number.
     pub name: String,
+    /// The path or URI of the original, if the file names a copy with another name.
+    pub original: Option<String>,
     /// Width and height of the upright image in pixels, if the file states them.
     pub size: Option<[u32; 2]>,
     pub status: PredictionStatus,

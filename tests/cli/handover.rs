@@ -169,6 +169,39 @@ fn imported_classes_have_the_spelling_of_the_run() {
 }
 
 #[test]
+fn labels_of_renamed_copies_match_the_originals() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (images, project) = (path("images"), path("p.spotcheck"));
+    std::fs::create_dir(&images).unwrap();
+    let (mut lines, mut verdicts) = (String::new(), "image,box,verdict\n".to_owned());
+    // The copy of the second has the name of the third, whose copy has another one.
+    for (left, name) in [(1, "x.png"), (11, "x.jpg"), (21, "x-2.jpg")] {
+        image::RgbImage::new(40, 30).save(images.join(name)).unwrap();
+        let found = json!({"box": [left, 3, left + 8, 16], "class_id": 0, "label": "cat", "score": 0.75});
+        let line = json!({"uri": name, "status": "ok", "width": 40, "height": 30, "detections": [found]});
+        writeln!(lines, "{line}").unwrap();
+        writeln!(verdicts, "{name},0,accept").unwrap();
+    }
+    std::fs::write(path("predictions.jsonl"), lines).unwrap();
+    std::fs::write(path("v.csv"), verdicts).unwrap();
+    let predictions = path("predictions.jsonl");
+    Reviewed::run(&["import"], &[&images, "--predictions".as_ref(), &predictions, "--project".as_ref(), &project], 0);
+    Reviewed::run(&["review", "import"], &[&project, &path("v.csv")], 0);
+    for format in ["yolo", "voc"] {
+        let (out, metrics) = (path(format), path(&format!("{format}.json")));
+        let export = ["export", "--verdicts", "corrected", "--with-images", "--format", format, "--out"];
+        Reviewed::run(&export, &[&out, &project], 0);
+        let evaluate = ["evaluate", "--draws", "0", "--min-score", "0.5", "--out"];
+        let sides: [&Path; 5] = [&metrics, "--project".as_ref(), &project, "--truth".as_ref(), &out];
+        Reviewed::run(&evaluate, &sides, 0);
+        let found = json_of(&metrics);
+        let counts = ["images", "true_positives", "false_positives", "missed"].map(|key| found[key].as_u64());
+        assert_eq!(counts, [3, 3, 0, 0].map(Some), "{format}: {found}");
+    }
+}
+
+#[test]
 fn classes_that_differ_only_in_case_stay_apart() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);

@@ -14,6 +14,8 @@ pub struct ImageKey<'k> {
     pub id: Option<&'k AnnotatedImageId>,
     /// As [`AnnotatedImage::name`], or the name of a sample; can be empty.
     pub name: &'k str,
+    /// As [`AnnotatedImage::original`].
+    pub original: Option<&'k str>,
 }
 
 /// The images of one side (left), matched with those of the other.
@@ -91,11 +93,16 @@ impl ImageReason {
 
 impl<'k> ImageKey<'k> {
     pub fn new(image: &'k AnnotatedImage) -> Self {
-        Self { id: image.id.as_ref(), name: &image.name }
+        Self { id: image.id.as_ref(), name: &image.name, original: image.original.as_deref() }
     }
 
     pub fn named(name: &'k str) -> Self {
-        Self { id: None, name }
+        Self { id: None, name, original: None }
+    }
+
+    /// The same image by the name of its original.
+    fn by_original(&self) -> Self {
+        Self { name: self.original.unwrap_or(self.name), original: None, ..*self }
     }
 
     fn is_nameless(&self) -> bool {
@@ -128,8 +135,20 @@ enum NamelessBy {
 
 impl ImageMatches {
     /// Matches by path, then by the shortest path suffix that is unique on both sides. Images that have only ids are
-    /// matched by id if all of those are listed, otherwise by name if that matches more of them.
+    /// matched by id if all of those are listed, otherwise by name if that matches more of them. Copies with other names
+    /// are matched by the names of their originals if that matches more images.
     pub fn between(left: &[ImageKey], right: &[ImageKey], folders: Folders) -> Self {
+        let by_name = Self::by_name(left, right, folders);
+        if left.iter().chain(right).all(|key| key.original.is_none()) {
+            return by_name;
+        }
+        let [left, right] = [left, right].map(|side| side.iter().map(ImageKey::by_original).collect::<Vec<_>>());
+        let by_original = Self::by_name(&left, &right, folders);
+        let [of_names, of_originals] = [&by_name, &by_original].map(|matches| matches.left.iter().flatten().count());
+        if of_originals > of_names { by_original } else { by_name }
+    }
+
+    fn by_name(left: &[ImageKey], right: &[ImageKey], folders: Folders) -> Self {
         let by_id = Matching::new(left, right, NamelessBy::Id);
         let nameless = left.iter().chain(right).filter(|key| key.is_nameless()).count();
         if nameless == 0 {
@@ -388,7 +407,7 @@ mod tests {
     use super::*;
 
     fn keys<'k>(side: &'k [(Option<AnnotatedImageId>, &'k str)]) -> Vec<ImageKey<'k>> {
-        side.iter().map(|(id, name)| ImageKey { id: id.as_ref(), name }).collect()
+        side.iter().map(|(id, name)| ImageKey { id: id.as_ref(), name, original: None }).collect()
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "an image may have no id")]
@@ -420,6 +439,22 @@ mod tests {
 
     use ImageReason::{FileName, Id, Number, Path, PathEnd, Stem};
     use Unmatched::{Ambiguous, Missing};
+
+    #[test]
+    fn renamed_copies_match_originals_and_themselves() {
+        let image = |name, original| ImageKey { name, original, id: None };
+        let copies = [
+            image("images/x.png", None),
+            image("images/x-2.jpg", Some("/photos/x.jpg")),
+            image("images/x-2-2.jpg", Some("/photos/x-2.jpg")),
+        ];
+        let matched = |names: [&str; 3]| {
+            let matches = ImageMatches::between(&copies, &names.map(ImageKey::named), Folders::Agree);
+            [0, 1, 2].map(|left| matches.index(left))
+        };
+        assert_eq!(matched(["x-2.jpg", "x.jpg", "x.png"]), [Some(2), Some(1), Some(0)]);
+        assert_eq!(matched(["x-2-2.jpg", "x-2.jpg", "x.png"]), [Some(2), Some(1), Some(0)]);
+    }
 
     #[test]
     fn results_match_by_id_after_names() {

@@ -437,8 +437,11 @@ mod tests {
             [truth, predicted].map(|side| side.iter().map(|text| class(text)).collect::<Vec<_>>());
         let classes = ClassMatches::between(&predicted, &labels, &ClassCorrections::default()).unwrap();
         let ids = [1, 2].map(AnnotatedImageId::Number);
-        let images = [ImageKey { id: Some(&ids[0]), name: "a.jpg" }, ImageKey { id: Some(&ids[1]), name: "b.jpg" }];
-        let nameless = [ImageKey { id: Some(&ids[1]), name: "" }];
+        let images = [
+            ImageKey { id: Some(&ids[0]), ..ImageKey::named("a.jpg") },
+            ImageKey { id: Some(&ids[1]), ..ImageKey::named("b.jpg") },
+        ];
+        let nameless = [ImageKey { id: Some(&ids[1]), ..ImageKey::named("") }];
         let images = ImageMatches::between(&images, &nameless, Folders::Agree);
         let objects = vec![1; labels.len()];
         MatchSummary::new(&images, CountedClasses { labels: &labels, objects: &objects }, &classes, list)
