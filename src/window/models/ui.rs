@@ -80,7 +80,7 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 }
             }
             ui.separator();
-            action_menu_ui(ui, state, &[Some(Action::AddModel)], commands);
+            action_menu_ui(ui, state, &[&[Action::AddModel]], commands);
         });
     combo.response.accessible_name("Model");
 }

@@ -3,6 +3,8 @@
 use eframe::egui::{Align, Button, Id, Layout, MenuBar, Panel, RichText, ScrollArea, Stroke, Ui, vec2};
 
 use crate::domain::human_bytes;
+#[expect(clippy::enum_glob_use, reason = "the menus list every action")]
+use crate::window::state::Action::*;
 use crate::window::state::{Action, BrowseCommand, Commands, ReviewCommand, State};
 use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{action_menu_ui, radio_ui};
@@ -48,255 +50,92 @@ fn palette_button_ui(ui: &mut Ui, commands: &mut Commands) {
 /// The space above and below the longest menu, in points.
 const MENU_MARGIN: f32 = 40.0;
 
-/// `None` is a separator.
-type Menu = [Option<Action>];
+/// Groups of actions, with a separator between them.
+type Menu = [&'static [Action]];
 
 const FILE: &Menu = &[
-    Some(Action::OpenFolder),
-    Some(Action::OpenImages),
-    Some(Action::OpenS3),
-    Some(Action::OpenSamples),
-    Some(Action::Reload),
-    None,
-    Some(Action::OpenPredictions),
-    None,
-    Some(Action::OpenProject),
-    Some(Action::SaveProjectAs),
-    Some(Action::Export),
-    Some(Action::Upload),
-    Some(Action::MoveProject),
-    None,
-    Some(Action::CopyImage),
-    Some(Action::SaveImage),
-    Some(Action::FindAlike),
-    Some(Action::FindAlikeBoxes),
-    Some(Action::CopyPath),
-    Some(Action::Reveal),
-    None,
-    Some(Action::Quit),
+    &[OpenFolder, OpenImages, OpenS3, OpenSamples, Reload],
+    &[OpenPredictions],
+    &[OpenProject, SaveProjectAs, Export, Upload, MoveProject],
+    &[CopyImage, SaveImage, FindAlike, FindAlikeBoxes, CopyPath, Reveal],
+    &[Quit],
 ];
 
 const EVALUATE: &Menu = &[
-    Some(Action::OpenTruth),
-    Some(Action::CorrectTruth),
-    Some(Action::ExportLabelChanges),
-    Some(Action::TruthOfImages),
-    Some(Action::TruthOfVerdicts),
-    Some(Action::CloseTruth),
-    None,
-    Some(Action::Evaluation),
-    Some(Action::FindErrorPatterns),
-    Some(Action::ExportEvaluation),
-    None,
-    Some(Action::CompareRuns),
-    Some(Action::FindNewErrorPatterns),
-    Some(Action::Comparison),
-    Some(Action::NextLayout),
-    Some(Action::DividerLeft),
-    Some(Action::DividerRight),
-    Some(Action::ExportComparison),
+    &[OpenTruth, CorrectTruth, ExportLabelChanges, TruthOfImages, TruthOfVerdicts, CloseTruth],
+    &[Evaluation, FindErrorPatterns, ExportEvaluation],
+    &[CompareRuns, FindNewErrorPatterns, Comparison, NextLayout, DividerLeft, DividerRight, ExportComparison],
 ];
 
 const PREDICT: &Menu = &[
-    Some(Action::PredictShown),
-    Some(Action::PredictAnew),
-    Some(Action::PredictSelection),
-    Some(Action::PredictFiltered),
-    Some(Action::PredictAll),
-    Some(Action::ToggleEmbeddings),
-    None,
-    Some(Action::Explain),
-    None,
-    Some(Action::PauseTasks),
-    Some(Action::ResumeTasks),
-    Some(Action::CancelTasks),
-    None,
-    Some(Action::ResetView),
-    None,
-    Some(Action::PredictHere),
-    Some(Action::PredictAtEndpoint),
-    Some(Action::PredictInTfServing),
-    None,
-    Some(Action::AddModel),
+    &[PredictShown, PredictAnew, PredictSelection, PredictFiltered, PredictAll, ToggleEmbeddings],
+    &[Explain],
+    &[PauseTasks, ResumeTasks, CancelTasks],
+    &[ResetView],
+    &[PredictHere, PredictAtEndpoint, PredictInTfServing],
+    &[AddModel],
 ];
 
-const REMOTE: &Menu = &[
-    Some(Action::StartJob),
-    Some(Action::Jobs),
-    None,
-    Some(Action::DeployEndpoint),
-    Some(Action::Endpoints),
-    None,
-    Some(Action::OpenOutputs),
-    Some(Action::CompareWithLocal),
-];
+const REMOTE: &Menu = &[&[StartJob, Jobs], &[DeployEndpoint, Endpoints], &[OpenOutputs, CompareWithLocal]];
 
 const JUDGE: &Menu = &[
-    Some(Action::Accept),
-    Some(Action::Reject),
-    Some(Action::Unsure),
-    Some(Action::WrongClass),
-    Some(Action::ClearVerdict),
-    Some(Action::MarkComplete),
-    Some(Action::ReturnToLabeler),
-    None,
-    Some(Action::DrawBox),
-    Some(Action::DuplicateBox),
-    Some(Action::DeleteBox),
-    Some(Action::FixLabel),
-    None,
-    Some(Action::WriteNote),
-    Some(Action::AddTag),
-    Some(Action::FindDuplicates),
-    Some(Action::TagDuplicates),
-    None,
-    Some(Action::NextUnjudged),
-    Some(Action::NextUncertain),
-    None,
-    Some(Action::SpotCheck),
-    Some(Action::ReviewReport),
-    Some(Action::SecondPass),
-    Some(Action::MergeProject),
-    None,
-    Some(Action::GoOnAfterVerdict),
-    None,
-    Some(Action::Undo),
-    Some(Action::Redo),
+    &[Accept, Reject, Unsure, WrongClass, ClearVerdict, MarkComplete, ReturnToLabeler],
+    &[DrawBox, DuplicateBox, DeleteBox, FixLabel],
+    &[WriteNote, AddTag, FindDuplicates, TagDuplicates],
+    &[NextUnjudged, NextUncertain],
+    &[SpotCheck, ReviewReport, SecondPass, MergeProject],
+    &[GoOnAfterVerdict],
+    &[Undo, Redo],
 ];
 
 const GO: &Menu = &[
-    Some(Action::PreviousImage),
-    Some(Action::NextImage),
-    Some(Action::FirstImage),
-    Some(Action::LastImage),
-    Some(Action::GoTo),
-    None,
-    Some(Action::NextBox),
-    Some(Action::PreviousBox),
-    None,
-    Some(Action::PreviousRun),
-    Some(Action::NextRun),
-    None,
-    Some(Action::Search),
-    Some(Action::ClearSearch),
-    None,
-    Some(Action::SelectAll),
+    &[PreviousImage, NextImage, FirstImage, LastImage, GoTo],
+    &[NextBox, PreviousBox],
+    &[PreviousRun, NextRun],
+    &[Search, ClearSearch],
+    &[SelectAll],
 ];
 
 const VIEW: &Menu = &[
-    Some(Action::LargeImage),
-    Some(Action::ThumbnailsOnly),
-    None,
-    Some(Action::FitImage),
-    Some(Action::ActualSize),
-    Some(Action::ZoomIn),
-    Some(Action::ZoomOut),
-    Some(Action::ZoomToBox),
-    None,
-    Some(Action::ToggleImages),
-    Some(Action::ToggleFolders),
-    Some(Action::ToggleInspector),
-    Some(Action::ToggleTasks),
-    Some(Action::ToggleJudging),
-    Some(Action::Present),
-    Some(Action::ToggleCaption),
-    Some(Action::Filmstrip),
-    Some(Action::Map),
-    None,
-    Some(Action::ToggleThumbnailBoxes),
-    Some(Action::ToggleStoredBoxes),
-    Some(Action::ToggleOutlines),
-    Some(Action::ResetLook),
+    &[LargeImage, ThumbnailsOnly],
+    &[FitImage, ActualSize, ZoomIn, ZoomOut, ZoomToBox],
+    &[ToggleImages, ToggleFolders, ToggleInspector, ToggleTasks, ToggleJudging, Present, ToggleCaption, Filmstrip, Map],
+    &[ToggleThumbnailBoxes, ToggleStoredBoxes, ToggleOutlines, ResetLook],
 ];
 
 /// Submenus of the View menu, which would otherwise be higher than a small screen.
 const VIEW_MORE: [(&str, &Menu); 3] = [
-    ("Thumbnail size", &[Some(Action::LargerThumbnails), Some(Action::SmallerThumbnails)]),
-    ("Interface size", &[Some(Action::InterfaceLarger), Some(Action::InterfaceSmaller), Some(Action::InterfaceNormal)]),
-    ("Theme", &[Some(Action::ThemeSystem), Some(Action::ThemeLight), Some(Action::ThemeDark)]),
+    ("Thumbnail size", &[&[LargerThumbnails, SmallerThumbnails]]),
+    ("Interface size", &[&[InterfaceLarger, InterfaceSmaller, InterfaceNormal]]),
+    ("Theme", &[&[ThemeSystem, ThemeLight, ThemeDark]]),
 ];
 
-const HELP: &Menu = &[
-    Some(Action::Help),
-    None,
-    Some(Action::CopyDiagnostics),
-    Some(Action::OpenManual),
-    Some(Action::WhatsNew),
-    Some(Action::OpenLog),
-    Some(Action::ClearProblems),
-];
+const HELP: &Menu = &[&[Help], &[CopyDiagnostics, OpenManual, WhatsNew, OpenLog, ClearProblems]];
 
 /// The context menu of the image.
 pub(crate) const IMAGE_MENU: &Menu = &[
-    Some(Action::PredictShown),
-    Some(Action::Explain),
-    None,
-    Some(Action::Accept),
-    Some(Action::Reject),
-    Some(Action::Unsure),
-    Some(Action::WrongClass),
-    Some(Action::ClearVerdict),
-    Some(Action::MarkComplete),
-    Some(Action::ReturnToLabeler),
-    None,
-    Some(Action::DrawBox),
-    Some(Action::DuplicateBox),
-    Some(Action::ZoomToBox),
-    None,
-    Some(Action::CopyImage),
-    Some(Action::SaveImage),
-    Some(Action::FindAlike),
-    Some(Action::CopyPath),
-    Some(Action::Reveal),
-    None,
-    Some(Action::Export),
+    &[PredictShown, Explain],
+    &[Accept, Reject, Unsure, WrongClass, ClearVerdict, MarkComplete, ReturnToLabeler],
+    &[DrawBox, DuplicateBox, ZoomToBox],
+    &[CopyImage, SaveImage, FindAlike, CopyPath, Reveal],
+    &[Export],
 ];
 
 /// The context menu of a thumbnail.
 pub(crate) const THUMBNAIL_MENU: &Menu = &[
-    Some(Action::PredictShown),
-    Some(Action::PredictSelection),
-    None,
-    Some(Action::Accept),
-    Some(Action::Reject),
-    Some(Action::Unsure),
-    Some(Action::ClearVerdict),
-    Some(Action::MarkComplete),
-    Some(Action::ReturnToLabeler),
-    Some(Action::WriteNote),
-    Some(Action::AddTag),
-    None,
-    Some(Action::CopyImage),
-    Some(Action::SaveImage),
-    Some(Action::FindAlike),
-    Some(Action::CopyPath),
-    Some(Action::Reveal),
-    None,
-    Some(Action::Export),
+    &[PredictShown, PredictSelection],
+    &[Accept, Reject, Unsure, ClearVerdict, MarkComplete, ReturnToLabeler, WriteNote, AddTag],
+    &[CopyImage, SaveImage, FindAlike, CopyPath, Reveal],
+    &[Export],
 ];
 
 /// The context menu of a box in the list or the filmstrip.
 pub(crate) const BOX_MENU: &Menu = &[
-    Some(Action::PredictShown),
-    None,
-    Some(Action::Accept),
-    Some(Action::Reject),
-    Some(Action::Unsure),
-    Some(Action::WrongClass),
-    Some(Action::ClearVerdict),
-    Some(Action::FixLabel),
-    None,
-    Some(Action::FindAlikeBoxes),
-    Some(Action::DuplicateBox),
-    Some(Action::ZoomToBox),
-    Some(Action::Explain),
-    None,
-    Some(Action::CopyImage),
-    Some(Action::SaveImage),
-    Some(Action::CopyPath),
-    Some(Action::Reveal),
-    None,
-    Some(Action::Export),
+    &[PredictShown],
+    &[Accept, Reject, Unsure, WrongClass, ClearVerdict, FixLabel],
+    &[FindAlikeBoxes, DuplicateBox, ZoomToBox, Explain],
+    &[CopyImage, SaveImage, CopyPath, Reveal],
+    &[Export],
 ];
 
 fn menu_ui(ui: &mut Ui, state: &State, title: &str, menu: &Menu, commands: &mut Commands) {
@@ -406,7 +245,7 @@ mod tests {
     fn actions_are_in_exactly_one_menu() {
         let menus: [&Menu; 8] = [FILE, PREDICT, REMOTE, EVALUATE, JUDGE, GO, VIEW, HELP];
         let more = VIEW_MORE.map(|(_, menu)| menu);
-        let entries = || menus.into_iter().chain(more).flatten().copied().flatten();
+        let entries = || menus.into_iter().chain(more).flatten().copied().flatten().copied();
         let listed: BTreeSet<Action> = entries().collect();
         assert_eq!(entries().count(), listed.len(), "an action is there twice");
         for &action in Action::VARIANTS {

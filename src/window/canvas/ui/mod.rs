@@ -239,7 +239,7 @@ fn look_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
             view_slider_ui(ui, number, value, name, commands);
         }
         ui.add_space(4.0);
-        action_menu_ui(ui, state, &[Some(Action::ResetLook), Some(Action::ToggleOutlines)], commands);
+        action_menu_ui(ui, state, &[&[Action::ResetLook, Action::ToggleOutlines]], commands);
     });
     response.on_hover_text("Brightness and contrast on screen. Models receive the image as it is");
 }

@@ -72,17 +72,16 @@ fn title_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let title = format!("Evaluation{run}");
         ui.add(Label::new(strong(title).size(15.0)).truncate());
     };
-    let truth_items = [Some(Action::OpenTruth), Some(Action::CloseTruth)];
+    let of_truth: &[Action] = &[Action::OpenTruth, Action::CloseTruth];
     let is_narrow = ui.available_width() < NARROW;
     let buttons_ui = |ui: &mut Ui, commands: &mut Commands| {
         if is_narrow {
             let menu = ui.menu_button("…", |ui| {
-                let all = [&truth_items[..], &[None, Some(Action::ExportEvaluation)]].concat();
-                action_menu_ui(ui, state, &all, commands);
+                action_menu_ui(ui, state, &[of_truth, &[Action::ExportEvaluation]], commands);
             });
             menu.response.on_hover_text("Ground truth and export").accessible_name("Ground truth and export");
         } else {
-            ui.menu_button("Ground truth", |ui| action_menu_ui(ui, state, &truth_items, commands));
+            ui.menu_button("Ground truth", |ui| action_menu_ui(ui, state, &[of_truth], commands));
             action_button_ui(ui, state, Action::ExportEvaluation, commands);
         }
         if ui.button("Show the image").on_hover_text("Back to the image and its boxes").clicked() {

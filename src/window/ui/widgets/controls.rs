@@ -181,22 +181,24 @@ fn tooltip(ctx: &Context, state: &State, action: Action) -> String {
 /// As wide as the check mark: an em space and a thin space.
 const NO_TICK: &str = "\u{2003}\u{2009}";
 
-/// The items of a menu, with their keys on the right, and a separator for `None`. If an action can be on, all items
+/// The items of a menu, with their keys on the right, and a separator between groups. If an action can be on, all items
 /// leave room for a check mark.
-pub(crate) fn action_menu_ui(ui: &mut Ui, state: &State, entries: &[Option<Action>], commands: &mut Commands) {
-    let has_ticks = entries.iter().flatten().any(|action| action.is_on(state).is_some());
+pub(crate) fn action_menu_ui(ui: &mut Ui, state: &State, groups: &[&[Action]], commands: &mut Commands) {
+    let has_ticks = groups.iter().copied().flatten().any(|action| action.is_on(state).is_some());
     let room = if has_ticks { NO_TICK } else { "" };
-    for entry in entries {
-        match entry {
-            Some(action) => menu_item_ui(ui, state, *action, room, commands),
-            None => drop(ui.separator()),
+    for (index, group) in groups.iter().enumerate() {
+        if index > 0 {
+            ui.separator();
+        }
+        for action in *group {
+            menu_item_ui(ui, state, *action, room, commands);
         }
     }
 }
 
 /// Opens a menu on a click with the secondary button.
-pub(crate) fn context_menu_ui(response: &Response, state: &State, entries: &[Option<Action>], commands: &mut Commands) {
-    response.context_menu(|ui| action_menu_ui(ui, state, entries, commands));
+pub(crate) fn context_menu_ui(response: &Response, state: &State, groups: &[&[Action]], commands: &mut Commands) {
+    response.context_menu(|ui| action_menu_ui(ui, state, groups, commands));
 }
 
 fn menu_item_ui(ui: &mut Ui, state: &State, action: Action, room: &str, commands: &mut Commands) {
