@@ -1,12 +1,12 @@
 //! The bar above groups of duplicates.
 
-use eframe::egui::{Label, Ui};
+use eframe::egui::Ui;
 
 use crate::alike::MAX_DISTANCE;
 use crate::domain::grouped;
 use crate::window::duplicates::state::DuplicateOptions;
 use crate::window::state::{Action, BrowseCommand, Commands, State};
-use crate::window::ui::widgets::{action_button_ui, command_button_ui, progress_ui, slider, small_note_ui};
+use crate::window::ui::widgets::{action_button_ui, command_button_ui, progress_ui, slider, small_note_ui, wrapped_ui};
 
 /// The thresholds while a slider is dragged.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(crate) fn duplicates_ui(ui: &mut Ui, state: &State, memory: &mut DuplicatesM
     }
     ui.separator();
     if let Some(found) = state.found_duplicates() {
-        ui.add(Label::new(found.summary()).wrap());
+        wrapped_ui(ui, found.summary());
         let compared = match &found.encoder {
             Some(encoder) => format!("Alike by {encoder}"),
             None => "Predict the images to compare their embeddings as well".to_owned(),

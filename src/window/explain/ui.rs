@@ -1,15 +1,16 @@
 //! Below the results: shows which parts of the image a prediction depends on, and what the colors mean.
 
-use eframe::egui::{Align, Color32, ColorImage, Label, Layout, Painter, ProgressBar, Rect, Sense, Ui, pos2, vec2};
+use eframe::egui::{Align, Color32, ColorImage, Layout, Painter, Rect, Sense, Ui, pos2, vec2};
 
 use crate::domain::Saliency;
 use crate::window::state::{
-    Action, Command, Commands, Explanation, Question, ReviewCommand, State, TaskId, TaskSignal, ViewNumber,
+    Action, Command, Commands, Explanation, Question, ReviewCommand, State, TaskId, ViewNumber,
 };
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, action_button_ui, command_button_ui, message_ui, note_line_ui, small_note_ui, view_slider_ui,
+    Tone, action_button_ui, command_button_ui, message_ui, note_line_ui, progress_bar, small_note_ui, view_slider_ui,
+    wrapped_ui,
 };
 
 const BAR_HEIGHT: f32 = 12.0;
@@ -28,7 +29,7 @@ pub(crate) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Commands
             running_ui(ui, state, *task, commands);
         }
         Explanation::Ready { question, saliency, .. } => {
-            ui.add(Label::new(text).wrap());
+            wrapped_ui(ui, text);
             ready_ui(ui, state, question, saliency, commands);
         }
         Explanation::Failed { .. } => {
@@ -64,10 +65,8 @@ fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Commands)
     let progress = state.tasks.get(task).map(|task| task.control.progress());
     let fraction = progress.and_then(|progress| progress.fraction());
     ui.horizontal(|ui| {
-        ui.add(
-            ProgressBar::new(fraction.unwrap_or(0.0)).desired_width(ui.available_width() - 80.0).desired_height(8.0),
-        );
-        command_button_ui(ui, "Stop", commands, || Command::SignalTask(task, TaskSignal::Cancel));
+        ui.add(progress_bar(fraction).desired_width(ui.available_width() - 80.0));
+        command_button_ui(ui, "Stop", commands, || Command::cancel(task));
     });
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::domain::{ModelTask, SampleId, Verdict};
 use crate::review::{FilmBox, FilmFrame, FilmOrder, Suspect, SuspectOrder, VerdictKind};
 use crate::window::search::state::Basis;
-use crate::window::state::{ChosenBoxes, Derived, Run, State};
+use crate::window::state::{ChosenBoxes, Derived, State};
 
 /// The open strip: its request and its current frames.
 #[derive(Debug, Default)]
@@ -126,7 +126,7 @@ impl State {
 
     /// The suspicious labels that the next verdict applies to.
     pub fn selected_suspects(&self) -> Vec<(SampleId, Suspect)> {
-        let Some(task) = self.run().and_then(Run::task) else {
+        let Some(task) = self.task() else {
             return Vec::new();
         };
         let mut judged = self.judged_boxes();

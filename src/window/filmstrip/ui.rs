@@ -8,13 +8,13 @@ use eframe::egui::{
 use crate::domain::{ModelTask, SampleId};
 use crate::evaluation::HIDDEN_MISTAKES;
 use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind, SuspectOrder};
-use crate::window::state::{Action, Commands, Filmstrip, ReviewCommand, Run, State};
+use crate::window::state::{Action, Commands, Filmstrip, ReviewCommand, State};
 use crate::window::ui::field::Field;
 use crate::window::ui::menu_bar::BOX_MENU;
 use crate::window::ui::textures::{Crop, Textures};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    command_button_ui, context_menu_ui, elided_in_middle, ends_ui, fitting, grouped, paint_false_negative,
+    OnClick, command_button_ui, context_menu_ui, elided_in_middle, ends_ui, fitting, grouped, paint_false_negative,
     paint_verdict, paint_wrong, strong,
 };
 
@@ -70,22 +70,19 @@ fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Commands) {
         FilmOrder::HighestFirst => ("Highest score first", FilmOrder::LowestFirst),
         FilmOrder::LowestFirst => ("Lowest score first", FilmOrder::HighestFirst),
     };
-    let turn = ui.button(label).on_hover_text("Click to reverse the order");
-    if turn.clicked() {
-        commands.push(ReviewCommand::SetFilmOrder(other));
-    }
+    ui.button(label)
+        .on_hover_text("Click to reverse the order")
+        .on_click(commands, || ReviewCommand::SetFilmOrder(other));
 }
 
 fn suspect_order_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Commands) {
-    let task = state.run().and_then(Run::task).unwrap_or(ModelTask::Detection);
+    let task = state.task().unwrap_or(ModelTask::Detection);
     let help = format!("{}. {HIDDEN_MISTAKES}", strip.suspects.meaning());
     let field = Field::new("Order of suspicious labels").help(&help);
     field.list_ui(ui, strip.suspects.text(), |ui| {
         for order in SuspectOrder::of_task(task) {
             let choice = ui.selectable_label(strip.suspects == order, order.text());
-            if choice.on_hover_text(order.meaning()).clicked() {
-                commands.push(ReviewCommand::SetSuspectOrder(order));
-            }
+            choice.on_hover_text(order.meaning()).on_click(commands, || ReviewCommand::SetSuspectOrder(order));
         }
     });
 }
@@ -93,7 +90,7 @@ fn suspect_order_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mu
 /// The number of boxes, in short and in full.
 fn count_texts(state: &State, strip: &Filmstrip) -> [String; 2] {
     let count = strip.frames().len();
-    let is_detection = state.run().is_some_and(|run| run.task() == Some(ModelTask::Detection));
+    let is_detection = state.task() == Some(ModelTask::Detection);
     let noun = match (is_detection, count) {
         (true, 1) => "box",
         (true, _) => "boxes",
@@ -147,9 +144,7 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Comman
         for row in rows {
             let text = format!("{} ({})", name(row.class), grouped(row.boxes));
             let is_chosen = strip.class == Some(row.class);
-            if ui.selectable_label(is_chosen, text).clicked() {
-                commands.push(ReviewCommand::OpenFilmstrip(row.class));
-            }
+            ui.selectable_label(is_chosen, text).on_click(commands, || ReviewCommand::OpenFilmstrip(row.class));
         }
     });
 }

@@ -87,7 +87,7 @@ fn hidden_overlaps(state: &State) -> Option<&Suppressed> {
 /// Whether the hidden boxes are still being computed. They arrive with the order: until then the current frames stay,
 /// so that all boxes do not appear for a moment.
 fn awaits_overlaps(state: &State) -> bool {
-    let is_detection = state.run().is_some_and(|run| run.task() == Some(ModelTask::Detection));
+    let is_detection = state.task() == Some(ModelTask::Detection);
     let hides_overlaps = is_detection && state.view().nms_iou.is_some();
     hides_overlaps && hidden_overlaps(state).is_none() && state.arranging.is_under_way()
 }

@@ -14,7 +14,7 @@ use crate::tasks::now_ms;
 use crate::window::remote::ui::{EmptyPage, ListMemory, ListWords, ResourceUi, row_ui, watch_problems_ui};
 use crate::window::state::{BrowseCommand, Commands, JobId, JobsCommand, KnownJob, RemoteCommand, State};
 use crate::window::ui::form::{AmountMemory, text_ui};
-use crate::window::ui::widgets::{ago_text, number_field, problem_ui};
+use crate::window::ui::widgets::{OnClick, ago_text, number_field, problem_ui};
 use page::PageMemory;
 
 #[derive(Default)]
@@ -47,10 +47,8 @@ impl ResourceUi for KnownJob {
         for (kind, label) in [(JobKind::Transform, "Open this job"), (JobKind::Training, "Open this training job")] {
             let open = ui.add_enabled(!name.is_empty(), Button::new(label));
             let open = open.on_hover_text("Opens the job with exactly this name");
-            let open = open.on_disabled_hover_text("Enter a job name first");
-            if open.clicked() {
-                commands.push(RemoteCommand::Open(JobId::new(&state.s3.access, kind, name)));
-            }
+            open.on_disabled_hover_text("Enter a job name first")
+                .on_click(commands, || RemoteCommand::Open(JobId::new(&state.s3.access, kind, name)));
         }
     }
 

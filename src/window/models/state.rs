@@ -13,8 +13,6 @@ use crate::window::state::{
 pub enum ModelsCommand {
     Choose(String),
     Fetch(String),
-    /// Asks for a file with the weights of a model that could not be downloaded.
-    PickWeights(String),
     Remove(String),
     /// Opens the form for a model that the user added, by its id.
     Edit(String),
@@ -29,8 +27,6 @@ pub enum ModelsCommand {
     ChooseReading(usize),
     /// Returns from that comparison to the form.
     ClosePresets,
-    /// Asks for a label file for the form.
-    PickLabels,
     /// Adds the model, or saves the existing one.
     ConfirmImport,
     CancelImport,

@@ -4,7 +4,9 @@ use eframe::egui::{Align, Button, ComboBox, Label, Layout, RichText, Ui};
 
 use crate::domain::{CardTask, ModelCard, capitalized, human_bytes};
 use crate::window::remote_inference::ui::panel::{remote_engine_ui, where_ui};
-use crate::window::state::{Action, Commands, InferenceCommand, ModelEntry, ModelsCommand, Offer, State};
+use crate::window::state::{
+    Action, Command, Commands, FileRequest, InferenceCommand, ModelEntry, ModelsCommand, Offer, State,
+};
 use crate::window::ui::widgets::{
     Tone, action_button_ui, action_menu_ui, banner_ui, command_button_ui, copy_command_ui, ends_ui, line_banner_ui,
     message_ui, note_ui, strong,
@@ -226,7 +228,7 @@ fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &m
             command_button_ui(ui, "Retry", commands, || ModelsCommand::Fetch(id.clone()));
             let file = ui.button("Use a file…").on_hover_text("Uses a local copy of this model's file");
             if file.clicked() {
-                commands.push(ModelsCommand::PickWeights(id.clone()));
+                commands.push(Command::PickFile(FileRequest::Weights(id.clone())));
             }
             command_button_ui(ui, "Dismiss", commands, || ModelsCommand::DismissFailure(id.clone()));
         });

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use crate::domain::{Problem, human_bytes};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    Effect, FileRequest, ImportSubject, InferenceEffect, LocalEngine, ModelDefaults, ModelEntry, ModelsCommand,
-    ModelsEffect, ModelsEvent, RuntimeKind, State, TaskKind,
+    ImportSubject, InferenceEffect, LocalEngine, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect, ModelsEvent,
+    RuntimeKind, State, TaskKind,
 };
 use crate::window::tasks::update::{begin, cancel_preparation};
 use crate::window::{models, predict};
@@ -15,14 +15,12 @@ pub(crate) fn on_command(state: &mut State, command: ModelsCommand) {
     match command {
         ModelsCommand::Choose(id) => choose_model(state, id),
         ModelsCommand::Fetch(id) => fetch_model(state, id, None),
-        ModelsCommand::PickWeights(id) => state.effects.push(Effect::PickFile(FileRequest::Weights(id))),
         ModelsCommand::Remove(id) => state.effects.push(ModelsEffect::Remove { id }),
         ModelsCommand::Edit(id) => models::add::update::open(state, ImportSubject::Added(id)),
         ModelsCommand::ChangeImport { card, labels } => models::add::update::change(state, *card, labels),
         ModelsCommand::FindPreprocessing => models::add::update::find_preprocessing(state),
         ModelsCommand::ChooseReading(reading) => models::add::update::choose_reading(state, reading),
         ModelsCommand::ClosePresets => models::add::update::close_presets(state),
-        ModelsCommand::PickLabels => state.effects.push(Effect::PickFile(FileRequest::Labels)),
         ModelsCommand::ConfirmImport => models::add::update::confirm(state),
         ModelsCommand::CancelImport => models::add::update::close(state),
         ModelsCommand::DismissOffer(model_id) => {

@@ -25,7 +25,6 @@ pub enum OutputsCommand {
     LoadMapping(PathBuf),
     /// Deletes one of the user's own mappings, by its file.
     DeleteMapping(PathBuf),
-    PickMapping,
 }
 
 #[derive(Debug, Clone)]

@@ -9,9 +9,9 @@ use crate::sagemaker::spec::output_mapping::{ReadingRequest, ResponseExamples};
 use crate::sagemaker::spec::remote_model::RemoteAddress;
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    Action, Effect, FileRequest, FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OutputsAt, OutputsCommand,
-    OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, PredictionsFrom,
-    Run, SavedMapping, SourceId, State, TaskId, TaskKind, TaskOutcome, Ticket,
+    Action, FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd,
+    OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, PredictionsFrom, Run, SavedMapping, SourceId,
+    State, TaskId, TaskKind, TaskOutcome, Ticket,
 };
 use crate::window::tasks::update::begin;
 use crate::window::{comparison, predict, project, tasks};
@@ -25,7 +25,6 @@ pub(crate) fn on_command(state: &mut State, command: OutputsCommand) {
         OutputsCommand::SaveMapping(request) => save_mapping(state, *request),
         OutputsCommand::LoadMapping(path) => load_mapping(state, path),
         OutputsCommand::DeleteMapping(path) => delete_mapping(state, path),
-        OutputsCommand::PickMapping => state.effects.push(Effect::PickFile(FileRequest::Mapping)),
     }
 }
 

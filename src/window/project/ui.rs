@@ -1,6 +1,6 @@
 //! Where predictions and verdicts are saved, unless that is the default location.
 
-use eframe::egui::{RichText, Ui};
+use eframe::egui::Ui;
 
 use crate::domain::counted;
 use crate::window::state::{Action, Commands, Listing, ProjectStatus, ReviewCommand, State};
@@ -76,7 +76,7 @@ pub(crate) fn saved_ui(ui: &mut Ui, state: &State) {
         ProjectStatus::Writable if project.unsaved() > 0 => "Saving…",
         ProjectStatus::Writable => "All saved",
     };
-    let label = ui.label(RichText::new(text).weak());
+    let label = ui.weak(text);
     if let Some(path) = &project.path {
         label.on_hover_text(path.display().to_string());
     }

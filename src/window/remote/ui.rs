@@ -11,7 +11,8 @@ use crate::window::s3::ui::access::{AccessMemory, access_ui};
 use crate::window::state::{Command, Commands, Failure, State, Watch};
 use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, command_button_ui, copy_sign_in_ui, ends_ui, enter_pressed, message_ui, renew_in_time, strong,
+    OnClick, Tone, banner_ui, command_button_ui, copy_sign_in_ui, ends_ui, enter_pressed, message_ui, renew_in_time,
+    strong, truncated_ui,
 };
 
 const WIDTH: f32 = 1080.0;
@@ -128,9 +129,8 @@ fn list_ui<R: ResourceUi>(ui: &mut Ui, state: &State, memory: &mut R::Memory, he
             }
             if list.next.is_some() {
                 let more = Button::new(format!("More {things}"));
-                if ui.add_enabled(!list.status.is_loading(), more).clicked() {
-                    commands.push(R::command(RemoteCommand::ListMore));
-                }
+                ui.add_enabled(!list.status.is_loading(), more)
+                    .on_click(commands, || R::command(RemoteCommand::ListMore));
             }
         },
     );
@@ -284,7 +284,7 @@ pub(crate) fn page_name_ui(
     buttons_ui: impl FnOnce(&mut Ui, &mut Commands),
 ) {
     let name_ui = |ui: &mut Ui, _: &mut Commands| {
-        ui.add(Label::new(strong(name).size(15.0)).truncate());
+        truncated_ui(ui, strong(name).size(15.0));
     };
     ends_ui(ui, "page name", commands, name_ui, buttons_ui);
 }

@@ -36,6 +36,7 @@ pub enum Command {
     ClearFinishedTasks,
     Restart,
     SetOverlay(Overlay),
+    PickFile(FileRequest),
     DismissNotice,
     Jobs(JobsCommand),
     Endpoints(EndpointsCommand),
@@ -60,6 +61,10 @@ pub type Commands = Queue<Command>;
 
 impl Command {
     pub const CLOSE_OVERLAY: Self = Self::SetOverlay(Overlay::None);
+
+    pub fn cancel(task: TaskId) -> Self {
+        Self::SignalTask(task, TaskSignal::Cancel)
+    }
 }
 
 /// A step through the grid.

@@ -115,6 +115,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 pub(crate) use std::sync::Arc;
 
+use crate::domain::ModelTask;
 pub(crate) use crate::domain::{
     BoundingBox, CacheUsage, LabelSet, ModelCard, Prediction, Problem, RunId, SampleId, Verdict, ViewSettings, grouped,
 };
@@ -466,6 +467,15 @@ impl State {
     /// The run whose predictions are on screen.
     pub fn run(&self) -> Option<&Run> {
         self.runs.current()
+    }
+
+    pub(crate) fn pick_file(&mut self, request: FileRequest) {
+        self.effects.push(Effect::PickFile(request));
+    }
+
+    /// What the run on screen predicts.
+    pub fn task(&self) -> Option<ModelTask> {
+        self.run().and_then(Run::task)
     }
 
     pub fn run_id(&self) -> Option<RunId> {

@@ -1,8 +1,6 @@
 //! The status bar, and the task panel: running tasks, finished ones, and problems.
 
-use eframe::egui::{
-    Align, Button, Label, Layout, Panel, ProgressBar, RichText, ScrollArea, Sense, TextStyle, Ui, vec2,
-};
+use eframe::egui::{Align, Button, Label, Layout, Panel, ScrollArea, Sense, TextStyle, Ui, vec2};
 
 use crate::domain::{human_duration, problem_of};
 use crate::window::project::ui::saved_ui;
@@ -12,7 +10,8 @@ use crate::window::state::{
 };
 use crate::window::ui;
 use crate::window::ui::widgets::{
-    action_button_ui, command_button_ui, ends_ui, progress_text, sign_in_menu_ui, small_note_line_ui, strong,
+    OnClick, action_button_ui, command_button_ui, ends_ui, progress_bar, progress_text, sign_in_menu_ui,
+    small_note_line_ui, strong, truncated_ui,
 };
 
 /// The space of the panel, as high as the user made it.
@@ -62,17 +61,16 @@ fn task_list_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn task_ui(ui: &mut Ui, task: &TaskEntry, commands: &mut Commands) {
     let progress = task.control.progress();
     ui.horizontal(|ui| {
-        ui.add(Label::new(&task.title).truncate());
+        truncated_ui(ui, &task.title);
     });
     ui.horizontal(|ui| {
-        let bar = ProgressBar::new(progress.fraction().unwrap_or(0.0)).desired_width(150.0).desired_height(8.0);
-        ui.add(bar);
+        ui.add(progress_bar(progress.fraction()).desired_width(150.0));
         if task.can_pause() {
             let (label, signal) =
                 if task.control.is_paused() { ("Resume", TaskSignal::Resume) } else { ("Pause", TaskSignal::Pause) };
             command_button_ui(ui, label, commands, || Command::SignalTask(task.id, signal));
         }
-        command_button_ui(ui, "Cancel", commands, || Command::SignalTask(task.id, TaskSignal::Cancel));
+        command_button_ui(ui, "Cancel", commands, || Command::cancel(task.id));
         let text = progress_text(&progress, task.control.is_paused());
         small_note_line_ui(ui, text);
     });
@@ -86,7 +84,7 @@ fn finished_ui(ui: &mut Ui, task: &FinishedTask) {
         TaskOutcome::Failed(why) => format!("⚠ Failed: {why}"),
     };
     let elapsed = human_duration(task.elapsed);
-    ui.add(Label::new(&task.title).truncate());
+    truncated_ui(ui, &task.title);
     let text = format!("{outcome} ({elapsed})");
     small_note_line_ui(ui, text);
     ui.add_space(4.0);
@@ -155,7 +153,7 @@ pub(crate) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut Commands)
         // In a separate part: what comes and goes must not change the id of the button after it, or that loses focus
         // and clicks.
         ui.horizontal(|ui| source_ui(ui, state, commands));
-        ui.label(RichText::new(engine_text(state)).weak());
+        ui.weak(engine_text(state));
         ui.separator();
         panel_button_ui(ui, state, commands);
     });
@@ -177,7 +175,6 @@ fn source_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Commands) {
     let progress = task.control.progress();
     let fraction = progress.fraction();
-    let bar = ProgressBar::new(fraction.unwrap_or(0.0)).desired_width(110.0).desired_height(8.0);
     let percent = fraction.map_or_else(String::new, |fraction| format!(" {:.0}%", fraction * 100.0));
     let more = match state.tasks.running().len() {
         0 | 1 => String::new(),
@@ -188,14 +185,11 @@ fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Comma
         _ => String::new(),
     };
     let paused = if task.control.is_paused() { ", paused" } else { "" };
-    ui.add(bar);
+    ui.add(progress_bar(fraction).desired_width(110.0));
     let text = format!("{}{percent}{left}{paused}{more}", task.title);
     let button = Button::new(&text).truncate().frame_when_inactive(false);
     let tooltip = format!("{text}\n{}", Action::ToggleTasks.tooltip());
-    let response = ui.add(button).on_hover_text(tooltip);
-    if response.clicked() {
-        commands.push(Action::ToggleTasks);
-    }
+    ui.add(button).on_hover_text(tooltip).on_click(commands, || Action::ToggleTasks);
 }
 
 fn idle_ui(ui: &mut Ui, state: &State) {
@@ -203,7 +197,7 @@ fn idle_ui(ui: &mut Ui, state: &State) {
         Some(_) if state.samples.is_empty() => "No images here",
         _ => "Ready",
     };
-    ui.label(RichText::new(text).weak());
+    ui.weak(text);
 }
 
 fn engine_text(state: &State) -> String {
@@ -234,8 +228,5 @@ fn panel_button_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
         count => format!("⚠ {count} problems"),
     };
     let button = Button::selectable(state.settings.show_tasks_panel, text);
-    let response = ui.add(button).on_hover_text(Action::ToggleTasks.tooltip());
-    if response.clicked() {
-        commands.push(Action::ToggleTasks);
-    }
+    ui.add(button).on_hover_text(Action::ToggleTasks.tooltip()).on_click(commands, || Action::ToggleTasks);
 }

@@ -1,12 +1,12 @@
 //! The frame of every dialog, the question before quitting, and short notices that disappear by themselves.
 
 use eframe::egui::{
-    Align2, Area, AreaState, Context, Frame, Id, Label, LayerId, Modal, ModalResponse, Order, Popup, Ui, Vec2, vec2,
+    Align2, Area, AreaState, Context, Frame, Id, LayerId, Modal, ModalResponse, Order, Popup, Ui, Vec2, vec2,
 };
 
 use crate::window::state::{Action, Command, Commands, NoticeOffer, Overlay, ProjectCommand, State};
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{command_button_ui, note_ui, primary_button, strong};
+use crate::window::ui::widgets::{OnClick, command_button_ui, note_ui, primary_button, strong, wrapped_ui};
 
 /// The space between a dialog and the edges of the window.
 const MARGIN: f32 = 12.0;
@@ -95,13 +95,11 @@ pub(crate) fn quit_ui(ctx: &Context, state: &State, commands: &mut Commands) {
     dialog_ui(ctx, "quit", 420.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         ui.label(strong("Quit Spotcheck?").size(15.0));
         for text in state.unfinished() {
-            ui.add(Label::new(text).wrap());
+            wrapped_ui(ui, text);
         }
         ui.add_space(6.0);
         ui.horizontal(|ui| {
-            if ui.add(primary_button(ui, "Keep running")).clicked() {
-                commands.push(Command::CLOSE_OVERLAY);
-            }
+            ui.add(primary_button(ui, "Keep running")).on_click(commands, || Command::CLOSE_OVERLAY);
             command_button_ui(ui, "Quit now", commands, || Action::Quit);
         });
     });
@@ -154,14 +152,12 @@ pub(crate) fn toast_ui(ctx: &Context, state: &State, memory: &mut ToastMemory, c
         Frame::popup(ui.style()).show(ui, |ui| {
             ui.set_max_width(520.0);
             ui.horizontal(|ui| {
-                ui.add(Label::new(&notice.text).wrap());
+                wrapped_ui(ui, &notice.text);
                 match notice.offer {
                     Some(NoticeOffer::Do(action)) => {
-                        let button = ui.button(action.label());
-                        if button.clicked() {
-                            commands.push(action);
-                        }
-                        button.accessible_name(action.label_now(state));
+                        ui.button(action.label())
+                            .on_click(commands, || action)
+                            .accessible_name(action.label_now(state));
                     }
                     Some(NoticeOffer::ShowRun(run)) if ui.button("Show that run").clicked() => {
                         commands.push(ProjectCommand::SwitchRun(run));
@@ -169,11 +165,9 @@ pub(crate) fn toast_ui(ctx: &Context, state: &State, memory: &mut ToastMemory, c
                     }
                     Some(NoticeOffer::ShowRun(_)) | None => {}
                 }
-                let close = ui.small_button("×");
-                if close.clicked() {
-                    commands.push(Command::DismissNotice);
-                }
-                close.accessible_name("Close this message");
+                ui.small_button("×")
+                    .on_click(commands, || Command::DismissNotice)
+                    .accessible_name("Close this message");
             });
         });
     });

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use eframe::egui::{
-    Align, ComboBox, Context, DragValue, Event, Id, Key, Label, Layout, Popup, PopupCloseBehavior, Response, RichText,
+    Align, ComboBox, Context, DragValue, Event, Id, Key, Layout, Popup, PopupCloseBehavior, Response, RichText,
     TextEdit, Tooltip, Ui, vec2,
 };
 
@@ -15,6 +15,7 @@ use crate::window::s3::ui::access::{AccessMemory, access_ui};
 use crate::window::state::{Command, Commands, OpeningOutputs, OutputsFailure, State};
 use crate::window::ui::widgets::{
     Tone, command_button_ui, enter_pressed, focus_whole_text, message_ui, primary_button_ui, problem_ui, progress_ui,
+    truncated_ui,
 };
 
 /// The width of names next to their controls.
@@ -68,7 +69,7 @@ impl<'f> Field<'f> {
             let size = vec2(NAME_WIDTH, ui.spacing().interact_size.y);
             ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
                 ui.set_min_width(NAME_WIDTH);
-                ui.add(Label::new(&*self.name).truncate()).on_hover_text(self.help);
+                truncated_ui(ui, &*self.name).on_hover_text(self.help);
             });
             control(ui, self);
         });

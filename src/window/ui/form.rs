@@ -5,15 +5,16 @@ mod fields;
 
 use std::cmp::Reverse;
 
-use eframe::egui::{Align, CollapsingHeader, Context, Label, Layout, ScrollArea, Ui, vec2};
+use eframe::egui::{Align, CollapsingHeader, Context, Layout, ScrollArea, Ui, vec2};
 
 use crate::domain::S3Access;
 use crate::sagemaker::spec::transform::{Check, CheckGrade, CheckPoint, Preflight};
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
-use crate::window::state::{Action, Command, Commands, Form, FormCheck, Loadable, State, TaskSignal};
+use crate::window::state::{Action, Command, Commands, Form, FormCheck, Loadable, State};
 use crate::window::ui::dialog::{dialog, heading_ui, is_closed};
 use crate::window::ui::widgets::{
-    Tone, banner_ui, command_button_ui, message_ui, note_ui, primary_button_ui, renew_in_time, strong,
+    OnClick, Tone, banner_ui, command_button_ui, message_ui, note_ui, primary_button_ui, renew_in_time, strong,
+    wrapped_ui,
 };
 
 pub(crate) use fields::{
@@ -265,7 +266,7 @@ fn point_ui(ui: &mut Ui, check: &Check) {
             ui.label(strong(title).color(color));
         });
         ui.vertical(|ui| {
-            ui.add(Label::new(&check.finding).wrap());
+            wrapped_ui(ui, &check.finding);
             if !check.advice.is_empty() {
                 note_ui(ui, &check.advice);
             }
@@ -305,11 +306,8 @@ pub(crate) fn foot_ui<D, P>(
             let step = state.tasks.get(task).map(|task| task.control.progress());
             let step = step.map_or_else(String::new, |progress| progress.step);
             ui.label(if step.is_empty() { words.starting.to_owned() } else { step });
-            command_button_ui(ui, words.cancel, commands, || Command::SignalTask(task, TaskSignal::Cancel));
-            let close = ui.button("Close").on_hover_text(words.close);
-            if close.clicked() {
-                commands.push(Command::CLOSE_OVERLAY);
-            }
+            command_button_ui(ui, words.cancel, commands, || Command::cancel(task));
+            ui.button("Close").on_hover_text(words.close).on_click(commands, || Command::CLOSE_OVERLAY);
             return;
         }
         let reason = reason(form, words, is_checked);

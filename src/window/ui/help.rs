@@ -1,12 +1,12 @@
 //! The keys and mouse gestures, and the changes of this version.
 
-use eframe::egui::{Context, Grid, Label, RichText, ScrollArea, Ui, vec2};
+use eframe::egui::{Context, Grid, ScrollArea, Ui, vec2};
 use strum::VariantArray;
 
 use crate::window::state::{Action, Command, Commands, Overlay, State};
 use crate::window::ui::dialog::{dialog_ui, heading_ui};
 use crate::window::ui::keys;
-use crate::window::ui::widgets::{action_button_ui, command_button_ui, strong};
+use crate::window::ui::widgets::{action_button_ui, command_button_ui, strong, wrapped_ui};
 
 /// Keys and gestures without an action of their own.
 const GESTURES: [(&str, &str); 12] = [
@@ -34,7 +34,7 @@ pub(crate) fn help_ui(ctx: &Context, state: &State, commands: &mut Commands) {
         ScrollArea::vertical().max_height(height).show(ui, |ui| keys_ui(ui, state));
         ui.add_space(8.0);
         let version = format!("Spotcheck {}", env!("CARGO_PKG_VERSION"));
-        ui.label(RichText::new(version).weak());
+        ui.weak(version);
         ui.horizontal(|ui| {
             action_button_ui(ui, state, Action::CopyDiagnostics, commands);
             action_button_ui(ui, state, Action::OpenLog, commands);
@@ -56,7 +56,7 @@ pub(crate) fn whats_new_ui(ctx: &Context, state: &State, commands: &mut Commands
                 if level == 0 {
                     ui.horizontal_top(|ui| {
                         ui.label("•");
-                        ui.add(Label::new(text).wrap());
+                        wrapped_ui(ui, text);
                     });
                 } else {
                     ui.add_space(6.0);
@@ -101,18 +101,18 @@ fn keys_ui(ui: &mut Ui, state: &State) {
     Grid::new("keys").num_columns(2).spacing(vec2(24.0, 5.0)).show(ui, |ui| {
         for (gesture, meaning) in GESTURES {
             ui.label(gesture);
-            ui.label(RichText::new(meaning).weak());
+            ui.weak(meaning);
             ui.end_row();
         }
         for (digit, class) in state.class_digits() {
             ui.label(format!("{digit}, when asked for a class"));
-            ui.label(RichText::new(format!("Choose “{class}”")).weak());
+            ui.weak(format!("Choose “{class}”"));
             ui.end_row();
         }
         for &action in Action::VARIANTS {
             if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
                 ui.label(keys);
-                ui.label(RichText::new(action.label().trim_end_matches('…')).weak());
+                ui.weak(action.label().trim_end_matches('…'));
                 ui.end_row();
             }
         }

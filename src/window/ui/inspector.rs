@@ -1,6 +1,6 @@
 //! The right panel: the model, the filters, the runs, the results, the device, and the file.
 
-use eframe::egui::{RichText, ScrollArea, Ui};
+use eframe::egui::{ScrollArea, Ui};
 
 use crate::window::predict::ui::class_table::classes_title;
 use crate::window::predict::ui::device::{DeviceMemory, device_ui};
@@ -9,7 +9,7 @@ use crate::window::predict::ui::runs::{RunsMemory, runs_ui};
 use crate::window::search::ui::filters::{FiltersMemory, classes_ui, filters_ui};
 use crate::window::state::{Commands, Display, State};
 use crate::window::ui::textures::Textures;
-use crate::window::ui::widgets::{key_value_ui, section_ui, titled_section_ui};
+use crate::window::ui::widgets::{key_value_ui, section_ui, small_note_ui, titled_section_ui};
 use crate::window::{canvas, comparison, models};
 
 /// The sections' state between frames.
@@ -77,7 +77,7 @@ fn details_ui(ui: &mut Ui, state: &State) {
         ui.weak("Choose an image to see its file");
         return;
     };
-    ui.label(RichText::new(entry.uri.as_str()).small().weak());
+    small_note_ui(ui, entry.uri.as_str());
     ui.add_space(2.0);
     match &state.shown.display {
         Display::Ready(info) => {

@@ -7,7 +7,7 @@ use crate::domain::human_bytes;
 use crate::window::state::Action::*;
 use crate::window::state::{Action, BrowseCommand, Commands, ReviewCommand, State};
 use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{action_menu_ui, radio_ui};
+use crate::window::ui::widgets::{OnClick, action_menu_ui, radio_ui};
 use crate::window::ui::{keys, theme};
 
 pub(crate) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -41,10 +41,7 @@ fn palette_button_ui(ui: &mut Ui, commands: &mut Commands) {
     if let Some(keys) = keys::shortcut_text(ui.ctx(), Action::Palette) {
         button = button.shortcut_text(RichText::new(keys).small().weak());
     }
-    let response = ui.add(button).on_hover_text(Action::Palette.tooltip());
-    if response.clicked() {
-        commands.push(Action::Palette);
-    }
+    ui.add(button).on_hover_text(Action::Palette.tooltip()).on_click(commands, || Action::Palette);
 }
 
 /// The space above and below the longest menu, in points.
@@ -222,9 +219,7 @@ fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
             bytes => format!("At most {}", human_bytes(bytes)),
         };
         let mut chosen = state.settings.cache_bytes;
-        if radio_ui(ui, &mut chosen, bytes, label).clicked() {
-            commands.push(BrowseCommand::SetCacheBytes(bytes));
-        }
+        radio_ui(ui, &mut chosen, bytes, label).on_click(commands, || BrowseCommand::SetCacheBytes(bytes));
     }
     let clear =
         ui.button("Clear cache").on_hover_text("Deletes cached thumbnails and images; they are recreated when needed");

@@ -79,12 +79,10 @@ fn line_ui(ui: &mut Ui, state: &State, action: Action, is_current: bool) -> Resp
         .right_text(RichText::new(keys).weak())
         .min_size(vec2(ui.available_width(), 0.0))
         .sense(Sense::CLICK);
-    let response =
-        ui.add_enabled(check.is_ok(), button).accessible_name(name.trim_end()).on_hover_text(action.tooltip());
-    match check {
-        Ok(()) => response,
-        Err(reason) => response.on_disabled_hover_text(reason),
-    }
+    ui.add_enabled(check.is_ok(), button)
+        .accessible_name(name.trim_end())
+        .on_hover_text(action.tooltip())
+        .on_disabled_hover_text(check.err().unwrap_or_default())
 }
 
 /// Actions whose names contain every typed word, those that begin with the first word first; then those whose

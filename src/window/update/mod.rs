@@ -90,6 +90,7 @@ fn on_command(state: &mut State, command: Command) {
         Command::ClearFinishedTasks => state.tasks.clear_finished(),
         Command::Restart => state.effects.push(Effect::Restart),
         Command::SetOverlay(overlay) => state.overlay = overlay,
+        Command::PickFile(request) => state.pick_file(request),
         Command::DismissNotice => state.notice = None,
         Command::Jobs(command) => jobs::update::on_command(state, command),
         Command::Endpoints(command) => endpoints::update::on_command(state, command),
@@ -120,11 +121,11 @@ fn on_action(state: &mut State, action: Action) {
         return;
     }
     match action {
-        Action::OpenFolder => state.effects.push(Effect::PickFile(FileRequest::Folder)),
-        Action::OpenImages => state.effects.push(Effect::PickFile(FileRequest::Images)),
+        Action::OpenFolder => state.pick_file(FileRequest::Folder),
+        Action::OpenImages => state.pick_file(FileRequest::Images),
         Action::OpenS3 => s3::update::toggle_picker(state),
         Action::OpenSamples => browse::update::open_samples(state),
-        Action::OpenProject => state.effects.push(Effect::PickFile(FileRequest::Project)),
+        Action::OpenProject => state.pick_file(FileRequest::Project),
         Action::Reload => browse::update::watch::reload(state),
         Action::Export => export::update::open(state),
         Action::ExportComparison => export::update::show(state, Overlay::ExportComparison),
@@ -132,15 +133,15 @@ fn on_action(state: &mut State, action: Action) {
         Action::ExportLabelChanges => export::update::show(state, Overlay::ExportLabelChanges),
         Action::SaveProjectAs => {
             let name = format!("{}.spotcheck", state.source_stem());
-            state.effects.push(Effect::PickFile(FileRequest::ProjectTarget { name }));
+            state.pick_file(FileRequest::ProjectTarget { name });
         }
         Action::SecondPass => {
             let name = format!("{}-second.spotcheck", state.source_stem());
-            state.effects.push(Effect::PickFile(FileRequest::SecondPassTarget { name }));
+            state.pick_file(FileRequest::SecondPassTarget { name });
         }
         Action::MergeProject => project::merge::update::open(state),
-        Action::MoveProject => state.effects.push(Effect::PickFile(FileRequest::MovedFolder)),
-        Action::AddModel => state.effects.push(Effect::PickFile(FileRequest::Model)),
+        Action::MoveProject => state.pick_file(FileRequest::MovedFolder),
+        Action::AddModel => state.pick_file(FileRequest::Model),
         Action::CopyImage => browse::update::copy_image(state, None),
         Action::SaveImage => browse::update::save_image(state),
         Action::FindAlike => browse::update::find_alike(state, ImagePart::Whole),

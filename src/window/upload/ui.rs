@@ -1,6 +1,6 @@
 //! The upload dialog, and the notice when an upload has ended.
 
-use eframe::egui::{Button, Context, Label, ScrollArea, Ui};
+use eframe::egui::{Button, Context, ScrollArea, Ui};
 use strum::VariantArray;
 
 use crate::aws::upload::plan::{FileAmount, PlannedState, UploadPlan};
@@ -14,7 +14,7 @@ use crate::window::ui::dialog::{dialog, dialog_ui, heading_ui, is_closed};
 use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{
     Tone, checkbox_ui, command_button_ui, enter_pressed, grouped, message_ui, note_ui, primary_button_ui, problem_ui,
-    radio_ui, strong,
+    radio_ui, strong, wrapped_ui,
 };
 
 const WIDTH: f32 = 600.0;
@@ -182,7 +182,7 @@ fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mu
 fn uploaded_ui(ctx: &Context, uploaded: &Uploaded, commands: &mut Commands) {
     dialog_ui(ctx, "uploaded", WIDTH, UploadCommand::Dismiss, commands, |ui, commands| {
         heading_ui(ui, "Upload", "");
-        ui.add(Label::new(format!("{} to {}", uploaded.summary, uploaded.target.address)).wrap());
+        wrapped_ui(ui, format!("{} to {}", uploaded.summary, uploaded.target.address));
         let notes = uploaded.notes.iter().cloned();
         lines_ui(ui, "notes", notes, uploaded.notes.len());
         ui.add_space(8.0);

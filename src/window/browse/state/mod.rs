@@ -12,9 +12,9 @@ use crate::domain::{
 };
 use crate::review::{BoxChoice, Outcomes};
 use crate::window::state::{
-    AnnotationsPick, CacheUsage, DisplayInfo, DuplicateOptions, DuplicatesRequest, Failure, FilePick, FoundDuplicates,
-    MeasureBasis, Measured, Order, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step, TaskId,
-    ThumbnailRequest, Ticket, ViewSettings,
+    CacheUsage, DisplayInfo, DuplicateOptions, DuplicatesRequest, Failure, FilePick, FoundDuplicates, MeasureBasis,
+    Measured, Order, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step, TaskId, ThumbnailRequest, Ticket,
+    ViewSettings,
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +30,6 @@ pub enum BrowseCommand {
     OpenPlace(Box<S3Place>),
     /// Files and folders dropped on the window.
     Drop(Vec<PathBuf>),
-    PickAnnotations(AnnotationsPick),
     /// Shows one sample and selects only it.
     Show(SampleId),
     /// Adds a sample to the selection or removes it.

@@ -133,6 +133,11 @@ impl Samples {
         self.entries.get(id.index())
     }
 
+    /// The file name of an image, empty if it is not listed.
+    pub fn file_name(&self, id: SampleId) -> &str {
+        self.get(id).map_or("", |sample| sample.uri.file_name())
+    }
+
     pub fn ids(&self) -> impl Iterator<Item = SampleId> + use<> {
         (0..self.entries.len()).map(SampleId::from_index)
     }

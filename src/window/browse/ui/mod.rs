@@ -27,9 +27,9 @@ use crate::window::ui::palette::Typing;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, command_button_ui, copy_renewal_ui, ends_or_lines_ui,
-    enter_pressed, fitting, focus_whole_text, grouped, image_count, note_line_ui, primary_action_button_ui,
-    primary_button_ui, recent_line_ui, sign_in_banner_ui, view_slider_ui,
+    FIELD_PADDING, OnClick, RecentLine, Tone, action_button_ui, banner_ui, command_button_ui, copy_renewal_ui,
+    ends_or_lines_ui, enter_pressed, fitting, focus_whole_text, grouped, image_count, note_line_ui,
+    primary_action_button_ui, primary_button_ui, recent_line_ui, sign_in_banner_ui, view_slider_ui,
 };
 
 /// The width of the buttons that open something, in points.
@@ -160,8 +160,7 @@ fn place_again_ui(ui: &mut Ui, state: &State, place: &S3Place, commands: &mut Co
 fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut Commands) {
     let reason = source.unwatched.as_deref().unwrap_or_default();
     ui.horizontal_wrapped(|ui| {
-        ui.label(RichText::new("Not watched for changes").weak())
-            .on_hover_text(format!("Not watching for new or changed files: {reason}"));
+        ui.weak("Not watched for changes").on_hover_text(format!("Not watching for new or changed files: {reason}"));
         action_button_ui(ui, state, Action::Reload, commands);
     });
 }
@@ -271,16 +270,14 @@ fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.add_space(12.0);
     ui.weak("Recent");
     for path in &state.settings.recent {
-        let link = ui.link(last_names(path)).on_hover_text(path.display().to_string());
-        if link.clicked() {
-            commands.push(BrowseCommand::Open(path.clone()));
-        }
+        ui.link(last_names(path))
+            .on_hover_text(path.display().to_string())
+            .on_click(commands, || BrowseCommand::Open(path.clone()));
     }
     for place in &state.settings.recent_places {
-        let link = ui.link(place.address.to_string()).on_hover_text(place.access.credentials.to_string());
-        if link.clicked() {
-            commands.push(BrowseCommand::OpenPlace(Box::new(place.clone())));
-        }
+        ui.link(place.address.to_string())
+            .on_hover_text(place.access.credentials.to_string())
+            .on_click(commands, || BrowseCommand::OpenPlace(Box::new(place.clone())));
     }
 }
 

@@ -30,7 +30,6 @@ pub(crate) fn on_command(state: &mut State, command: BrowseCommand) {
             open_place(state, *place);
         }
         BrowseCommand::Drop(paths) => dropped(state, paths),
-        BrowseCommand::PickAnnotations(kind) => state.effects.push(Effect::PickFile(FileRequest::Annotations(kind))),
         BrowseCommand::Show(sample) => {
             update::show_image(state);
             show(state, sample);
@@ -589,7 +588,7 @@ pub(crate) fn save_image(state: &mut State) {
     if let Some(entry) = shown_entry(state) {
         let stem = Path::new(entry.uri.file_name()).file_stem().unwrap_or_default().to_string_lossy();
         let name = format!("{stem}-annotated.png");
-        state.effects.push(Effect::PickFile(FileRequest::ImageTarget { name }));
+        state.pick_file(FileRequest::ImageTarget { name });
     }
 }
 

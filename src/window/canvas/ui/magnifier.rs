@@ -1,12 +1,12 @@
 //! The selected box enlarged, with some of its surroundings.
 
-use eframe::egui::{Align2, Color32, Label, Rect, RichText, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, vec2};
+use eframe::egui::{Align2, Color32, Rect, RichText, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, vec2};
 
 use crate::domain::{Detection, Prediction};
 use crate::window::state::{Action, Commands, State};
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{action_button_ui, action_icon_ui, ends_ui, strong};
+use crate::window::ui::widgets::{action_button_ui, action_icon_ui, ends_ui, strong, truncated_ui, wrapped_ui};
 
 const HEIGHT: f32 = 210.0;
 /// The margin on each side, as a fraction of the box's longer side.
@@ -18,7 +18,7 @@ pub(crate) fn magnifier_ui(ui: &mut Ui, state: &State, textures: &mut Textures, 
     let Some((prediction, detection)) = selected(state) else {
         let hint_ui = |ui: &mut Ui, _: &mut _| {
             let hint = RichText::new("Select a box to enlarge it").weak();
-            ui.add(Label::new(hint).truncate());
+            truncated_ui(ui, hint);
         };
         ends_ui(ui, "box and its buttons", commands, hint_ui, |ui, commands| walk_ui(ui, state, commands));
         return;
@@ -26,14 +26,14 @@ pub(crate) fn magnifier_ui(ui: &mut Ui, state: &State, textures: &mut Textures, 
     crop_ui(ui, state, textures, detection);
     let name_ui = |ui: &mut Ui, _: &mut _| {
         let name = format!("{} {:.1}%", detection.label, detection.score * 100.0);
-        ui.add(Label::new(strong(name)).truncate());
+        truncated_ui(ui, strong(name));
     };
     ends_ui(ui, "box and its buttons", commands, name_ui, |ui, commands| {
         action_button_ui(ui, state, Action::ZoomToBox, commands);
         walk_ui(ui, state, commands);
     });
     let text = RichText::new(size_text(prediction, detection)).weak();
-    ui.add(Label::new(text).wrap());
+    wrapped_ui(ui, text);
 }
 
 fn selected(state: &State) -> Option<(&Prediction, &Detection)> {

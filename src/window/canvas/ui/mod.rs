@@ -159,7 +159,7 @@ fn name_ui(ui: &mut Ui, state: &State) {
     let room = ui.available_width() - name(ui).size().x.min(NAME_WIDTH) - ui.spacing().item_spacing.x;
     let [position, short] = position_texts(state, sample);
     if let Some(text) = fitting(ui, [&position, &short], room) {
-        ui.label(RichText::new(text).weak());
+        ui.weak(text);
     }
     let shown = ui.add(Label::new(name(ui)));
     let shown = shown.on_hover_text(format!("{}\n{position}", entry.uri.as_str()));

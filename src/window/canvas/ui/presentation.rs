@@ -15,8 +15,8 @@ use crate::window::canvas::ui::{Labels, Placement, image_size, paint_image, posi
 use crate::window::comparison::ui::canvas::{Caption, Side, divider_ui, names, right_objects};
 use crate::window::explain::ui::{heat_ui, status_text};
 use crate::window::state::{
-    Action, BrowseCommand, CanvasView, Command, Commands, Display, Explanation, ReviewCommand, RightSide, Run,
-    ShownObject, State, Step, ViewNumber,
+    Action, BrowseCommand, CanvasView, Command, Commands, Display, Explanation, ReviewCommand, RightSide, ShownObject,
+    State, Step, ViewNumber,
 };
 use crate::window::ui::keys::shortcut_text;
 use crate::window::ui::textures::Textures;
@@ -250,7 +250,7 @@ fn image_ui(ui: &Ui, state: &State, textures: &mut Textures, screen: Rect, seen_
         return;
     };
     // Classes are below the image.
-    let has_classes = state.run().is_some_and(|run| run.task() == Some(ModelTask::Classification));
+    let has_classes = state.task() == Some(ModelTask::Classification);
     let foot = if has_classes { screen.height() * 0.2 } else { 0.0 };
     let (canvas, foot) = screen.split_top_bottom_at_y(screen.bottom() - foot);
     let right = state.right_side();
@@ -428,7 +428,7 @@ fn plate_ui(ui: &Ui, screen: Rect, top: f32, (number, text): (usize, &str)) -> f
 
 /// The minimum score of the run on screen.
 fn min_score(state: &State) -> Option<f32> {
-    state.run().and_then(Run::task).map(|task| state.view().min_score_for(task))
+    state.task().map(|task| state.view().min_score_for(task))
 }
 
 /// The keys that have an effect now.

@@ -4,12 +4,12 @@ pub(crate) mod canvas;
 mod page;
 mod truth;
 
-use eframe::egui::{Align, Label, Layout, RichText, Ui};
+use eframe::egui::{Align, Layout, Ui};
 
 use crate::domain::ModelTask;
 use crate::evaluation::ImageAgreement;
-use crate::window::state::{Action, Commands, CompareLayout, Comparing, ReviewCommand, Run, State};
-use crate::window::ui::widgets::{command_button_ui, key_value_ui};
+use crate::window::state::{Action, Commands, CompareLayout, Comparing, ReviewCommand, State};
+use crate::window::ui::widgets::{OnClick, command_button_ui, key_value_ui, truncated_ui, wrapped_ui};
 
 pub(crate) use page::{ComparisonMemory, page_ui};
 
@@ -18,7 +18,7 @@ const TWO_COLUMNS: f32 = 560.0;
 
 /// The section of the inspector: the layout of the image, and what differs on it.
 pub(crate) fn section_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let (Some(comparing), Some(task)) = (&state.comparing, state.run().and_then(Run::task)) else {
+    let (Some(comparing), Some(task)) = (&state.comparing, state.task()) else {
         return;
     };
     layout_ui(ui, state, commands);
@@ -33,9 +33,7 @@ pub(crate) fn section_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 fn end_ui(ui: &mut Ui, commands: &mut Commands) {
-    if ui.button("End comparison").on_hover_text("Shows only one run").clicked() {
-        commands.push(ReviewCommand::StopComparing);
-    }
+    ui.button("End comparison").on_hover_text("Shows only one run").on_click(commands, || ReviewCommand::StopComparing);
 }
 
 fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -49,16 +47,14 @@ fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 CompareLayout::Slider => "Slider",
                 CompareLayout::TruthSlider => "Slider to ground truth",
             };
-            if ui.selectable_label(is_chosen, label).clicked() {
-                commands.push(ReviewCommand::SetCompareLayout(layout));
-            }
+            ui.selectable_label(is_chosen, label).on_click(commands, || ReviewCommand::SetCompareLayout(layout));
         }
     });
 }
 
 fn shown_ui(ui: &mut Ui, state: &State, comparing: &Comparing, task: ModelTask) {
     ui.add_space(4.0);
-    ui.label(RichText::new("This image").weak());
+    ui.weak("This image");
     let image = state.shown_sample().and_then(|sample| comparing.agreement()?.image(sample));
     let Some(image) = image else {
         ui.label("Not predicted by both runs");
@@ -69,7 +65,7 @@ fn shown_ui(ui: &mut Ui, state: &State, comparing: &Comparing, task: ModelTask) 
         ModelTask::Detection => {
             let (only_a, only_b) = (image.only_left, image.only_right);
             let text = format!("{} matched, {only_a} only in A, {only_b} only in B", image.matched);
-            ui.add(Label::new(text).wrap());
+            wrapped_ui(ui, text);
         }
     }
     key_value_ui(ui, "Disagreement", &format!("{:.3}", image.disagreement));
@@ -83,7 +79,7 @@ fn classes_ui(ui: &mut Ui, state: &State, image: &ImageAgreement) {
         let top = prediction.and_then(|prediction| prediction.classes().first());
         if let Some(top) = top {
             let text = format!("{letter}: {} {:.1}%", top.label, top.score * 100.0);
-            ui.add(Label::new(text).truncate());
+            truncated_ui(ui, text);
         }
     }
 }

@@ -14,13 +14,13 @@ use crate::evaluation::{AgreementSummary, ClassChange, Metrics};
 use crate::project::export::options::ComparisonFormat;
 use crate::review::{change_term, has_term};
 use crate::window::state::{
-    Action, Command, Commands, EvaluatedRun, ExportCommand, Loadable, ReviewCommand, Run, State, TaskId, TaskSignal,
+    Action, Command, Commands, EvaluatedRun, ExportCommand, Loadable, ReviewCommand, Run, State, TaskId,
 };
 use crate::window::ui::field::Field;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, action_button_ui, banner_ui, command_button_ui, ends_or_lines_ui, grouped, image_count, note_ui,
-    rows_in_sight_ui, section_ui, strong,
+    OnClick, Tone, action_button_ui, banner_ui, command_button_ui, ends_or_lines_ui, grouped, image_count, note_ui,
+    rows_in_sight_ui, section_ui, small_note_line_ui, strong, truncated_ui,
 };
 
 const MAX_CLASS_CHANGES: usize = 8;
@@ -73,7 +73,7 @@ pub(crate) fn page_ui(ui: &mut Ui, state: &State, memory: &mut ComparisonMemory,
 }
 
 fn title_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let name_ui = |ui: &mut Ui, _: &mut _| drop(ui.add(Label::new(strong("Comparison").size(15.0)).truncate()));
+    let name_ui = |ui: &mut Ui, _: &mut _| drop(truncated_ui(ui, strong("Comparison").size(15.0)));
     let buttons_ui = |ui: &mut Ui, commands: &mut Commands| {
         let can_export = Action::ExportComparison.check(state).is_ok();
         let report = ui.add_enabled(can_export, Button::new("HTML report…"));
@@ -82,9 +82,9 @@ fn title_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Action::ExportComparison);
         }
         action_button_ui(ui, state, Action::ExportComparison, commands);
-        if ui.button("Show the image").on_hover_text("Back to the image with both runs").clicked() {
-            commands.push(Action::Comparison);
-        }
+        ui.button("Show the image")
+            .on_hover_text("Back to the image with both runs")
+            .on_click(commands, || Action::Comparison);
         end_ui(ui, commands);
     };
     ends_or_lines_ui(ui, "title of the comparison", LEAST_TITLE, commands, name_ui, buttons_ui);
@@ -157,7 +157,7 @@ fn facts_ui(ui: &mut Ui, state: &State, run: &Run) {
         facts.push(format!("score ≥ {}", score_text(decimal(view.min_score))));
         facts.extend(view.nms_iou.map(|iou| format!("NMS {}", score_text(decimal(iou)))));
     }
-    ui.add(Label::new(RichText::new(facts.join(", ")).weak().small()).truncate());
+    small_note_line_ui(ui, facts.join(", "));
 }
 
 /// The numbers below depend on the minimum scores, which can differ between two models.
@@ -183,9 +183,9 @@ fn different_scores_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &m
             if let Some(best) = best {
                 let [a, b] = text_of(best);
                 let tooltip = format!("Sets {a} for A and {b} for B");
-                if ui.button("Best F1 of each").on_hover_text(tooltip).clicked() {
-                    commands.push(ReviewCommand::SetComparedScores(best));
-                }
+                ui.button("Best F1 of each")
+                    .on_hover_text(tooltip)
+                    .on_click(commands, || ReviewCommand::SetComparedScores(best));
             }
         });
     });
@@ -218,7 +218,7 @@ fn line_sample(ui: &Ui, place: Rect, is_dashed: bool) {
 fn running_ui(ui: &mut Ui, task: TaskId, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.weak("Comparing…");
-        command_button_ui(ui, "Cancel", commands, || Command::SignalTask(task, TaskSignal::Cancel));
+        command_button_ui(ui, "Cancel", commands, || Command::cancel(task));
     });
 }
 
@@ -300,18 +300,17 @@ impl ChangedImages {
             .min_size(vec2(ui.available_width(), 0.0))
             .sense(Sense::CLICK);
         let images = image_count(self.images);
-        let row = ui.add_enabled(self.images > 0 || is_on, button).on_hover_text(format!("Show the {images}"));
-        if row.clicked() {
-            commands.push(ReviewCommand::ShowChanged(term.to_owned()));
-        }
-        row.accessible_name(format!("{}, {images}", self.name));
+        ui.add_enabled(self.images > 0 || is_on, button)
+            .on_hover_text(format!("Show the {images}"))
+            .on_click(commands, || ReviewCommand::ShowChanged(term.to_owned()))
+            .accessible_name(format!("{}, {images}", self.name));
     }
 }
 
 /// The images by kind of change; those about errors need ground truth.
 fn changed_images_ui(ui: &mut Ui, state: &State, summary: &AgreementSummary, commands: &mut Commands) {
     ui.add_space(4.0);
-    ui.label(RichText::new("Changed images").weak());
+    ui.weak("Changed images");
     let mut kinds = vec![("Different predictions", summary.compared - summary.agreeing, "changed")];
     let counts = state.arranging.counts().filter(|_| state.other_evaluated().is_some() && state.evaluated().is_some());
     if let Some(counts) = counts {
@@ -339,7 +338,7 @@ fn class_changes_ui(
     summary: &AgreementSummary,
     commands: &mut Commands,
 ) {
-    ui.label(RichText::new("Class in A → class in B").weak());
+    ui.weak("Class in A → class in B");
     let mut change_ui = |ui: &mut Ui, change: &ClassChange| {
         let from = left.labels().name(change.left);
         let to = right.labels().name(change.right);

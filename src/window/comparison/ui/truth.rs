@@ -13,8 +13,8 @@ use crate::window::evaluation::ui::decimals;
 use crate::window::state::{Action, Commands, EvaluatedRun, Run, State};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, action_button_ui, grouped, note_ui, rows_in_sight_ui,
-    strong, table_number_ui, warning_ui,
+    ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, action_button_ui, count_cell, grouped, note_ui,
+    rows_in_sight_ui, strong, warning_ui,
 };
 
 const CURVES_HEIGHT: f32 = 250.0;
@@ -80,7 +80,7 @@ pub(super) fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], memory: &mut
 fn metrics_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], [one, other]: [&EvaluatedRun; 2], counts: &FilterCounts) {
     Grid::new("two runs against the ground truth").num_columns(4).spacing(vec2(10.0, 2.0)).show(ui, |ui| {
         for title in ["", "A", "B", "A − B"] {
-            ui.label(RichText::new(title).weak());
+            ui.weak(title);
         }
         ui.end_row();
         let measured = |run: &EvaluatedRun| match &run.evaluated.metrics {
@@ -207,28 +207,23 @@ fn curves_ui(ui: &mut Ui, evaluated: [&Arc<Evaluated>; 2], selected: Option<&Eva
     });
 }
 
-const fn column(
-    title: &'static str,
-    number: fn(&ClassGain) -> Option<f64>,
-    text: fn(Option<f64>) -> String,
-    tooltip: &'static str,
-) -> TableColumn<ClassGain> {
-    TableColumn { title, tooltip, width: 70.0, number, text, outcome: None }
-}
-
+/// “+0.042”
 fn signed(gain: Option<f64>) -> String {
     gain.map_or_else(|| "–".to_owned(), |gain| format!("{gain:+.3}"))
 }
 
-fn count(count: Option<f64>) -> String {
-    count.map_or_else(String::new, |count| grouped(count as usize))
-}
-
+const WIDTH: f32 = 70.0;
 const COLUMNS: [TableColumn<ClassGain>; 4] = [
-    column("GT", |row| Some(row.truths as f64), count, "Ground-truth objects or images of the class"),
-    column("A", |row| row.a, decimals, "AP of run A, or F1 for a classifier"),
-    column("B", |row| row.b, decimals, "AP of run B, or F1 for a classifier"),
-    column("A − B", |row| row.gain, signed, "The gain or loss of A"),
+    TableColumn::new(
+        "GT",
+        WIDTH,
+        |row| Some(row.truths as f64),
+        count_cell,
+        "Ground-truth objects or images of the class",
+    ),
+    TableColumn::new("A", WIDTH, |row| row.a, decimals, "AP of run A, or F1 for a classifier"),
+    TableColumn::new("B", WIDTH, |row| row.b, decimals, "AP of run B, or F1 for a classifier"),
+    TableColumn::new("A − B", WIDTH, |row| row.gain, signed, "The gain or loss of A"),
 ];
 
 /// The classes with their gains and losses. Clicking one shows its curves.
@@ -249,13 +244,10 @@ fn classes_ui(ui: &mut Ui, evaluated: [&Arc<Evaluated>; 2], memory: &mut TruthMe
     rows_in_sight_ui(ui, TABLE_ROW_HEIGHT, rows.len(), |ui, at| {
         let (name, row) = &rows[at];
         let is_selected = memory.selected.as_ref() == Some(&row.class);
-        let numbers = table.columns.iter().map(|column| format!("{} {}", column.title, column.text_of(row)));
-        let label = format!("Class {name}: {}", numbers.collect::<Vec<_>>().join(", "));
+        let label = format!("Class {name}: {}", table.numbers_text(row));
         let color = Some(theme::class_color(name));
         let (rect, response) = table.row_ui(ui, (name, color), 0.0, (&label, is_selected));
-        for (column, cell) in table.cells(rect) {
-            table_number_ui(ui, cell, &column.text_of(row), ui.visuals().text_color());
-        }
+        table.numbers_ui(ui, rect, row);
         if response.on_hover_text(format!("{name}; click to show its curves")).clicked() {
             memory.selected = (!is_selected).then(|| row.class.clone());
         }

@@ -5,7 +5,7 @@ mod page;
 
 use std::time::Duration;
 
-use eframe::egui::{Align, Button, Frame, Label, Layout, Margin, Panel, Response, Stroke, Ui, vec2};
+use eframe::egui::{Align, Button, Frame, Layout, Margin, Panel, Response, Stroke, Ui, vec2};
 
 use crate::domain::S3Access;
 use crate::sagemaker::spec::endpoint::{Endpoint, EndpointStatus};
@@ -17,7 +17,7 @@ use crate::window::state::{
     Action, Commands, EndpointId, EndpointPresence, Endpoints, EndpointsCommand, KnownEndpoint, RemoteCommand, State,
 };
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{ago_text, command_button_ui};
+use crate::window::ui::widgets::{OnClick, ago_text, command_button_ui, truncated_ui, wrapped_ui};
 
 pub(crate) type EndpointsMemory = ListMemory<EndpointStatus>;
 
@@ -63,9 +63,7 @@ impl ResourceUi for KnownEndpoint {
         let sign = self.presence.status().map_or("■", endpoint_sign);
         let word = endpoint_word(self);
         let row = endpoint_row_ui(ui, state, &self.id, (sign, &word), self.id.region());
-        if row.on_hover_text(&word).clicked() {
-            commands.push(RemoteCommand::Open(self.id.clone()));
-        }
+        row.on_hover_text(&word).on_click(commands, || RemoteCommand::Open(self.id.clone()));
     }
 
     fn row_ui(ui: &mut Ui, state: &State, _: &S3Access, row: &Endpoint, commands: &mut Commands) {
@@ -78,9 +76,7 @@ impl ResourceUi for KnownEndpoint {
         let hover = if is_ours { format!("{word}, deployed from this computer") } else { word.clone() };
         let text = ago_text(row.created_ms);
         let row = endpoint_row_ui(ui, state, &id, (endpoint_sign(row.status), &word), &text);
-        if row.on_hover_text(hover).clicked() {
-            commands.push(RemoteCommand::Open(id));
-        }
+        row.on_hover_text(hover).on_click(commands, || RemoteCommand::Open(id));
     }
 
     fn page_ui(&self, ui: &mut Ui, state: &State, _: &mut EndpointsMemory, commands: &mut Commands) {
@@ -189,7 +185,7 @@ pub(crate) fn endpoints_banner_ui(ui: &mut Ui, state: &State, commands: &mut Com
 fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
     let text = banner_text(endpoint, now_ms());
     if ui.available_width() < ONE_LINE_WIDTH {
-        ui.add(Label::new(text).wrap());
+        wrapped_ui(ui, text);
         ui.horizontal(|ui| buttons_ui(ui, endpoint, commands));
         return;
     }
@@ -202,7 +198,7 @@ fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
                 |ui| buttons_ui(ui, endpoint, commands),
             );
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                ui.add(Label::new(text).truncate());
+                truncated_ui(ui, text);
             });
         });
     });
@@ -210,16 +206,12 @@ fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
 
 fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
     let name = &endpoint.id.name;
-    let show = ui.button("Show");
-    if show.clicked() {
-        commands.push(RemoteCommand::Open(endpoint.id.clone()));
-    }
-    show.accessible_name(format!("Show the endpoint {name}"));
-    let delete = delete_endpoint_button(ui, endpoint);
-    if delete.clicked() {
-        commands.push(EndpointsCommand::ConfirmDeletion(endpoint.id.clone()));
-    }
-    delete.accessible_name(format!("Delete the endpoint {name}…"));
+    ui.button("Show")
+        .on_click(commands, || RemoteCommand::Open(endpoint.id.clone()))
+        .accessible_name(format!("Show the endpoint {name}"));
+    delete_endpoint_button(ui, endpoint)
+        .on_click(commands, || EndpointsCommand::ConfirmDeletion(endpoint.id.clone()))
+        .accessible_name(format!("Delete the endpoint {name}…"));
 }
 
 /// “⚠ Endpoint cats: `InService`, about $0.42 so far at $0.74 per hour, deleted at 18:30 (in 2 h 10 min)”.

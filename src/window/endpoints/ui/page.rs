@@ -1,6 +1,6 @@
 //! The page of one endpoint: its status, its cost, when it is deleted, and what is deleted with it.
 
-use eframe::egui::{Button, CollapsingHeader, Label, Ui};
+use eframe::egui::{Button, CollapsingHeader, Ui};
 
 use crate::domain::{Utc, capitalized};
 use crate::sagemaker::spec::Deleted;
@@ -13,8 +13,8 @@ use crate::window::state::{
     State,
 };
 use crate::window::ui::widgets::{
-    Tone, banner_ui, command_button_ui, delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign,
-    endpoint_word, key_value_ui, message_ui, note_ui, strong,
+    OnClick, Tone, banner_ui, command_button_ui, delete_endpoint_button, endpoint_cost_text, endpoint_end_text,
+    endpoint_sign, endpoint_word, key_value_ui, message_ui, note_ui, strong, wrapped_ui,
 };
 
 const HOUR_MS: i64 = 60 * 60_000;
@@ -34,10 +34,8 @@ fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
     page_name_ui(ui, &endpoint.id.name, commands, |ui, commands| {
         if endpoint.watch.task.is_some() {
             let stop = ui.button("Stop watching");
-            let stop = stop.on_hover_text("The endpoint keeps running and is still billed");
-            if stop.clicked() {
-                commands.push(RemoteCommand::StopWatching(endpoint.id.clone()));
-            }
+            stop.on_hover_text("The endpoint keeps running and is still billed")
+                .on_click(commands, || RemoteCommand::StopWatching(endpoint.id.clone()));
         } else if ui.add_enabled(endpoint.deleting.is_none(), Button::new("Refresh")).clicked() {
             commands.push(RemoteCommand::Watch(endpoint.id.clone()));
         }
@@ -118,14 +116,13 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
     }
     ui.add_space(4.0);
     if state.remote.endpoints.confirming.as_ref() != Some(&endpoint.id) {
-        if delete_endpoint_button(ui, endpoint).clicked() {
-            commands.push(EndpointsCommand::ConfirmDeletion(endpoint.id.clone()));
-        }
+        delete_endpoint_button(ui, endpoint)
+            .on_click(commands, || EndpointsCommand::ConfirmDeletion(endpoint.id.clone()));
         return;
     }
     banner_ui(ui, Tone::Warning, "This will be deleted:", |ui| {
         for what in &goes {
-            ui.add(Label::new(format!("•  the {what}")).wrap());
+            wrapped_ui(ui, format!("•  the {what}"));
         }
         ui.add_space(2.0);
         if let Some(model) = endpoint.model_that_stays() {
@@ -134,7 +131,7 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
         }
         if endpoint.record.is_none() {
             let text = "Not deployed from this computer; make sure it is not in use";
-            ui.add(Label::new(text).wrap());
+            wrapped_ui(ui, text);
         }
         ui.add_space(4.0);
         ui.horizontal(|ui| {
@@ -153,10 +150,10 @@ fn done_ui(ui: &mut Ui, deletion: &Deleted) {
     };
     banner_ui(ui, tone, message, |ui| {
         for what in &deletion.deleted {
-            ui.add(Label::new(format!("✓  {what}")).wrap());
+            wrapped_ui(ui, format!("✓  {what}"));
         }
         for (what, why) in &deletion.kept {
-            ui.add(Label::new(format!("✗  Kept: {what}: {why}")).wrap());
+            wrapped_ui(ui, format!("✗  Kept: {what}: {why}"));
         }
     });
 }

@@ -1,8 +1,8 @@
 //! The curves of an evaluation, and the reliability of its scores.
 
 use eframe::egui::{
-    self, Align2, CornerRadius, CursorIcon, EventFilter, Key, Label, Modifiers, Pos2, Rect, Response, RichText, Role,
-    Sense, Shape, Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
+    self, Align2, CornerRadius, CursorIcon, EventFilter, Key, Modifiers, Pos2, Rect, Response, Role, Sense, Shape,
+    Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::domain::{decimal, min_score_text};
@@ -11,7 +11,7 @@ use crate::review::{BoxQuery, BoxTerm, ClassName, ClassOutcomes, Span};
 use crate::window::evaluation::ui::Shown;
 use crate::window::state::{Commands, ReviewCommand, SearchCommand, ViewChange};
 use crate::window::ui::theme;
-use crate::window::ui::widgets::image_count;
+use crate::window::ui::widgets::{image_count, small_note_ui};
 
 const LEFT: f32 = 48.0;
 const BOTTOM: f32 = 32.0;
@@ -336,7 +336,7 @@ pub(crate) fn reliability_ui(ui: &mut Ui, metrics: &ClassificationMetrics, comma
     let line = Stroke::new(1.5, ui.visuals().text_color());
     ui.painter().extend(Shape::dashed_line(&diagonal, line, 5.0, 4.0));
     let says = "Bars: accuracy (darker = more images). Line: mean score. Calibrated scores reach the dashed line";
-    ui.add(Label::new(RichText::new(says).small().weak()).wrap());
+    small_note_ui(ui, says);
 }
 
 fn images_in(bin: &ReliabilityBin) -> BoxTerm {

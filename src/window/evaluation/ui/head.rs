@@ -1,17 +1,17 @@
 //! What is compared, and its progress.
 
-use eframe::egui::{Align, Label, Layout, ProgressBar, TextStyle, Ui, vec2};
+use eframe::egui::{Align, Label, Layout, TextStyle, Ui, vec2};
 
 use crate::annotations::matching::Doubt;
 use crate::domain::DatasetSplit;
 use crate::window::state::{
     Action, Command, Commands, Evaluating, EvaluationCommand, Listing, Loadable, OpenedTruth, RunEvaluation, State,
-    TaskId, TaskSignal, TruthNames, TruthReading,
+    TaskId, TruthNames, TruthReading,
 };
 use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{
-    Tone, action_button_ui, action_menu_ui, banner_ui, command_button_ui, elided_in_middle, ends_or_lines_ui, grouped,
-    note_line_ui, note_ui, progress_text, strong,
+    OnClick, Tone, action_button_ui, action_menu_ui, banner_ui, command_button_ui, elided_in_middle, ends_or_lines_ui,
+    grouped, note_line_ui, note_ui, progress_bar, progress_text, strong, truncated_ui,
 };
 
 /// Below this width, the buttons next to the title are a menu, in points.
@@ -70,7 +70,7 @@ fn title_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let name_ui = |ui: &mut Ui, _: &mut _| {
         let run = state.run().map_or_else(String::new, |run| format!(" of {}", run.info.name));
         let title = format!("Evaluation{run}");
-        ui.add(Label::new(strong(title).size(15.0)).truncate());
+        truncated_ui(ui, strong(title).size(15.0));
     };
     let of_truth: &[Action] = &[Action::OpenTruth, Action::CloseTruth];
     let is_narrow = ui.available_width() < NARROW;
@@ -84,9 +84,9 @@ fn title_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.menu_button("Ground truth", |ui| action_menu_ui(ui, state, &[of_truth], commands));
             action_button_ui(ui, state, Action::ExportEvaluation, commands);
         }
-        if ui.button("Show the image").on_hover_text("Back to the image and its boxes").clicked() {
-            commands.push(Action::Evaluation);
-        }
+        ui.button("Show the image")
+            .on_hover_text("Back to the image and its boxes")
+            .on_click(commands, || Action::Evaluation);
     };
     ends_or_lines_ui(ui, "title of the evaluation", LEAST_TITLE, commands, name_ui, buttons_ui);
 }
@@ -227,8 +227,8 @@ fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Commands
         return;
     };
     let progress = entry.control.progress();
-    command_button_ui(ui, "Cancel", commands, || Command::SignalTask(task, TaskSignal::Cancel));
-    ui.add(ProgressBar::new(progress.fraction().unwrap_or(0.0)).desired_width(110.0).desired_height(8.0));
+    command_button_ui(ui, "Cancel", commands, || Command::cancel(task));
+    ui.add(progress_bar(progress.fraction()).desired_width(110.0));
     let text = progress_text(&progress, entry.control.is_paused());
     let text = if text.is_empty() { entry.title.clone() } else { text };
     words_ui(ui, &text, ui.visuals().weak_text_color());

@@ -7,7 +7,7 @@ use crate::domain::TruthLabel;
 use crate::evaluation::GroundTruth;
 use crate::window::state::{Commands, EvaluationCommand, RunEvaluation, State};
 use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{checkbox_ui, grouped, note_line_ui, warning_ui};
+use crate::window::ui::widgets::{OnClick, checkbox_ui, grouped, note_line_ui, warning_ui};
 
 const ROW_HEIGHT: f32 = 28.0;
 /// The number of classes in a message.
@@ -101,13 +101,10 @@ fn row_ui(ui: &mut Ui, truth: &GroundTruth, row: &ClassRow, commands: &mut Comma
         let chosen = matched.map_or_else(|| "none".to_owned(), ToString::to_string);
         let picker = Field::new(format!("Ground-truth class for {class}: {chosen}")).width(width * 0.34);
         picker.list_ui(ui, &chosen, |ui| {
-            if ui.selectable_label(matched.is_none(), "none").clicked() {
-                commands.push(correct(String::new()));
-            }
+            ui.selectable_label(matched.is_none(), "none").on_click(commands, || correct(String::new()));
             for label in &truth.labels {
-                if ui.selectable_label(matched == Some(label), label.to_string()).clicked() {
-                    commands.push(correct(key_of(label)));
-                }
+                ui.selectable_label(matched == Some(label), label.to_string())
+                    .on_click(commands, || correct(key_of(label)));
             }
         });
         note_line_ui(ui, reason);

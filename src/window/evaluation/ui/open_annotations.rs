@@ -3,17 +3,17 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{Button, Context, Label, RichText, Ui, vec2};
+use eframe::egui::{Button, Context, RichText, Ui, vec2};
 
 use crate::domain::NamePattern;
 use crate::window::outputs::ui::reading::{BUTTON_WIDTH, LABEL_SETS, labels_ui, width_next_to_button};
 use crate::window::state::{
-    Action, AnnotationsPick, BrowseCommand, Command, Commands, EvaluationCommand, OpeningOutputs, OutputsCommand,
+    Action, AnnotationsPick, Command, Commands, EvaluationCommand, FileRequest, OpeningOutputs, OutputsCommand,
     OutputsFailure, Overlay, PredictionsFrom, State, TruthAt, TruthNames, TruthReading,
 };
 use crate::window::ui::dialog::{dialog_ui, heading_ui};
 use crate::window::ui::field::{Field, PlaceMemory, footer_ui};
-use crate::window::ui::widgets::{Tone, banner_ui, command_button_ui, strong};
+use crate::window::ui::widgets::{OnClick, Tone, banner_ui, command_button_ui, strong, truncated_ui, wrapped_ui};
 
 const WIDTH: f32 = 560.0;
 /// The number of images whose class in their file name is shown.
@@ -214,7 +214,7 @@ fn place_ui(
     ui.horizontal(|ui| {
         for (text, kind) in [("Choose a file…", AnnotationsPick::File), ("Choose a folder…", AnnotationsPick::Folder)]
         {
-            command_button_ui(ui, text, commands, || BrowseCommand::PickAnnotations(kind));
+            command_button_ui(ui, text, commands, || Command::PickFile(FileRequest::Annotations(kind)));
         }
     });
     if open_as == OpenAs::Truth && memory.place.address.contains(NamePattern::CLASS) {
@@ -243,7 +243,7 @@ fn named_classes_ui(ui: &mut Ui, state: &State, pattern: &str) {
     let pattern = match NamePattern::parse(pattern) {
         Ok(pattern) => pattern,
         Err(reason) => {
-            ui.add(Label::new(RichText::new(reason).color(ui.visuals().warn_fg_color)).wrap());
+            wrapped_ui(ui, RichText::new(reason).color(ui.visuals().warn_fg_color));
             return;
         }
     };
@@ -252,7 +252,7 @@ fn named_classes_ui(ui: &mut Ui, state: &State, pattern: &str) {
         let name = sample.uri.file_name();
         let class = pattern.class(name);
         let class = class.map_or_else(|| "does not match the pattern".to_owned(), |class| format!("class “{class}”"));
-        ui.add(Label::new(format!("{name}: {class}")).truncate());
+        truncated_ui(ui, format!("{name}: {class}"));
     }
 }
 
@@ -298,8 +298,7 @@ fn class_map_ui(ui: &mut Ui, open_as: OpenAs, class_map: &mut String, commands: 
             .hint("none, or a CSV file with one “from,to” per line")
             .width(width_next_to_button(ui))
             .text_ui(ui, class_map);
-        if ui.add(Button::new("Choose…").min_size(vec2(BUTTON_WIDTH, 0.0))).clicked() {
-            commands.push(BrowseCommand::PickAnnotations(AnnotationsPick::ClassMap));
-        }
+        ui.add(Button::new("Choose…").min_size(vec2(BUTTON_WIDTH, 0.0)))
+            .on_click(commands, || Command::PickFile(FileRequest::Annotations(AnnotationsPick::ClassMap)));
     });
 }

@@ -14,7 +14,7 @@ use crate::window::evaluation::ui::suspicious::suspicious_ui;
 use crate::window::evaluation::ui::{Shown, count_button_ui, decimals};
 use crate::window::state::{Commands, EvaluationCommand, SearchCommand};
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{grouped, key_value_ui, note_ui, problem_ui, section_ui, strong, truncated};
+use crate::window::ui::widgets::{OnClick, grouped, key_value_ui, note_ui, problem_ui, section_ui, strong, truncated};
 
 const CURVES_HEIGHT: f32 = 230.0;
 
@@ -115,9 +115,9 @@ fn found_ui(ui: &mut Ui, shown: &Shown<'_>, commands: &mut Commands) {
     } else if state.arranging.is_filtered() && found.is_none_or(|found| found.search != search) {
         let tooltip = "Measures AP, precision and recall on the images that the search finds, next to those of all \
             images";
-        if ui.button("Evaluate the search results alone").on_hover_text(tooltip).clicked() {
-            commands.push(EvaluationCommand::EvaluateFound);
-        }
+        ui.button("Evaluate the search results alone")
+            .on_hover_text(tooltip)
+            .on_click(commands, || EvaluationCommand::EvaluateFound);
     }
 }
 
@@ -146,9 +146,7 @@ fn threshold_ui(
             let link = ui.link(RichText::new("Update intervals").small());
             let tooltip = "The 95% intervals were computed with other filters. Evaluates again with the current \
                 filters";
-            if link.on_hover_text(tooltip).clicked() {
-                commands.push(EvaluationCommand::EvaluateAgain);
-            }
+            link.on_hover_text(tooltip).on_click(commands, || EvaluationCommand::EvaluateAgain);
         }
     });
     ui.horizontal_wrapped(|ui| {

@@ -1,18 +1,16 @@
 //! What goes wrong together: kinds of errors that are more frequent in a group of images than by chance.
 
-use eframe::egui::{Align2, Rect, RichText, ScrollArea, Sense, TextStyle, Ui, vec2};
+use eframe::egui::{Align2, Rect, ScrollArea, Sense, TextStyle, Ui, vec2};
 
 use crate::domain::counted;
 use crate::evaluation::{Attribute, ErrorKind, ErrorPattern, ErrorPatterns};
 use crate::review::OutcomeWord;
 use crate::window::evaluation::ui::Shown;
-use crate::window::state::{
-    Action, Command, Commands, Loadable, RunEvaluation, SearchCommand, ShownPatterns, TaskSignal,
-};
+use crate::window::state::{Action, Command, Commands, Loadable, RunEvaluation, SearchCommand, ShownPatterns};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    ClassTable, TABLE_ROW_HEIGHT, TableColumn, Tone, action_button_ui, command_button_ui, grouped, message_ui, note_ui,
-    strong, table_number_ui,
+    ClassTable, OnClick, TABLE_ROW_HEIGHT, TableColumn, Tone, action_button_ui, command_button_ui, count_cell,
+    message_ui, note_ui, strong,
 };
 
 const NAME_WIDTH: f32 = 220.0;
@@ -20,8 +18,7 @@ const NAME_WIDTH: f32 = 220.0;
 type Column = TableColumn<ErrorPattern>;
 
 const fn column(title: &'static str, number: fn(&ErrorPattern) -> Option<f64>, tooltip: &'static str) -> Column {
-    let text = |count: Option<f64>| count.map_or_else(String::new, |count| grouped(count as usize));
-    Column { title, tooltip, width: 66.0, number, text, outcome: None }
+    Column::new(title, 66.0, number, count_cell, tooltip)
 }
 
 const COLUMNS: [Column; 4] = [
@@ -36,7 +33,9 @@ const COLUMNS: [Column; 4] = [
         )
     },
     Column {
-        text: |number| number.map_or_else(String::new, q_text),
+        text: |number| {
+            number.map_or_else(String::new, |q| if q < 0.001 { "<0.001".to_owned() } else { format!("{q:.3}") })
+        },
         ..column(
             "q-value",
             |row| Some(row.q),
@@ -44,11 +43,6 @@ const COLUMNS: [Column; 4] = [
         )
     },
 ];
-
-/// “0.032”, “<0.001”
-fn q_text(q: f64) -> String {
-    if q < 0.001 { "<0.001".to_owned() } else { format!("{q:.3}") }
-}
 
 pub(super) fn patterns_ui(ui: &mut Ui, shown: &Shown<'_>, evaluation: &RunEvaluation, commands: &mut Commands) {
     ui.horizontal_wrapped(|ui| {
@@ -66,7 +60,7 @@ pub(super) fn patterns_ui(ui: &mut Ui, shown: &Shown<'_>, evaluation: &RunEvalua
         Loadable::Loading(task) => {
             ui.horizontal(|ui| {
                 note_ui(ui, "Searching the errors for patterns…");
-                command_button_ui(ui, "Cancel", commands, || Command::SignalTask(*task, TaskSignal::Cancel));
+                command_button_ui(ui, "Cancel", commands, || Command::cancel(*task));
             });
         }
         Loadable::Failed(failure) => message_ui(ui, Tone::Error, failure.message()),
@@ -141,21 +135,16 @@ fn row_ui(
     };
     let class = class.and_then(|class| shown.outcomes.model_classes(class).next());
     let color = class.map_or(ui.visuals().weak_text_color(), |class| theme::class_color(&shown.labels.name(class)));
-    let numbers = table.columns.iter().map(|column| format!("{} {}", column.title, column.text_of(row)));
-    let label = format!("Pattern {}: {name}, {}", place + 1, numbers.collect::<Vec<_>>().join(", "));
+    let label = format!("Pattern {}: {name}, {}", place + 1, table.numbers_text(row));
     let query = query_text(shown, row, place + 1);
     let is_selected = shown.state.arranging.text() == query;
     let (rect, response) = table.row_ui(ui, (&name, Some(color)), 0.0, (&label, is_selected));
-    for (column, cell) in table.cells(rect) {
-        table_number_ui(ui, cell, &column.text_of(row), ui.visuals().text_color());
-    }
+    table.numbers_ui(ui, rect, row);
     let tooltip = |ui: &mut Ui| {
         ui.label(&name);
-        ui.label(RichText::new(format!("p = {:.2e}; click to show the images with the error", row.p)).weak());
+        ui.weak(format!("p = {:.2e}; click to show the images with the error", row.p));
     };
-    if response.on_hover_ui(tooltip).clicked() {
-        commands.push(SearchCommand::SetQuery(query));
-    }
+    response.on_hover_ui(tooltip).on_click(commands, || SearchCommand::SetQuery(query));
 }
 
 /// “looks like a.jpg”, “night (21:00–5:59)”

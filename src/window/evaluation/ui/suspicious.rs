@@ -1,16 +1,16 @@
 //! Labels that may be wrong, and the metrics against the corrected labels.
 
-use eframe::egui::{Label, Ui};
+use eframe::egui::Ui;
 use strum::VariantArray;
 
 use crate::domain::counted;
 use crate::evaluation::{HIDDEN_MISTAKES, LabelCorrections, Metrics};
 use crate::review::{OutcomeWord, SuspectKind};
 use crate::window::evaluation::ui::{Shown, count_button_ui, decimals};
-use crate::window::state::{
-    Action, Command, Commands, CorrectedLabels, EvaluationCommand, Loadable, State, TaskSignal,
+use crate::window::state::{Action, Command, Commands, CorrectedLabels, EvaluationCommand, Loadable, State};
+use crate::window::ui::widgets::{
+    Tone, action_button_ui, command_button_ui, ends_ui, message_ui, note_ui, section_ui, truncated_ui, wrapped_ui,
 };
-use crate::window::ui::widgets::{Tone, action_button_ui, command_button_ui, ends_ui, message_ui, note_ui, section_ui};
 
 pub(super) fn suspicious_ui(ui: &mut Ui, shown: &Shown<'_>, commands: &mut Commands) {
     let Some(suspicious) = &shown.evaluated.suspicious else {
@@ -64,7 +64,7 @@ fn corrected_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
         Loadable::Loading(task) => {
             ui.horizontal(|ui| {
                 note_ui(ui, text.unwrap_or_else(|| "Measuring the corrected labels…".to_owned()));
-                command_button_ui(ui, "Cancel", commands, || Command::SignalTask(*task, TaskSignal::Cancel));
+                command_button_ui(ui, "Cancel", commands, || Command::cancel(*task));
             });
         }
         Loadable::Failed(failure) => {
@@ -78,7 +78,7 @@ fn corrected_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
             }
             ui.horizontal(|ui| {
                 if let Some(text) = text {
-                    ui.add(Label::new(text).wrap());
+                    wrapped_ui(ui, text);
                 }
                 if is_outdated {
                     command_button_ui(ui, "Measure corrected labels", commands, || EvaluationCommand::MeasureCorrected);
@@ -136,7 +136,7 @@ pub(crate) fn fix_line_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui,
             "suspicious label",
             commands,
-            |ui, _| drop(ui.add(Label::new(text.as_str()).truncate()).on_hover_text(text.as_str())),
+            |ui, _| drop(truncated_ui(ui, text.as_str()).on_hover_text(text.as_str())),
             |ui, commands| drop(action_button_ui(ui, state, Action::FixLabel, commands)),
         );
     });

@@ -9,7 +9,7 @@ use crate::window::evaluation::ui::{Shown, decimals};
 use crate::window::state::{Commands, SearchCommand};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, grouped, strong, table_number_ui,
+    ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, count_cell, strong, table_number_ui,
 };
 
 const NAME_WIDTH: f32 = 130.0;
@@ -39,7 +39,7 @@ struct Numbers {
 type Column = TableColumn<Numbers>;
 
 const fn column(title: &'static str, number: fn(&Numbers) -> Option<f64>, tooltip: &'static str) -> Column {
-    Column { title, tooltip, width: 62.0, number, text: decimals, outcome: None }
+    Column::new(title, 62.0, number, decimals, tooltip)
 }
 
 const fn count(
@@ -48,8 +48,7 @@ const fn count(
     outcome: Option<OutcomeWord>,
     tooltip: &'static str,
 ) -> Column {
-    let text = |count: Option<f64>| count.map_or_else(String::new, |count| grouped(count as usize));
-    Column { text, outcome, ..column(title, number, tooltip) }
+    Column { text: count_cell, outcome, ..column(title, number, tooltip) }
 }
 
 const COLUMNS: [Column; 10] = [
@@ -150,8 +149,7 @@ fn row_ui(
     commands: &mut Commands,
 ) {
     let is_selected = *selected == Some(row.place);
-    let numbers = table.columns.iter().map(|column| format!("{} {}", column.title, column.text_of(row)));
-    let label = format!("Class {name}: {}", numbers.collect::<Vec<_>>().join(", "));
+    let label = format!("Class {name}: {}", table.numbers_text(row));
     let class = shown.outcomes.model_classes(row.place).next();
     let color = class.map(|class| theme::class_color(&shown.labels.name(class)));
     let (rect, response) = table.row_ui(ui, (name, color), 0.0, (&label, is_selected));

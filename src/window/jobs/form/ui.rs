@@ -12,7 +12,7 @@ use crate::tasks::now_ms;
 use crate::window::jobs::ui::{PriceMemory, keep_price_ui, price_table_ui};
 use crate::window::state::{
     Action, Command, Commands, ExportScope, FormCheck, JobDraft, JobsCommand, Loadable, ModelFrom, Overlay,
-    RehearsalOptions, RehearsalReport, State, TaskSignal,
+    RehearsalOptions, RehearsalReport, State,
 };
 use crate::window::ui::form::{
     AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory, address_problem_ui, choice_ui, folded_ui, folder_ui,
@@ -378,7 +378,7 @@ fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOptions, comm
         }
         if let Loadable::Loading(task) = rehearsal {
             ui.spinner();
-            command_button_ui(ui, "Stop the rehearsal", commands, || Command::SignalTask(*task, TaskSignal::Cancel));
+            command_button_ui(ui, "Stop the rehearsal", commands, || Command::cancel(*task));
         }
     });
     rehearsal_result_ui(ui, rehearsal);

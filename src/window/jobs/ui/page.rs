@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use eframe::egui::{Button, CollapsingHeader, Label, ProgressBar, ScrollArea, TextStyle, Ui};
+use eframe::egui::{Button, CollapsingHeader, ScrollArea, TextStyle, Ui};
 use strum::VariantArray;
 
 use crate::domain::{S3Place, Utc, counted, human_duration};
@@ -21,7 +21,8 @@ use crate::window::state::{
 use crate::window::ui::form::{preflight_ui, price_ui};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, command_button_ui, grouped, key_value_ui, message_ui, note_ui, primary_button, strong, waiting_ui,
+    OnClick, Tone, banner_ui, command_button_ui, grouped, key_value_ui, message_ui, note_ui, primary_button,
+    progress_bar, strong, truncated_ui, waiting_ui, wrapped_ui,
 };
 
 const FAILED_HEIGHT: f32 = 140.0;
@@ -63,21 +64,18 @@ pub(super) fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut
     page_name_ui(ui, &job.id.name, commands, |ui, commands| {
         if job.watch.task.is_some() {
             let stop = ui.button("Stop watching");
-            let stop = stop.on_hover_text("The job keeps running");
-            if stop.clicked() {
-                commands.push(RemoteCommand::StopWatching(job.id.clone()));
-            }
+            stop.on_hover_text("The job keeps running")
+                .on_click(commands, || RemoteCommand::StopWatching(job.id.clone()));
             return;
         }
         if state.settings.watched_jobs.contains(&job.id) {
             let forget = ui.button("Stop watching");
-            let forget = forget.on_hover_text(
-                "Otherwise, Spotcheck checks it again at the next start. The job keeps \
+            forget
+                .on_hover_text(
+                    "Otherwise, Spotcheck checks it again at the next start. The job keeps \
                 running",
-            );
-            if forget.clicked() {
-                commands.push(RemoteCommand::StopWatching(job.id.clone()));
-            }
+                )
+                .on_click(commands, || RemoteCommand::StopWatching(job.id.clone()));
         }
         command_button_ui(ui, "Refresh", commands, || RemoteCommand::Watch(job.id.clone()));
     });
@@ -126,7 +124,7 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
             }
         }
     });
-    ui.add(ProgressBar::new(progress.fraction().unwrap_or(0.0)).desired_height(8.0));
+    ui.add(progress_bar(progress.fraction()));
     let outputs = progress.outputs.map_or_else(|| "?".to_owned(), |count| grouped(count as usize));
     let inputs = progress.inputs.map_or_else(|| "?".to_owned(), |count| grouped(count as usize));
     let mut parts = vec![format!("{outputs} of {inputs} outputs")];
@@ -226,13 +224,13 @@ fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Command
         Ok(()) => open,
         Err(reason) => open.on_disabled_hover_text(reason),
     };
-    if open.clicked() {
-        commands.push(OutputsCommand::Open(Box::new(OutputsRequest {
+    open.on_click(commands, || {
+        OutputsCommand::Open(Box::new(OutputsRequest {
             at: OutputsAt::Job(job.id.clone()),
             reading: ReadingRequest::default(),
             compare_with: None,
-        })));
-    }
+        }))
+    });
     if !is_free {
         ui.spinner();
     }
@@ -337,7 +335,7 @@ fn known_outcome_ui(
             for failed in &outcome.failed[rows] {
                 let why = failed.reason.as_deref().unwrap_or(&unexplained);
                 let text = format!("{}: {why}", failed.key);
-                ui.add(Label::new(text).truncate());
+                truncated_ui(ui, text);
             }
         },
     );
@@ -386,29 +384,26 @@ fn offer_retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &
                 grouped(count)
             ),
         };
-        ui.add(Label::new(refused_text).wrap());
+        wrapped_ui(ui, refused_text);
     }
     if let Some(obstacle) = &outcome.retry_obstacle {
-        ui.add(Label::new(obstacle.as_str()).wrap());
+        wrapped_ui(ui, obstacle.as_str());
         return;
     }
     ui.horizontal_wrapped(|ui| {
         if outcome.worth_a_retry() > 0 {
             let text = if refused > 0 { "Retry the others…" } else { "Retry failed images…" };
-            if ui.add(primary_button(ui, text)).on_hover_text(PLANS).clicked() {
-                commands.push(JobsCommand::PlanRetry(job.id.clone(), RetryChoice::NotRefused));
-            }
+            ui.add(primary_button(ui, text))
+                .on_hover_text(PLANS)
+                .on_click(commands, || JobsCommand::PlanRetry(job.id.clone(), RetryChoice::NotRefused));
         }
         if refused > 0 {
-            let again = ui.button("Check again").on_hover_text("Looks for replaced images");
-            if again.clicked() {
-                commands.push(JobsCommand::FindOutcome(job.id.clone()));
-            }
+            ui.button("Check again")
+                .on_hover_text("Looks for replaced images")
+                .on_click(commands, || JobsCommand::FindOutcome(job.id.clone()));
             let all = ui.button("Retry all anyway…");
-            let all = all.on_hover_text("Sends even the images that the model rejected. Nothing is started yet");
-            if all.clicked() {
-                commands.push(JobsCommand::PlanRetry(job.id.clone(), RetryChoice::All));
-            }
+            all.on_hover_text("Sends even the images that the model rejected. Nothing is started yet")
+                .on_click(commands, || JobsCommand::PlanRetry(job.id.clone(), RetryChoice::All));
         }
     });
 }
@@ -427,7 +422,7 @@ fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mu
     key_value_ui(ui, "Tags", &tags_text(spec));
     key_value_ui(ui, "Outputs", &spec.output.folder.to_string());
     for note in &planned.notes {
-        ui.add(Label::new(format!("⚠ {note}")).wrap());
+        wrapped_ui(ui, format!("⚠ {note}"));
     }
     if !planned.is_startable() {
         let message = "The check below found a problem that would make the retry fail";
@@ -439,13 +434,9 @@ fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mu
     ui.horizontal(|ui| {
         let is_free = job.retrying.is_none();
         let start = primary_button(ui, "Start the retry");
-        let start = ui.add_enabled(is_free && planned.is_startable(), start);
-        if start.clicked() {
-            commands.push(JobsCommand::StartRetry(job.id.clone()));
-        }
-        if ui.add_enabled(is_free, Button::new("Not now")).clicked() {
-            commands.push(JobsCommand::DropRetry(job.id.clone()));
-        }
+        ui.add_enabled(is_free && planned.is_startable(), start)
+            .on_click(commands, || JobsCommand::StartRetry(job.id.clone()));
+        ui.add_enabled(is_free, Button::new("Not now")).on_click(commands, || JobsCommand::DropRetry(job.id.clone()));
         if !is_free {
             ui.spinner();
         }
@@ -510,7 +501,7 @@ pub(super) fn left_ui(ui: &mut Ui, job: &KnownJob, memory: &mut PageMemory, comm
 fn known_left_ui(ui: &mut Ui, job: &KnownJob, left: &[Leftover], memory: &mut PageMemory, commands: &mut Commands) {
     ui.weak("No longer needed by the job:");
     for thing in left {
-        ui.add(Label::new(format!("The {thing}")).wrap());
+        wrapped_ui(ui, format!("The {thing}"));
     }
     if job.cleaning.is_some() {
         ui.spinner();

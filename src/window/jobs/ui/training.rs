@@ -12,7 +12,7 @@ use crate::window::state::{
     Action, Commands, JobId, JobsCommand, KnownJob, ModelUse, OutputsAt, OutputsCommand, OutputsRequest, RemoteCommand,
     State,
 };
-use crate::window::ui::widgets::{Tone, key_value_ui, message_ui, note_ui, strong};
+use crate::window::ui::widgets::{OnClick, Tone, key_value_ui, message_ui, note_ui, strong};
 
 pub(super) fn training_ui(
     ui: &mut Ui,
@@ -79,16 +79,16 @@ fn next_steps_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Comm
         {
             let button = ui.add_enabled(is_enabled, Button::new(label));
             let button = button.on_hover_text("Uses the archive unchanged; choose a container that serves it");
-            if button.on_disabled_hover_text("Open the images first").clicked() {
-                commands.push(JobsCommand::UseModel(job.id.clone(), model_use));
-            }
+            button
+                .on_disabled_hover_text("Open the images first")
+                .on_click(commands, || JobsCommand::UseModel(job.id.clone(), model_use));
         }
     });
     for user in &job.used_by {
         ui.horizontal_wrapped(|ui| {
-            if ui.link(&user.name).on_hover_text("A Batch Transform job with this model").clicked() {
-                commands.push(RemoteCommand::Open(user.clone()));
-            }
+            ui.link(&user.name)
+                .on_hover_text("A Batch Transform job with this model")
+                .on_click(commands, || RemoteCommand::Open(user.clone()));
             compare_ui(ui, state, user, commands);
         });
     }

@@ -1,15 +1,15 @@
 //! The correct class of a wrong box, and the question before judging many images.
 
-use eframe::egui::{
-    Atom, Button, Context, Event, Key, Label, Modifiers, Response, RichText, ScrollArea, Sense, Ui, vec2,
-};
+use eframe::egui::{Atom, Button, Context, Event, Key, Modifiers, Response, RichText, ScrollArea, Sense, Ui, vec2};
 
 use crate::domain::{Detection, ModelTask, NEW_CLASS, OutputConvention, RunnerUp, Verdict};
 use crate::evaluation::MATCHING_IOU;
 use crate::window::state::{Command, Commands, Drawing, Overlay, ReviewCommand, ShownObject, State};
 use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::palette::{TypedKeys, Typing, stepped_line};
-use crate::window::ui::widgets::{box_count, command_button_ui, image_count, note_ui, primary_button, strong};
+use crate::window::ui::widgets::{
+    box_count, command_button_ui, image_count, note_ui, primary_button, strong, wrapped_ui,
+};
 
 const MAX_LINES: usize = 50;
 const LIST_HEIGHT: f32 = 240.0;
@@ -309,7 +309,7 @@ pub(crate) fn mass_verdict_ui(ctx: &Context, state: &State, memory: &mut MassVer
         None => format!("Clear the verdicts of {images}"),
     };
     dialog_ui(ctx, "mass verdict", 360.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
-        ui.add(Label::new(strong(format!("{deed}?")).size(15.0)).wrap());
+        wrapped_ui(ui, strong(format!("{deed}?")).size(15.0));
         let judged = match boxes.as_slice() {
             [] => state.selection.selected().iter().filter(|&sample| state.verdict_of(sample).is_some()).count(),
             boxes => boxes.iter().filter(|(sample, shows)| state.verdict_on(*sample, *shows).is_some()).count(),
@@ -318,7 +318,7 @@ pub(crate) fn mass_verdict_ui(ctx: &Context, state: &State, memory: &mut MassVer
             0 => String::new(),
             judged => format!("Already judged: {judged}; this replaces their verdicts. "),
         };
-        ui.add(Label::new(format!("{replaced}Undo reverts all of them in one step")).wrap());
+        wrapped_ui(ui, format!("{replaced}Undo reverts all of them in one step"));
         ui.add_space(6.0);
         ui.horizontal_wrapped(|ui| {
             let confirm = ui.add(primary_button(ui, &deed));

@@ -17,8 +17,8 @@ use crate::review::{FilterCounts, VerdictKind};
 use crate::window::evaluation::ui::suspicious::fix_line_ui;
 use crate::window::state::{Action, Commands, JudgeField, ProjectCommand, ReviewCommand, State};
 use crate::window::ui::widgets::{
-    self, action_icon_ui, ends_ui, grouped, label_verdict_text, paint_verdict, truncated, verdict_color, verdict_sign,
-    verdict_text,
+    self, OnClick, action_icon_ui, ends_ui, grouped, label_verdict_text, paint_verdict, truncated, verdict_color,
+    verdict_sign, verdict_text,
 };
 use crate::window::ui::{keys, theme};
 
@@ -392,11 +392,10 @@ fn chip_text(tag: &str) -> String {
 
 fn chip_ui(ui: &mut Ui, state: &State, tag: &str, commands: &mut Commands) {
     let chip = Button::new(chip_text(tag)).corner_radius(12);
-    let chip = ui.add_enabled(state.project.is_writable(), chip).on_hover_text(format!("Remove the tag “{tag}”"));
-    if chip.clicked() {
-        commands.push(ReviewCommand::RemoveTag(tag.to_owned()));
-    }
-    chip.accessible_name(format!("Remove the tag {tag}"));
+    ui.add_enabled(state.project.is_writable(), chip)
+        .on_hover_text(format!("Remove the tag “{tag}”"))
+        .on_click(commands, || ReviewCommand::RemoveTag(tag.to_owned()))
+        .accessible_name(format!("Remove the tag {tag}"));
 }
 
 fn tags_ui(
@@ -505,11 +504,10 @@ fn progress_ui(ui: &mut Ui, state: &State) {
 /// Leads to the run with the verdicts, if the one on screen has none.
 fn other_judged_run_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if let (Some(run), Some(text)) = (state.other_judged_run(), state.other_judged_run_text()) {
-        let link = ui.link("Judged in another run").on_hover_text(format!("{text}. Click to show that run"));
-        if link.clicked() {
-            commands.push(ProjectCommand::SwitchRun(run));
-        }
-        link.accessible_name(text);
+        ui.link("Judged in another run")
+            .on_hover_text(format!("{text}. Click to show that run"))
+            .on_click(commands, || ProjectCommand::SwitchRun(run))
+            .accessible_name(text);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The review report: what the verdicts say about the run on screen.
 
-use eframe::egui::{Context, Grid, Label, RichText, ScrollArea, Ui, vec2};
+use eframe::egui::{Context, Grid, ScrollArea, Ui, vec2};
 
 use crate::domain::{ModelTask, capitalized, grouped};
 use crate::project::export::options::ExportFormat;
@@ -8,7 +8,7 @@ use crate::review::{Part, ReviewReport};
 use crate::window::state::{Action, Command, Commands, Failure, Loadable, Overlay, ReviewCommand, State};
 use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{command_button_ui, note_ui, number_field, strong};
+use crate::window::ui::widgets::{command_button_ui, note_line_ui, note_ui, number_field, strong, wrapped_ui};
 
 /// Further corrections are in the file of `spotcheck review report`.
 const MAX_CORRECTIONS: usize = 20;
@@ -24,19 +24,19 @@ pub(crate) fn report_ui(ctx: &Context, state: &State, commands: &mut Commands) {
             && state.spot_checks.progress.is_some_and(|progress| progress.missing() == 0);
         ui.label(strong(if is_done { "The sample is judged" } else { "Review report" }).size(15.0));
         if let Some(run) = state.run() {
-            ui.add(Label::new(RichText::new(&run.info.name).weak()).truncate());
+            note_line_ui(ui, &run.info.name);
         }
         ui.add_space(6.0);
         match &state.review_report {
             Loadable::Ready(report) => contents_ui(ui, report, state.target_precision, commands),
-            Loadable::Failed(Failure::Failed { message, .. }) => drop(ui.add(Label::new(message).wrap())),
+            Loadable::Failed(Failure::Failed { message, .. }) => drop(wrapped_ui(ui, message)),
             Loadable::Loading(_) => drop(ui.weak("Reading the run…")),
             Loadable::NotLoaded | Loadable::Failed(Failure::Cancelled) => drop(ui.weak("Canceled")),
         }
         ui.add_space(8.0);
         ui.horizontal_wrapped(|ui| {
             command_button_ui(ui, "Close", commands, || Command::CLOSE_OVERLAY);
-            let takes_boxes = state.run().is_some_and(|run| run.task() == Some(ModelTask::Detection));
+            let takes_boxes = state.task() == Some(ModelTask::Detection);
             let labels = if takes_boxes { ExportFormat::Coco } else { ExportFormat::Csv };
             command_button_ui(ui, "Export labels…", commands, || ReviewCommand::Export(labels));
             if state.corrected_truth().is_some() {

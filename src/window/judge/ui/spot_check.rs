@@ -1,16 +1,16 @@
 //! The sample to judge: the dialog that draws it, and its progress above the judging bar.
 
-use eframe::egui::{Context, Label, Ui};
+use eframe::egui::{Context, Ui};
 use strum::VariantArray;
 
 use crate::domain::{ModelTask, counted, grouped};
 use crate::review::{SampleBy, SampleProgress, more_sentence};
-use crate::window::state::{
-    Action, Command, Commands, Overlay, ReviewCommand, Run, SampleDesign, SearchCommand, State,
-};
+use crate::window::state::{Action, Command, Commands, Overlay, ReviewCommand, SampleDesign, SearchCommand, State};
 use crate::window::ui::dialog::{dialog_ui, heading_ui};
 use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{command_button_ui, ends_ui, number_field, primary_button, radio_ui};
+use crate::window::ui::widgets::{
+    OnClick, command_button_ui, ends_ui, number_field, primary_button, radio_ui, truncated_ui, wrapped_ui,
+};
 
 const MAX_COUNT: usize = 1_000_000;
 
@@ -31,7 +31,7 @@ pub(crate) fn spot_check_ui(ctx: &Context, state: &State, memory: &mut SpotCheck
         by: known.map_or(SampleBy::Random, |sample| sample.by),
         seed: known.map_or(1, |sample| sample.seed),
     });
-    let task = state.run().and_then(Run::task).unwrap_or(ModelTask::Detection);
+    let task = state.task().unwrap_or(ModelTask::Detection);
     let [one, many] = task.judged_words();
     dialog_ui(ctx, "spot check", 440.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         let about = format!("Judge a random sample of the visible {many} to estimate the precision of all of them.");
@@ -55,7 +55,7 @@ pub(crate) fn spot_check_ui(ctx: &Context, state: &State, memory: &mut SpotCheck
                  it; anything else replaces it. Verdicts remain.",
                 grouped(sample.units.len() - progress.missing())
             );
-            ui.add(Label::new(text).wrap());
+            wrapped_ui(ui, text);
         }
         let is_loading = state.spot_checks.sample.is_loading();
         if is_loading {
@@ -63,9 +63,8 @@ pub(crate) fn spot_check_ui(ctx: &Context, state: &State, memory: &mut SpotCheck
         }
         ui.add_space(8.0);
         ui.horizontal_wrapped(|ui| {
-            if ui.add_enabled(!is_loading, primary_button(ui, "Draw sample")).clicked() {
-                commands.push(ReviewCommand::DrawSample(*design));
-            }
+            ui.add_enabled(!is_loading, primary_button(ui, "Draw sample"))
+                .on_click(commands, || ReviewCommand::DrawSample(*design));
             if known.is_some() {
                 command_button_ui(ui, "Continue sample", commands, || ReviewCommand::JudgeSample);
             }
@@ -95,7 +94,7 @@ pub(crate) fn progress_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui,
             "sample",
             commands,
-            |ui, _| drop(ui.add(Label::new(progress_text(&progress)).truncate())),
+            |ui, _| drop(truncated_ui(ui, progress_text(&progress))),
             |ui, commands| {
                 command_button_ui(ui, Action::ReviewReport.label(), commands, || Action::ReviewReport);
                 command_button_ui(ui, "End spot check", commands, || SearchCommand::SetQuery(String::new()));

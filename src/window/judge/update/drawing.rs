@@ -108,7 +108,7 @@ fn add(state: &mut State, class: &str, bounds: BoundingBox) {
     let Ok(index) = u32::try_from(prediction.detections().len()) else {
         return;
     };
-    let image = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
+    let image = state.samples.file_name(sample);
     let label = format!("add a {} in {image}", drawn.class());
     let target = VerdictTarget { run: Some(run), box_index: Some(index) };
     verdicts::edit(state, label, vec![(sample, Mark::Verdict(target, Some(Verdict::Added(drawn))))]);

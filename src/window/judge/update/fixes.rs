@@ -19,12 +19,12 @@ pub(crate) fn fix(state: &mut State) {
     let label = match suspects.as_slice() {
         [] => return,
         [(sample, suspect)] => {
-            let image = state.samples.get(*sample).map_or("", |entry| entry.uri.file_name());
+            let image = state.samples.file_name(*sample);
             format!("fix a label in {image}: {}", state.fix_text(*sample, suspect))
         }
         several => format!("fix {}", counted(several.len(), "label", "labels")),
     };
-    let Some(task) = state.run().and_then(Run::task) else {
+    let Some(task) = state.task() else {
         return;
     };
     let single = match suspects.as_slice() {

@@ -297,7 +297,7 @@ fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)
 
 /// Clears every verdict on a run's prediction for this image.
 pub(crate) fn take_back_prediction(state: &mut State, run: RunId, sample: SampleId) {
-    let name = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
+    let name = state.samples.file_name(sample);
     let label = format!("clear the verdicts on {name}");
     let targets = state.judgments.verdicts_on_prediction(run, sample);
     let marks = targets.map(|target| (sample, Mark::Verdict(target, None)));
@@ -315,7 +315,7 @@ pub(crate) fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
 
 /// Advances from a box or an image of a classifier.
 pub(super) fn go_on_from(state: &mut State, judged: (SampleId, FilmBox), was_judged: bool) {
-    if state.run().is_some_and(|run| run.task() == Some(ModelTask::Classification)) {
+    if state.task() == Some(ModelTask::Classification) {
         go_on_from_image(state, was_judged);
     } else {
         go_on_from_box(state, judged, was_judged);
@@ -349,7 +349,7 @@ fn go_on_from_box(state: &mut State, judged: (SampleId, FilmBox), was_judged: bo
 /// Advances to the next image without a verdict; after a changed verdict, to the next image in the list. An image of a
 /// classifier in the filmstrip is followed by the next one there.
 fn go_on_from_image(state: &mut State, was_judged: bool) {
-    let classified = state.run().is_some_and(|run| run.task() == Some(ModelTask::Classification));
+    let classified = state.task() == Some(ModelTask::Classification);
     let shown = state.shown_sample().filter(|_| classified);
     if shown.is_some_and(|sample| filmstrip::update::go_on(state, (sample, FilmBox::Predicted(0)), was_judged)) {
         return;
@@ -582,12 +582,12 @@ pub(crate) fn box_name(state: &State, sample: SampleId, box_index: usize) -> Str
     let prediction = state.shown.prediction.as_ref();
     let detection = prediction.and_then(|prediction| prediction.detections().get(box_index));
     let label = detection.map_or("box", |detection| detection.label.as_str());
-    let image = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
+    let image = state.samples.file_name(sample);
     format!("the {label} in {image}")
 }
 
 fn label_name(state: &State, sample: SampleId, object: u32) -> String {
     let label = state.class_of_object(sample, object).unwrap_or("object");
-    let image = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
+    let image = state.samples.file_name(sample);
     format!("the label {label} in {image}")
 }

@@ -13,7 +13,8 @@ use rows::{CONTROL_WIDTH, Draft, Rows, heading_ui};
 use crate::domain::OutputConvention;
 use crate::domain::card_fields::{INPUT_FIELDS, MODEL_FIELDS, OUTPUT_FIELDS, RARE_FIELDS};
 use crate::window::state::{
-    Commands, Import, ImportForm, ImportStart, ImportStatus, ImportSubject, LabelChoice, Loadable, ModelsCommand, State,
+    Command, Commands, FileRequest, Import, ImportForm, ImportStart, ImportStatus, ImportSubject, LabelChoice,
+    Loadable, ModelsCommand, State,
 };
 use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::field::Field;
@@ -151,7 +152,7 @@ fn label_file_ui(ui: &mut Ui, labels: &mut LabelChoice, commands: &mut Commands)
         if field.text_ui(ui, &mut text).changed() {
             *path = PathBuf::from(text);
         }
-        command_button_ui(ui, "Browse…", commands, || ModelsCommand::PickLabels);
+        command_button_ui(ui, "Browse…", commands, || Command::PickFile(FileRequest::Labels));
     });
 }
 

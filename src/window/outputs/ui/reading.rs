@@ -7,11 +7,13 @@ mod preview;
 use std::path::PathBuf;
 
 use eframe::egui::containers::menu::MenuButton;
-use eframe::egui::{Button, ComboBox, Label, Response, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{Button, ComboBox, Response, RichText, TextEdit, Ui, vec2};
 
 use crate::sagemaker::spec::output_mapping::{MappingDraft, MappingFault, MappingField, ReadingRequest};
-use crate::window::state::{Commands, OutputsCommand, SavedMapping, State};
-use crate::window::ui::widgets::{Tone, banner_ui, enter_pressed, message_ui, small_note_line_ui, strong, warning_ui};
+use crate::window::state::{Command, Commands, FileRequest, OutputsCommand, SavedMapping, State};
+use crate::window::ui::widgets::{
+    OnClick, Tone, banner_ui, enter_pressed, message_ui, small_note_line_ui, strong, warning_ui, wrapped_ui,
+};
 
 pub(crate) use preview::examples_ui;
 
@@ -245,9 +247,7 @@ fn load_ui(ui: &mut Ui, memory: &mut ReadingMemory, commands: &mut Commands) {
             commands.push(OutputsCommand::LoadMapping(PathBuf::from(path)));
         }
         let browse = Button::new("Browse…").min_size(vec2(BUTTON_WIDTH, 0.0));
-        if ui.add(browse).clicked() {
-            commands.push(OutputsCommand::PickMapping);
-        }
+        ui.add(browse).on_click(commands, || Command::PickFile(FileRequest::Mapping));
     });
 }
 
@@ -286,6 +286,6 @@ fn fault_ui(ui: &mut Ui, fault: Option<&MappingFault>, field: MappingField) {
     if let Some(fault) = fault.filter(|fault| fault.field == field) {
         let text = format!("⚠ {}", fault.reason);
         let text = RichText::new(text).small().color(ui.visuals().error_fg_color);
-        ui.add(Label::new(text).wrap());
+        wrapped_ui(ui, text);
     }
 }

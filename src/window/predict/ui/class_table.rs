@@ -13,7 +13,8 @@ use crate::review::{ClassRow, Statistics, class_term, has_term, with_term, witho
 use crate::window::state::{Commands, ReviewCommand, Run, SearchCommand, State};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, box_count, grouped, image_count, table_number_ui,
+    ClassTable, ClassTableMemory, OnClick, TABLE_ROW_HEIGHT, TableColumn, box_count, count_cell, image_count,
+    table_number_ui,
 };
 
 const ROW_GAP: f32 = 1.0;
@@ -88,32 +89,16 @@ fn columns(statistics: &Statistics, is_narrow: bool) -> [TableColumn<ClassRow>; 
         Some(MANY..) => 64.0,
         _ => 50.0,
     };
-    let count = |count: Option<f64>| count.map_or_else(String::new, |count| grouped(count as usize));
     [
-        TableColumn {
-            title: "Images",
-            tooltip: "Images with the class",
-            width: images,
-            number: |row| Some(row.images as f64),
-            text: count,
-            outcome: None,
-        },
-        TableColumn {
-            title: "Boxes",
-            tooltip: "Visible boxes of the class",
-            width: boxes,
-            number: |row| Some(row.boxes as f64),
-            text: count,
-            outcome: None,
-        },
-        TableColumn {
-            title: "Mean",
-            tooltip: "Mean score of the visible predictions",
-            width: 44.0,
-            number: |row| Some(row.mean_score.into()),
-            text: |mean| mean.map_or_else(String::new, |mean| format!("{mean:.2}")),
-            outcome: None,
-        },
+        TableColumn::new("Images", images, |row| Some(row.images as f64), count_cell, "Images with the class"),
+        TableColumn::new("Boxes", boxes, |row| Some(row.boxes as f64), count_cell, "Visible boxes of the class"),
+        TableColumn::new(
+            "Mean",
+            44.0,
+            |row| Some(row.mean_score.into()),
+            |mean| mean.map_or_else(String::new, |mean| format!("{mean:.2}")),
+            "Mean score of the visible predictions",
+        ),
     ]
 }
 
@@ -204,14 +189,10 @@ fn row_ui(
     let label = format!("{name}, {}{boxes}, mean score {:.2}", image_count(row.images), row.mean_score);
     let color = Some(theme::class_color(name));
     let (rect, response) = table.row_ui(ui, (name, color), STRIP_WIDTH, (&label, is_searched));
-    for (column, cell) in table.cells(rect) {
-        table_number_ui(ui, cell, &column.text_of(row), ui.visuals().text_color());
-    }
+    table.numbers_ui(ui, rect, row);
     let strip = rect.with_max_x(table.numbers_left(rect));
     let strip = strip.with_min_x(strip.right() - STRIP_WIDTH);
-    if strip_ui(ui, strip, row.class, name).clicked() {
-        commands.push(ReviewCommand::OpenFilmstrip(row.class));
-    }
+    strip_ui(ui, strip, row.class, name).on_click(commands, || ReviewCommand::OpenFilmstrip(row.class));
     let tooltip = if is_searched {
         format!("{name}\nClick to show the other images again")
     } else {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{Button, Label, RichText, Ui};
+use eframe::egui::{Button, Ui};
 use strum::VariantArray;
 
 use crate::domain::{Device, DeviceChoice, DeviceReport};
@@ -11,7 +11,8 @@ use crate::window::state::{
 };
 use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, checkbox_ui, command_button_ui, enter_pressed, key_value_ui, note_ui, number_field, strong,
+    OnClick, Tone, banner_ui, checkbox_ui, command_button_ui, enter_pressed, key_value_ui, note_ui, number_field,
+    small_note_ui, strong, wrapped_ui,
 };
 
 #[derive(Default)]
@@ -32,7 +33,7 @@ pub(crate) fn device_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, c
             ui.weak("Loading the model…");
         }
         Loadable::Failed(failure) => {
-            ui.add(Label::new(format!("⚠ {}", failure.message)).wrap());
+            wrapped_ui(ui, format!("⚠ {}", failure.message));
         }
         Loadable::Ready(report) => report_ui(ui, report),
     }
@@ -48,15 +49,15 @@ pub(crate) fn device_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, c
 /// Other packages of ONNX Runtime, and the user's own libraries.
 fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &mut Commands) {
     ui.add_space(6.0);
-    ui.label(RichText::new("Run on a GPU").weak());
+    ui.weak("Run on a GPU");
     let is_free = !state.tasks.installs_runtime();
     ui.horizontal_wrapped(|ui| {
         for (label, kind, tooltip) in INSTALLABLE {
             let button = ui.add_enabled(is_free, Button::new(label));
-            let button = button.on_hover_text(tooltip).on_disabled_hover_text("An installation is running");
-            if button.clicked() {
-                commands.push(InferenceCommand::InstallRuntime(kind));
-            }
+            button
+                .on_hover_text(tooltip)
+                .on_disabled_hover_text("An installation is running")
+                .on_click(commands, || InferenceCommand::InstallRuntime(kind));
         }
     });
     let is_installation = |kind: &TaskKind| matches!(kind, TaskKind::InstallRuntime(_));
@@ -158,7 +159,7 @@ fn choice_name(choice: DeviceChoice) -> &'static str {
 fn report_ui(ui: &mut Ui, report: &DeviceReport) {
     ui.add_space(4.0);
     ui.label(strong(format!("Running on {}", report.device.name())));
-    ui.add(Label::new(format!("because {}", report.reason)).wrap());
+    wrapped_ui(ui, format!("because {}", report.reason));
     if let Some(adapter) = &report.adapter {
         key_value_ui(ui, "Adapter", adapter);
     }
@@ -182,7 +183,7 @@ fn report_ui(ui: &mut Ui, report: &DeviceReport) {
         key_value_ui(ui, "Latency", &text);
     }
     key_value_ui(ui, "Runtime", &format!("ONNX Runtime {}", report.runtime_version));
-    ui.label(RichText::new(&report.runtime_path).small().weak());
+    small_note_ui(ui, &report.runtime_path);
 }
 
 fn milliseconds(value: f64) -> String {

@@ -1,6 +1,6 @@
 //! The prediction of the shown image.
 
-use eframe::egui::{Label, ProgressBar, RichText, Sense, Ui};
+use eframe::egui::{ProgressBar, RichText, Sense, Ui};
 
 use crate::domain::{
     BoundingBox, ModelCard, NEW_CLASS, OutputConvention, Prediction, PredictionContent, SampleId, Verdict, problem_of,
@@ -10,14 +10,12 @@ use crate::sagemaker::spec::remote_model::RemoteModel;
 use crate::window::canvas::ui::boxes::object_text;
 use crate::window::explain::ui::explanation_ui;
 use crate::window::remote_inference::ui::panel::latency_ui;
-use crate::window::state::{
-    Action, Command, Commands, ReviewCommand, ShownObject, State, TaskEntry, TaskKind, TaskSignal,
-};
+use crate::window::state::{Action, Command, Commands, ReviewCommand, ShownObject, State, TaskEntry, TaskKind};
 use crate::window::ui::menu_bar::BOX_MENU;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
     SCORE_ROW_HEIGHT, Tone, action_button_ui, banner_ui, box_count, class_text, command_button_ui, context_menu_ui,
-    grouped, label_verdict_text, note_ui, primary_action_button_ui, score_row_ui, verdict_text,
+    grouped, label_verdict_text, note_ui, primary_action_button_ui, score_row_ui, verdict_text, wrapped_ui,
 };
 
 /// Further rows are shown on request.
@@ -44,7 +42,7 @@ pub(crate) fn results_ui(ui: &mut Ui, state: &State, memory: &mut ResultsMemory,
         return;
     }
     if let Some(failure) = &state.shown.failure {
-        let name = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
+        let name = state.samples.file_name(sample);
         ui.label(format!("⚠ {}", problem_of(name, failure)));
         return;
     }
@@ -92,7 +90,7 @@ fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Comma
     let model = state.inference.remote_model();
     let name = model.map_or_else(|| "the remote model".to_owned(), RemoteModel::name);
     ui.weak(format!("Waiting for {name}…"));
-    command_button_ui(ui, "Cancel", commands, || Command::SignalTask(task.id, TaskSignal::Cancel));
+    command_button_ui(ui, "Cancel", commands, || Command::cancel(task.id));
 }
 
 /// The first time takes a while: ONNX Runtime is downloaded, or the endpoint starts.
@@ -110,7 +108,7 @@ fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if let Some(fraction) = progress.fraction() {
         ui.add(ProgressBar::new(fraction).desired_height(8.0));
     }
-    command_button_ui(ui, "Cancel", commands, || Command::SignalTask(task.id, TaskSignal::Cancel));
+    command_button_ui(ui, "Cancel", commands, || Command::cancel(task.id));
 }
 
 fn prediction_ui(
@@ -156,7 +154,7 @@ fn made_ui(ui: &mut Ui, state: &State) {
     let made = state.run().map(|run| &run.info.key.made);
     if let Some(made) = made.filter(|made| !made.is_here()) {
         let text = RichText::new(format!("From {made}")).small().weak();
-        ui.add(Label::new(text).wrap());
+        wrapped_ui(ui, text);
     }
 }
 
@@ -172,7 +170,7 @@ fn truth_ui(ui: &mut Ui, state: &State) {
         None => "",
     };
     let text = format!("Ground truth: {}{outcome}", labels.join(", "));
-    ui.add(Label::new(text).wrap());
+    wrapped_ui(ui, text);
 }
 
 fn false_negative_ui(ui: &mut Ui, state: &State, object: &ShownObject, commands: &mut Commands) {
@@ -225,7 +223,7 @@ fn detections_ui(
     let visible = state.shown_boxes();
     let missed = state.false_negatives();
     let hidden = prediction.detections().len() - visible.len();
-    ui.label(RichText::new(count_text(visible.len(), hidden, missed.len())).weak());
+    ui.weak(count_text(visible.len(), hidden, missed.len()));
     ui.spacing_mut().item_spacing.y = ROW_GAP;
     let rows = visible.len() + missed.len();
     let selected = state.shown.selected_box.and_then(|index| visible.iter().position(|other| *other == index));

@@ -5,7 +5,7 @@ use eframe::egui::{Align, Button, Key, Layout, RichText, Role, Ui, WidgetInfo};
 use crate::domain::RunId;
 use crate::window::state::{Commands, ProjectCommand, ReviewCommand, Run, State};
 use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{Tone, banner_ui, ends_ui, grouped};
+use crate::window::ui::widgets::{OnClick, Tone, banner_ui, ends_ui, grouped};
 
 /// The name that is being typed, and the run whose deletion waits for confirmation.
 #[derive(Default)]
@@ -40,11 +40,10 @@ fn run_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory, comman
         ui.spacing_mut().item_spacing.x = 4.0;
         let can_compare = state.comparable_runs().any(|other| other.id() == run.id());
         if can_compare && letter(state, run).is_empty() {
-            let compare = ui.button("Compare").on_hover_text("Compares the predictions on screen with this run's");
-            if compare.clicked() {
-                commands.push(ReviewCommand::Compare(run.id()));
-            }
-            compare.accessible_name(format!("Compare with {name}"));
+            ui.button("Compare")
+                .on_hover_text("Compares the predictions on screen with this run's")
+                .on_click(commands, || ReviewCommand::Compare(run.id()))
+                .accessible_name(format!("Compare with {name}"));
         }
         more_ui(ui, state, run, memory);
     });

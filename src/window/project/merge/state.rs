@@ -14,8 +14,6 @@ pub enum MergeCommand {
     Go(usize),
     /// Decides the conflict on screen and shows the next undecided one.
     Decide(Prefer),
-    /// Chooses the other project.
-    PickOther,
     /// Chooses the file of the merged project.
     PickTarget,
     /// Writes the merged project to this file, and opens it.

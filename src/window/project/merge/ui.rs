@@ -1,20 +1,21 @@
 //! The dialog of a merge: what the two projects have in common, and their conflicts one by one.
 
-use eframe::egui::{Context, Grid, Key, Label, Modifiers, RichText, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
+use eframe::egui::{Context, Grid, Key, Modifiers, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
 
 use crate::domain::{Pair, Prefer, counted};
 use crate::window::canvas::ui::boxes::{Line, frame};
 use crate::window::canvas::ui::paint_image;
 use crate::window::canvas::ui::placement::Placement;
 use crate::window::state::{
-    CanvasView, Command, Commands, Display, Loadable, MergeCommand, MergeFindings, Merging, Overlay, ProjectCommand,
-    State, TaskId, TaskSignal,
+    CanvasView, Command, Commands, Display, FileRequest, Loadable, MergeCommand, MergeFindings, Merging, Overlay,
+    ProjectCommand, State, TaskId,
 };
 use crate::window::ui::dialog::{dialog_ui, heading_ui};
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, command_button_ui, grouped, message_ui, note_ui, primary_button_ui, section_ui, strong, verdict_text,
+    OnClick, Tone, command_button_ui, grouped, message_ui, note_ui, primary_button_ui, section_ui, strong,
+    verdict_text, wrapped_ui,
 };
 
 const WIDTH: f32 = 620.0;
@@ -50,7 +51,7 @@ fn running_ui(ui: &mut Ui, text: &str, task: TaskId, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.spinner();
         ui.weak(text);
-        command_button_ui(ui, "Cancel", commands, || Command::SignalTask(task, TaskSignal::Cancel));
+        command_button_ui(ui, "Cancel", commands, || Command::cancel(task));
     });
 }
 
@@ -125,13 +126,13 @@ fn conflict_ui(
             button.accessible_name(name);
         }
     });
-    ui.add(Label::new(about(state, pair)).wrap());
+    wrapped_ui(ui, about(state, pair));
     image_ui(ui, state, pair, textures);
     Grid::new("both verdicts").num_columns(2).spacing(vec2(16.0, 3.0)).show(ui, |ui| {
         for (whose, verdict, reviewer) in
             [("Mine", &pair.verdicts[0], &pair.reviewers[0]), ("Theirs", &pair.verdicts[1], &pair.reviewers[1])]
         {
-            ui.label(RichText::new(whose).weak());
+            ui.weak(whose);
             let by = reviewer.as_ref().map_or_else(String::new, |name| format!(", {name}"));
             ui.label(format!("{}{by}", verdict_text(verdict)));
             ui.end_row();
@@ -199,10 +200,9 @@ fn buttons_ui(ui: &mut Ui, merging: &Merging, commands: &mut Commands) {
     }
     ui.horizontal_wrapped(|ui| {
         let missing = merging.findings.ready().is_none().then_some("Compare two projects first");
-        if primary_button_ui(ui, "Save merged project…", missing).clicked() {
-            commands.push(ProjectCommand::Merge(MergeCommand::PickTarget));
-        }
-        command_button_ui(ui, "Other project…", commands, || ProjectCommand::Merge(MergeCommand::PickOther));
+        primary_button_ui(ui, "Save merged project…", missing)
+            .on_click(commands, || ProjectCommand::Merge(MergeCommand::PickTarget));
+        command_button_ui(ui, "Other project…", commands, || Command::PickFile(FileRequest::MergedProject));
         command_button_ui(ui, "Close", commands, || Command::CLOSE_OVERLAY);
     });
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use crate::domain::Prefer;
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
-    BrowseEvent, Effect, Failure, FilePick, FileRequest, Loadable, MergeCommand, MergeEffect, MergeEvent,
-    MergeFindings, MergeRequest, Merging, Overlay, ProjectEffect, State, TaskId, TaskKind,
+    BrowseEvent, Failure, FilePick, FileRequest, Loadable, MergeCommand, MergeEffect, MergeEvent, MergeFindings,
+    MergeRequest, Merging, Overlay, ProjectEffect, State, TaskId, TaskKind,
 };
 use crate::window::tasks::update::{begin, cancel, settle};
 use crate::window::{browse, judge};
@@ -17,10 +17,9 @@ pub(crate) fn on_command(state: &mut State, command: MergeCommand) {
         MergeCommand::Go(conflict) => show(state, conflict),
         MergeCommand::Decide(prefer) => decide(state, prefer),
         MergeCommand::Save(target) => save(state, target),
-        MergeCommand::PickOther => state.effects.push(Effect::PickFile(FileRequest::MergedProject)),
         MergeCommand::PickTarget => {
             let name = format!("{}-merged.spotcheck", state.source_stem());
-            state.effects.push(Effect::PickFile(FileRequest::MergeTarget { name }));
+            state.pick_file(FileRequest::MergeTarget { name });
         }
     }
 }
@@ -38,7 +37,7 @@ pub(crate) fn open(state: &mut State) {
     if state.merging.as_ref().is_some_and(|merging| Some(merging.request.source) == source) {
         state.overlay = Overlay::Merge;
     } else {
-        on_command(state, MergeCommand::PickOther);
+        state.pick_file(FileRequest::MergedProject);
     }
 }
 

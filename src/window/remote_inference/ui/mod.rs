@@ -10,7 +10,7 @@ use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::window::outputs::ui::reading::{ReadingMemory, examples_ui, reading_ui};
 use crate::window::remote::state::text_of;
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
-use crate::window::state::{Command, Commands, Failure, InferenceCommand, Loadable, Overlay, State, TaskSignal};
+use crate::window::state::{Command, Commands, Failure, InferenceCommand, Loadable, Overlay, State};
 use crate::window::ui::dialog::{dialog, heading_ui, is_closed};
 use crate::window::ui::field::Field;
 use crate::window::ui::form::two_columns_ui;
@@ -213,7 +213,7 @@ fn prediction_ui(
         }
         if let Some(task) = form.response.task() {
             ui.spinner();
-            command_button_ui(ui, "Stop", commands, || Command::SignalTask(task, TaskSignal::Cancel));
+            command_button_ui(ui, "Stop", commands, || Command::cancel(task));
         }
     });
     if let Some(failure @ Failure::Failed { message, .. }) = form.response.failure() {

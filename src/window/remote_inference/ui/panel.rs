@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use eframe::egui::{Button, Label, Ui};
+use eframe::egui::{Button, Ui};
 
 use crate::domain::human_duration;
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel};
@@ -10,7 +10,7 @@ use crate::window::models::ui::assumed_ui;
 use crate::window::state::{Action, Commands, InferenceCommand, Loadable, RemoteEngine, RemoteReport, State};
 use crate::window::ui::field::Field;
 use crate::window::ui::widgets::{
-    RecentLine, action_button_ui, key_value_ui, note_ui, recent_line_ui, small_note_ui, strong,
+    OnClick, RecentLine, action_button_ui, key_value_ui, note_ui, recent_line_ui, small_note_ui, strong, wrapped_ui,
 };
 
 const HERE: &str = "This computer";
@@ -28,9 +28,7 @@ pub(crate) fn where_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 fn choices_ui(ui: &mut Ui, state: &State, chosen: Option<&RemoteModel>, commands: &mut Commands) {
-    if ui.selectable_label(chosen.is_none(), HERE).clicked() {
-        commands.push(InferenceCommand::PredictAt(None));
-    }
+    ui.selectable_label(chosen.is_none(), HERE).on_click(commands, || InferenceCommand::PredictAt(None));
     for model in &state.settings.recent_remote_models {
         let name = format!("{}{}", title(model), whereabouts(model));
         let button = Button::selectable(chosen == Some(model), &name);
@@ -49,9 +47,7 @@ fn choices_ui(ui: &mut Ui, state: &State, chosen: Option<&RemoteModel>, commands
         [("SageMaker endpoint…", Action::PredictAtEndpoint), ("TensorFlow Serving…", Action::PredictInTfServing)]
     {
         let choice = ui.selectable_label(false, label);
-        if choice.on_hover_text(action.tooltip()).clicked() {
-            commands.push(action);
-        }
+        choice.on_hover_text(action.tooltip()).on_click(commands, || action);
     }
 }
 
@@ -99,15 +95,15 @@ pub(crate) fn remote_engine_ui(ui: &mut Ui, state: &State, remote: &RemoteEngine
         "An image is sent when you ask for its prediction. Neighbors and thumbnails are never sent"
     });
     ui.horizontal_wrapped(|ui| {
-        if ui.button("Change…").on_hover_text("Address, request format and response mapping").clicked() {
-            commands.push(InferenceCommand::EditRemoteModel(Box::new(remote.model.clone())));
-        }
+        ui.button("Change…")
+            .on_hover_text("Address, request format and response mapping")
+            .on_click(commands, || InferenceCommand::EditRemoteModel(Box::new(remote.model.clone())));
         action_button_ui(ui, state, Action::PredictHere, commands);
     });
 }
 
 fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport, commands: &mut Commands) {
-    ui.add(Label::new(strong(&report.name)).wrap());
+    wrapped_ui(ui, strong(&report.name));
     let reading = format!("Predictions are read as {}", report.reading);
     note_ui(ui, reading);
     if let Some(latency) = report.latency {

@@ -8,7 +8,7 @@ use eframe::egui::{Button, Context, RichText, Ui};
 use crate::domain::{Credentials, Identity, S3Access};
 use crate::tasks::now_ms;
 use crate::window::state::{Action, Command, Commands, Failure, S3Command, SignIn, State};
-use crate::window::ui::widgets::{Tone, banner_ui, key_value_ui, strong};
+use crate::window::ui::widgets::{OnClick, Tone, banner_ui, key_value_ui, strong};
 
 /// How often the remaining minutes are redrawn.
 const PERIOD: Duration = Duration::from_secs(20);
@@ -185,18 +185,14 @@ pub(crate) fn copy_sign_in_ui(ui: &mut Ui, failure: Option<&Failure>, commands: 
 
 /// A button that copies a command to the clipboard.
 pub(crate) fn copy_command_ui(ui: &mut Ui, command: &str, commands: &mut Commands) {
-    let copy = ui.button("Copy command").on_hover_text(format!("Copies `{command}`"));
-    if copy.clicked() {
-        commands.push(Command::CopyCommand(command.to_owned()));
-    }
+    ui.button("Copy command")
+        .on_hover_text(format!("Copies `{command}`"))
+        .on_click(commands, || Command::CopyCommand(command.to_owned()));
 }
 
 fn try_again_ui(ui: &mut Ui, access: &S3Access, sign_in: Option<&SignIn>, label: &str, commands: &mut Commands) {
     let is_asking = sign_in.is_some_and(SignIn::is_asking);
-    let button = ui.add_enabled(!is_asking, Button::new(label));
-    if button.clicked() {
-        commands.push(S3Command::SignIn(access.clone()));
-    }
+    ui.add_enabled(!is_asking, Button::new(label)).on_click(commands, || S3Command::SignIn(access.clone()));
     if is_asking {
         ui.spinner();
     }

@@ -1,16 +1,14 @@
 //! The tree of buckets and folders: one line each, of which only visible ones are drawn.
 
-use eframe::egui::{
-    Align, Frame, Id, Key, Label, Layout, Margin, Modifiers, Rect, RichText, Sense, Ui, UiBuilder, vec2,
-};
+use eframe::egui::{Align, Frame, Id, Key, Layout, Margin, Modifiers, Rect, RichText, Sense, Ui, UiBuilder, vec2};
 
 use crate::domain::S3Address;
 use crate::window::s3::ui::access;
-use crate::window::state::{Command, Commands, Failure, S3Command, S3Row, S3RowKind, State, TaskId, TaskSignal};
+use crate::window::state::{Command, Commands, Failure, S3Command, S3Row, S3RowKind, State, TaskId};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    TREE_INDENT, TREE_ROW_HEIGHT, TREE_TOGGLE_WIDTH, Tone, TreeLine, banner_ui, command_button_ui, grouped, note_ui,
-    tree_rows_ui,
+    OnClick, TREE_INDENT, TREE_ROW_HEIGHT, TREE_TOGGLE_WIDTH, Tone, TreeLine, banner_ui, command_button_ui, grouped,
+    note_ui, tree_rows_ui, truncated_ui,
 };
 
 const MIN_HEIGHT: f32 = 110.0;
@@ -90,11 +88,7 @@ fn heading_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 fn cancel_ui(ui: &mut Ui, task: TaskId, name: &str, commands: &mut Commands) {
-    let cancel = ui.small_button("Cancel");
-    if cancel.clicked() {
-        commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-    }
-    cancel.accessible_name(name);
+    ui.small_button("Cancel").on_click(commands, || Command::cancel(task)).accessible_name(name);
 }
 
 fn empty_ui(ui: &mut Ui, state: &State) {
@@ -248,13 +242,11 @@ fn row_ui(ui: &mut Ui, row: &S3Row, current: Option<&S3Address>, commands: &mut 
             more.accessible_name(format!("List more of {folder}"));
         }),
         S3RowKind::Failed { folder, failure } => line_ui(ui, content, |ui| {
-            if ui.small_button("Retry").clicked() {
-                commands.push(S3Command::ListMore(folder.clone()));
-            }
+            ui.small_button("Retry").on_click(commands, || S3Command::ListMore(folder.clone()));
             if let Failure::Failed { message, .. } = failure {
                 let color = ui.visuals().error_fg_color;
                 let text = RichText::new(format!("⚠ {message}")).color(color);
-                ui.add(Label::new(text).truncate());
+                truncated_ui(ui, text);
             }
         }),
     }

@@ -15,7 +15,7 @@ use crate::window::state::{Action, Commands, ReviewCommand, State, ViewChange};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
     action_button_ui, box_count, checkbox_ui, ends_ui, grouped, image_count, note_ui, number_field, rows_in_sight_ui,
-    slider, small_note_line_ui,
+    slider, small_note_line_ui, small_note_ui,
 };
 
 /// Below this, a threshold inside the graph changes nothing, because such boxes are not kept anyway.
@@ -75,7 +75,7 @@ fn threshold_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands
         change(commands, ViewChange::MinScore(score.max(lowest)));
     }
     if lowest > WORTH_SAYING {
-        ui.label(RichText::new(format!("The model already drops boxes below {lowest:.3}")).small().weak());
+        small_note_ui(ui, format!("The model already drops boxes below {lowest:.3}"));
     }
 }
 
@@ -146,7 +146,7 @@ fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
             Some(iou) if iou == of_model => format!("{of_model:.2} is the default of this model"),
             _ => format!("The default of this model is {of_model:.2}"),
         };
-        ui.label(RichText::new(text).small().weak());
+        small_note_ui(ui, text);
     }
     let in_graph = state.viewed_card().and_then(|card| match &card.output {
         OutputConvention::Detection(output) => output.nms_iou_in_graph,
@@ -154,7 +154,7 @@ fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
     if let Some(in_graph) = in_graph {
         let text = format!("The model already hides overlaps above {in_graph:.2}");
-        ui.label(RichText::new(text).small().weak());
+        small_note_ui(ui, text);
     }
 }
 

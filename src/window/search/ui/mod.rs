@@ -6,8 +6,8 @@ use eframe::egui::text::CCursor;
 use eframe::egui::text_edit::TextEditState;
 use eframe::egui::text_selection::CCursorRange;
 use eframe::egui::{
-    Align, Button, Color32, Grid, Id, Key, Label, Layout, Modifiers, Popup, PopupCloseBehavior, Response, RichText,
-    Role, TextEdit, TextStyle, Ui, WidgetInfo, vec2,
+    Align, Button, Color32, Grid, Id, Key, Layout, Modifiers, Popup, PopupCloseBehavior, Response, RichText, Role,
+    TextEdit, TextStyle, Ui, WidgetInfo, vec2,
 };
 use strum::VariantArray;
 
@@ -15,11 +15,12 @@ use crate::domain::{ModelTask, capitalized};
 use crate::review::{
     Completion, Direction, FilterCounts, Query, Sort, SortBy, VerdictKind, has_term, with_term, without_term,
 };
-use crate::window::state::{self, Action, Commands, SearchCommand, State};
+use crate::window::state::{Action, Commands, SearchCommand, State};
 use crate::window::ui::palette::{stepped_line, taken_line_steps};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    FIELD_PADDING, action_button_ui, action_icon_ui, ends_ui, enter_pressed, fitting, grouped, strong,
+    FIELD_PADDING, OnClick, action_button_ui, action_icon_ui, ends_ui, enter_pressed, fitting, grouped, strong,
+    wrapped_ui,
 };
 
 /// The search field's state between frames.
@@ -189,7 +190,7 @@ fn trouble_ui(ui: &mut Ui, state: &State, memory: &SearchMemory) {
     let (error, warning) = (visuals.error_fg_color, visuals.warn_fg_color);
     let line = |ui: &mut Ui, text: &str, color| {
         let text = RichText::new(format!("⚠ {text}")).small().color(color);
-        ui.add(Label::new(text).wrap());
+        wrapped_ui(ui, text);
     };
     if let Some(trouble) = state.arranging.error() {
         line(ui, &trouble.message, error);
@@ -205,12 +206,12 @@ fn trouble_ui(ui: &mut Ui, state: &State, memory: &SearchMemory) {
 fn help_ui(ui: &mut Ui) {
     ui.set_max_width(520.0);
     ui.label(strong("Search syntax"));
-    ui.label(RichText::new("A space means “and”. Case is ignored").weak());
+    ui.weak("A space means “and”. Case is ignored");
     ui.add_space(4.0);
     Grid::new("search help").num_columns(2).spacing(vec2(18.0, 4.0)).show(ui, |ui| {
         for (example, meaning) in Query::help() {
             ui.label(RichText::new(*example).monospace());
-            ui.label(RichText::new(*meaning).weak());
+            ui.weak(*meaning);
             ui.end_row();
         }
     });
@@ -287,7 +288,7 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     };
     let text = state.arranging.text();
-    let chips = chips(counts, state.run().and_then(state::Run::task));
+    let chips = chips(counts, state.task());
     let is_on = |chip: &Chip| has_term(text, chip.term);
     let is_about_truth = |chip: &Chip| ["fp", "fn", "tp"].contains(&chip.term);
     let is_useful =
@@ -309,10 +310,9 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let useful: Vec<&Chip> = chips.iter().filter(is_useful).collect();
     let (shown, more) = with_room(ui, useful, is_on);
     for chip in shown {
-        let response = chip_ui(ui, is_on(chip), chip.label, chip.count).on_hover_text(chip_tooltip(chip));
-        if response.clicked() {
-            commands.push(clicked(chip));
-        }
+        chip_ui(ui, is_on(chip), chip.label, chip.count)
+            .on_hover_text(chip_tooltip(chip))
+            .on_click(commands, || clicked(chip));
     }
     if more.is_empty() {
         return;

@@ -9,7 +9,7 @@ use crate::domain::{Credentials, ModelTask, S3Link};
 use crate::sagemaker::spec::transform::{EcrImage, Network, Vpc, known_images, known_instance_types};
 use crate::window::state::{ModelDraft, ModelFrom, State};
 use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{checkbox_ui, number_field, problem_ui, strong};
+use crate::window::ui::widgets::{checkbox_ui, number_field, problem_ui, small_note_ui, strong};
 
 const CHOICE_WIDTH: f32 = 200.0;
 const IMAGES_WIDTH: f32 = 640.0;
@@ -116,7 +116,7 @@ fn library_ui(ui: &mut Ui, state: &State, model: &mut Option<String>, name: &str
 }
 
 pub(crate) fn instances_ui(ui: &mut Ui, count: &mut u32, instance_type: &mut String) {
-    ui.label(RichText::new("Instances").small().weak());
+    small_note_ui(ui, "Instances");
     ui.horizontal_wrapped(|ui| {
         Field::new("Number of instances").number_ui(ui, number_field(count).range(1..=100));
         ui.label("×");
@@ -182,7 +182,7 @@ fn region_of(state: &State, checked_image: Option<&str>) -> Option<String> {
 
 /// The container; `None` is AWS's container that can serve the archive.
 fn image_ui(ui: &mut Ui, image: &mut Option<String>, region: Option<&str>, instance_type: &str) {
-    ui.label(RichText::new(IMAGE).small().weak());
+    small_note_ui(ui, IMAGE);
     ui.horizontal(|ui| {
         let width = ui.available_width() - CONTAINERS_WIDTH - ui.spacing().item_spacing.x;
         let field = Field::new(IMAGE).hint("default: AWS's container for the model and region").width(width);
@@ -300,7 +300,7 @@ pub(crate) fn pairs_ui(
         // The pairs were changed outside this field.
         memory.take_over(pairs);
     }
-    ui.label(RichText::new(name).small().weak());
+    small_note_ui(ui, name);
     let field = TextEdit::multiline(&mut memory.text)
         .hint_text("NAME=value, one per line")
         .desired_rows(rows)

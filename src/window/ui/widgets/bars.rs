@@ -7,7 +7,7 @@ use eframe::egui::{
 
 use crate::domain::{grouped, human_bytes, human_duration};
 use crate::tasks::{Progress, ProgressUnit};
-use crate::window::state::{Command, Commands, State, TaskId, TaskSignal};
+use crate::window::state::{Command, Commands, State, TaskId};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{command_button_ui, small_note_line_ui, truncated};
 
@@ -18,12 +18,16 @@ pub(crate) fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, cancel: &str
     };
     let progress = entry.control.progress();
     ui.horizontal(|ui| {
-        ui.add(ProgressBar::new(progress.fraction().unwrap_or(0.0)).desired_width(150.0).desired_height(8.0));
-        command_button_ui(ui, cancel, commands, || Command::SignalTask(task, TaskSignal::Cancel));
+        ui.add(progress_bar(progress.fraction()).desired_width(150.0));
+        command_button_ui(ui, cancel, commands, || Command::cancel(task));
         let text = progress_text(&progress, entry.control.is_paused());
         let text = if text.is_empty() { entry.title.clone() } else { text };
         small_note_line_ui(ui, text);
     });
+}
+
+pub(crate) fn progress_bar(fraction: Option<f32>) -> ProgressBar {
+    ProgressBar::new(fraction.unwrap_or(0.0)).desired_height(8.0)
 }
 
 /// `120 of 812, 14.2 images/s, 49 s left`.

@@ -8,6 +8,7 @@ use eframe::egui::{
 };
 
 use super::truncated;
+use crate::domain::grouped;
 use crate::review::{OutcomeWord, Statistics};
 
 pub(crate) const TABLE_ROW_HEIGHT: f32 = 22.0;
@@ -56,6 +57,16 @@ impl<T, B: ?Sized> Default for ClassTableMemory<T, B> {
 }
 
 impl<T> TableColumn<T> {
+    pub(crate) const fn new(
+        title: &'static str,
+        width: f32,
+        number: fn(&T) -> Option<f64>,
+        text: fn(Option<f64>) -> String,
+        tooltip: &'static str,
+    ) -> Self {
+        Self { title, tooltip, width, number, text, outcome: None }
+    }
+
     pub(crate) fn text_of(&self, row: &T) -> String {
         (self.text)((self.number)(row))
     }
@@ -101,6 +112,18 @@ impl<T> ClassTable<'_, T> {
     }
 
     /// Where the name ends.
+    /// The numbers of a row, for the screen reader.
+    pub(crate) fn numbers_text(&self, row: &T) -> String {
+        let numbers = self.columns.iter().map(|column| format!("{} {}", column.title, column.text_of(row)));
+        numbers.collect::<Vec<_>>().join(", ")
+    }
+
+    pub(crate) fn numbers_ui(&self, ui: &Ui, rect: Rect, row: &T) {
+        for (column, cell) in self.cells(rect) {
+            table_number_ui(ui, cell, &column.text_of(row), ui.visuals().text_color());
+        }
+    }
+
     pub(crate) fn numbers_left(&self, row: Rect) -> f32 {
         row.right() - self.numbers_width()
     }
@@ -180,4 +203,9 @@ impl<T> ClassTable<'_, T> {
 pub(crate) fn table_number_ui(ui: &Ui, cell: Rect, text: &str, color: Color32) -> Rect {
     let font = TextStyle::Body.resolve(ui.style());
     ui.painter().text(cell.right_center(), Align2::RIGHT_CENTER, text, font, color)
+}
+
+/// The text of a column of counts.
+pub(crate) fn count_cell(count: Option<f64>) -> String {
+    count.map_or_else(String::new, |count| grouped(count as usize))
 }

@@ -145,15 +145,10 @@ pub(crate) fn button_of_action_ui(
     commands: &mut Commands,
 ) -> Response {
     let check = action.check(state);
-    let response = ui.add_enabled(check.is_ok(), button).on_hover_text(tooltip(ui.ctx(), state, action));
-    let response = match check {
-        Ok(()) => response,
-        Err(reason) => response.on_disabled_hover_text(reason),
-    };
-    if response.clicked() {
-        commands.push(action);
-    }
-    response
+    ui.add_enabled(check.is_ok(), button)
+        .on_hover_text(tooltip(ui.ctx(), state, action))
+        .on_disabled_hover_text(check.err().unwrap_or_default())
+        .on_click(commands, || action)
 }
 
 /// A button that pushes a command that is not in the action table.
@@ -163,8 +158,21 @@ pub(crate) fn command_button_ui<'a, C: Into<Command>>(
     commands: &mut Commands,
     command: impl FnOnce() -> C,
 ) {
-    if ui.button(label).clicked() {
-        commands.push(command());
+    ui.button(label).on_click(commands, command);
+}
+
+/// Controls whose click does one thing.
+pub(crate) trait OnClick {
+    /// Pushes a command if the control is clicked.
+    fn on_click<C: Into<Command>>(self, commands: &mut Commands, command: impl FnOnce() -> C) -> Self;
+}
+
+impl OnClick for Response {
+    fn on_click<C: Into<Command>>(self, commands: &mut Commands, command: impl FnOnce() -> C) -> Self {
+        if self.clicked() {
+            commands.push(command());
+        }
+        self
     }
 }
 
@@ -215,11 +223,7 @@ fn menu_item_ui(ui: &mut Ui, state: &State, action: Action, room: &str, commands
         Some(is_on) => WidgetInfo::selected(Role::Button, check.is_ok(), is_on, label.as_str()),
         None => WidgetInfo::labeled(Role::Button, check.is_ok(), label.as_str()),
     });
-    let response = match check {
-        Ok(()) => response,
-        Err(reason) => response.on_disabled_hover_text(reason),
-    };
-    if response.clicked() {
+    if response.on_disabled_hover_text(check.err().unwrap_or_default()).clicked() {
         commands.push(action);
         ui.close();
     }

@@ -7,7 +7,7 @@ use eframe::egui::text_edit::TextEditState;
 use eframe::egui::text_selection::CCursorRange;
 use eframe::egui::{
     self, Align, CollapsingHeader, Color32, FontId, Frame, Galley, Label, Layout, Margin, Response, RichText, Stroke,
-    TextStyle, Ui, vec2,
+    TextStyle, Ui, WidgetText, vec2,
 };
 
 use crate::domain::{Utc, counted};
@@ -100,39 +100,48 @@ pub(crate) fn key_value_ui(ui: &mut Ui, key: &str, value: &str) {
         let key_width = 92.0;
         ui.allocate_ui_with_layout(vec2(key_width, 0.0), Layout::left_to_right(Align::Min), |ui| {
             ui.set_min_width(key_width);
-            ui.add(Label::new(RichText::new(key).weak()).truncate());
+            truncated_ui(ui, RichText::new(key).weak());
         });
-        ui.add(Label::new(value).wrap());
+        wrapped_ui(ui, value);
     });
+}
+
+pub(crate) fn wrapped_ui(ui: &mut Ui, text: impl Into<WidgetText>) -> Response {
+    ui.add(Label::new(text).wrap())
+}
+
+/// A line, with the whole text in its tooltip if it is too long.
+pub(crate) fn truncated_ui(ui: &mut Ui, text: impl Into<WidgetText>) -> Response {
+    ui.add(Label::new(text).truncate())
 }
 
 /// A dimmed text that wraps.
 pub(crate) fn note_ui(ui: &mut Ui, text: impl Into<String>) -> Response {
-    ui.add(Label::new(RichText::new(text).weak()).wrap())
+    wrapped_ui(ui, RichText::new(text).weak())
 }
 
 pub(crate) fn small_note_ui(ui: &mut Ui, text: impl Into<String>) -> Response {
-    ui.add(Label::new(RichText::new(text).small().weak()).wrap())
+    wrapped_ui(ui, RichText::new(text).small().weak())
 }
 
-/// A dimmed line, with the whole text in its tooltip if it is too long.
+/// A dimmed line.
 pub(crate) fn note_line_ui(ui: &mut Ui, text: impl Into<String>) -> Response {
-    ui.add(Label::new(RichText::new(text).weak()).truncate())
+    truncated_ui(ui, RichText::new(text).weak())
 }
 
 pub(crate) fn small_note_line_ui(ui: &mut Ui, text: impl Into<String>) -> Response {
-    ui.add(Label::new(RichText::new(text).small().weak()).truncate())
+    truncated_ui(ui, RichText::new(text).small().weak())
 }
 
 /// What is wrong with a field or an entry, below it.
 pub(crate) fn problem_ui(ui: &mut Ui, problem: impl std::fmt::Display) {
     let text = RichText::new(format!("⚠ {problem}")).color(ui.visuals().error_fg_color);
-    ui.add(Label::new(text).wrap());
+    wrapped_ui(ui, text);
 }
 
 pub(crate) fn warning_ui(ui: &mut Ui, warning: impl std::fmt::Display) {
     let text = RichText::new(format!("⚠ {warning}")).color(ui.visuals().warn_fg_color);
-    ui.add(Label::new(text).wrap());
+    wrapped_ui(ui, text);
 }
 
 /// The line for a request that is under way.

@@ -136,7 +136,7 @@ fn sketch_ui(
 }
 
 fn raw_ui(ui: &mut Ui, shown: &str) {
-    ui.label(RichText::new("The first prediction, shortened").small().weak());
+    small_note_ui(ui, "The first prediction, shortened");
     Frame::new().fill(theme::sunken_fill(ui.visuals())).corner_radius(6).inner_margin(Margin::same(8)).show(ui, |ui| {
         ui.set_width(ui.available_width());
         ScrollArea::both().id_salt("raw prediction").max_height(RAW_HEIGHT).auto_shrink([false, true]).show(ui, |ui| {
