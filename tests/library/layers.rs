@@ -329,6 +329,9 @@ fn cycles_are_found_through_modules_and_reexports() {
         &[top, ("top::a", "use crate::{\n    other,\n    top::{Deep, c::f},\n};"), b, ("top::b::inner", ""), c],
         &["top: a, b, c"],
     );
+    let globs = ("top", "mod a;\nmod b;\nmod c;\npub use b::inner::*;\n");
+    let inner = ("top::b::inner", "pub struct Deep;");
+    check(&[globs, ("top::a", "use super::Deep;"), b, inner, c], &["top: a, b, c"]);
     check(&[top, ("top::a", "use super::helper;"), b, c], &[]);
     let tests = "fn f() {}\n#[cfg(test)]\nmod tests {\n    use super::super::b::g;\n}";
     check(&[top, ("top::a", tests), b, c], &[]);
@@ -511,6 +514,7 @@ fn name_len(text: &str) -> usize {
 /// The sibling modules that import in a cycle, as `parent: a, b`.
 fn circles(modules: &BTreeMap<ModulePath, String>) -> Vec<String> {
     let mut paths_of: BTreeMap<&ModulePath, Vec<(ModulePath, bool)>> = BTreeMap::new();
+    let mut items_of: BTreeMap<&ModulePath, BTreeSet<&str>> = BTreeMap::new();
     for (module, text) in modules {
         if module.last().is_some_and(|name| name.starts_with("test")) {
             continue;
@@ -520,12 +524,13 @@ fn circles(modules: &BTreeMap<ModulePath, String>) -> Vec<String> {
         let resolved = resolved(modules, module, &paths).into_iter();
         let inside = resolved.filter_map(|(path, absolute)| Some((absolute?, path.is_import)));
         paths_of.insert(module, inside.collect());
+        items_of.insert(module, items(code));
     }
     // By parent: which part imports which.
     let mut imports: BTreeMap<ModulePath, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for (module, paths) in &paths_of {
         for (path, _) in paths {
-            let (module, home) = (by_kind(module), by_kind(&home(&paths_of, path, 8)));
+            let (module, home) = (by_kind(module), by_kind(&home(&paths_of, &items_of, path, 8)));
             if home.len() < 3 && home.first().is_some_and(|name| name == "window") {
                 // An area as a whole: its parts are named where they are used.
                 continue;
@@ -578,7 +583,12 @@ fn absolute(modules: &BTreeMap<ModulePath, String>, module: &ModulePath, mut nam
 }
 
 /// The module that defines what a path refers to, even if a parent reexports it.
-fn home(paths_of: &BTreeMap<&ModulePath, Vec<(ModulePath, bool)>>, path: &[String], depth: usize) -> ModulePath {
+fn home(
+    paths_of: &BTreeMap<&ModulePath, Vec<(ModulePath, bool)>>,
+    items_of: &BTreeMap<&ModulePath, BTreeSet<&str>>,
+    path: &[String],
+    depth: usize,
+) -> ModulePath {
     let Some(len) = (1..=path.len()).rev().find(|len| paths_of.contains_key(&path[..*len].to_vec())) else {
         return Vec::new();
     };
@@ -589,14 +599,22 @@ fn home(paths_of: &BTreeMap<&ModulePath, Vec<(ModulePath, bool)>>, path: &[Strin
     let imported = paths_of[&module]
         .iter()
         .find(|(imported, is_import)| *is_import && imported.last() == Some(name) && imported[..] != path[..=len]);
-    match imported {
-        Some((imported, _)) if depth > 0 => {
-            let mut imported = imported.clone();
-            imported.extend_from_slice(&path[len + 1..]);
-            home(paths_of, &imported, depth - 1)
-        }
-        _ => module,
+    let defines = |module: &ModulePath| items_of.get(module).is_some_and(|items| items.contains(name.as_str()));
+    if let (Some((imported, _)), true) = (imported, depth > 0) {
+        return home(paths_of, items_of, &[imported, &path[len + 1..]].concat(), depth - 1);
     }
+    let glob = paths_of[&module].iter().find(|(imported, is_import)| *is_import && defines(imported));
+    match glob.filter(|_| !defines(&module)) {
+        Some((imported, _)) => imported.clone(),
+        None => module,
+    }
+}
+
+/// The names that a module defines.
+fn items(code: &str) -> BTreeSet<&str> {
+    let words: Vec<&str> = code.split(|letter| !is_of_name(letter)).filter(|word| !word.is_empty()).collect();
+    let kinds = ["struct", "enum", "trait", "type", "fn", "const", "static"];
+    words.windows(2).filter(|pair| kinds.contains(&pair[0])).map(|pair| pair[1]).collect()
 }
 
 fn modules() -> BTreeMap<ModulePath, String> {

@@ -14,91 +14,38 @@ mod problems;
 pub(crate) mod settings;
 
 pub use crate::domain::ViewChange;
-pub(crate) use crate::window::browse::state::LastViewed;
-pub use crate::window::browse::state::folders::FolderPane;
-pub use crate::window::browse::state::samples::{Listing, OpenSource, Relisting, Samples, SourceId};
-pub use crate::window::browse::state::{
-    Alike, AlikeRequest, AlikeTo, BrowseCommand, BrowseEffect, BrowseEvent, CaptureReading, ChosenBoxes, DrawnTruth,
-    DroppedKind, FoundAlike, ReadCapture, Selection,
-};
-pub use crate::window::comparison::state::{CompareLayout, CompareRequest, Compared, Comparing, RightSide};
-pub(crate) use crate::window::duplicates::state::Measuring;
-pub use crate::window::duplicates::state::{
-    DuplicateOptions, DuplicateSearch, DuplicatesRequest, FoundDuplicates, MeasureBasis, Measured,
-};
-pub use crate::window::endpoints::form::state::{EndpointDraft, EndpointForm, EndpointRequest};
-pub use crate::window::endpoints::state::{
-    DeletionCause, EndpointId, EndpointPresence, Endpoints, EndpointsCommand, EndpointsEffect, EndpointsEvent,
-    KnownEndpoint, RemoteEndpointsCommand, RemoteEndpointsEffect, RemoteEndpointsEvent, SeenEndpoint,
-};
-pub use crate::window::evaluation::state::{
-    CorrectedLabels, EvaluateRequest, EvaluatedFound, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect,
-    EvaluationEvent, NO_IMAGE, OpenedTruth, RunEvaluation, ShownObject, ShownPatterns, TruthAt, TruthImages,
-    TruthNames, TruthReading, TruthRequest, TruthSource,
-};
-pub use crate::window::explain::state::{ExplainRequest, Explanation, Question};
-pub(crate) use crate::window::export::state::CountBasis;
-pub use crate::window::export::state::{
-    BoxCountRequest, BoxCounter, BoxCounts, ExportChangesRequest, ExportCommand, ExportComparisonRequest, ExportDraft,
-    ExportEffect, ExportEmbeddingsRequest, ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest,
-    ExportScope, Exported,
-};
-pub use crate::window::filmstrip::state::Filmstrip;
-pub use crate::window::jobs::form::state::{
-    ImagesFrom, JobDraft, JobForm, JobImages, JobRequest, RehearsalOptions, RehearsalReport, RehearsalRequest,
-};
-pub use crate::window::jobs::state::{
-    JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, ModelUse, Prices, RemoteJobsCommand,
-    RemoteJobsEffect, RemoteJobsEvent, RetryPlan, SeenJob,
-};
-pub use crate::window::judge::state::judgments::{ImageJudgment, Judgments};
-pub use crate::window::judge::state::spot_check::{SampleDesign, SampleRequest, SampleWork, SpotChecks};
-pub use crate::window::judge::state::{ReportOfRun, ReviewCommand, ReviewEffect, ReviewEvent};
-pub use crate::window::map::state::{
-    Cluster, GroupRequest, LayRequest, Map, MapCommand, MapEffect, MapEvent, MapGroups, MapLayout, MapStage,
-};
-pub use crate::window::models::add::state::{
-    Evidence, Import, ImportFinding, ImportForm, ImportId, ImportPort, ImportProblem, ImportStart, ImportStatus,
-    ImportSubject, ImportTrial, LabelChoice, PresetRow, PresetTable, PresetsRequest, RecognizeRequest, SaveRequest,
-    TrialRequest,
-};
-pub use crate::window::models::state::{ModelEntry, ModelShelf, ModelsCommand, ModelsEffect, ModelsEvent};
-pub use crate::window::outputs::state::{
-    FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect,
-    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, PredictionsFrom, Reading, ReadingTrial,
-    SavedMapping,
-};
-pub(crate) use crate::window::predict::state::QueuedImages;
-pub(crate) use crate::window::predict::state::runs::RememberedRuns;
-pub use crate::window::predict::state::runs::{Run, Runs};
-pub use crate::window::predict::state::{
-    ConnectRequest, EngineFailure, ImageRequest, ImagesRequest, Inference, InferenceCommand, InferenceEffect,
-    InferenceEvent, LocalEngine, Offer, PrepareRequest, RemoteEngine, RuntimeKind,
-};
-pub use crate::window::project::merge::state::{
-    MergeCommand, MergeEffect, MergeEvent, MergeFindings, MergeRequest, Merging,
-};
-pub use crate::window::project::state::{
-    Project, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus,
-};
-pub(crate) use crate::window::remote::state::Draft;
-pub use crate::window::remote::state::{
-    ChosenModel, Form, FormCheck, ModelDraft, ModelFrom, ModelRequest, Remote, RemoteCommand, RemoteEffect,
-    RemoteEvent, RemoteList, Resource, Watch, WatchEnd,
-};
-pub use crate::window::remote_inference::state::{
-    ConnectFailure, FoundModel, RemoteCheck, RemoteModelForm, RemoteOutcome, RemotePrediction, RemoteReport,
-};
-pub use crate::window::s3::state::tree::{FolderListing, S3FolderPage, S3Row, S3RowKind, S3Tree};
-pub use crate::window::s3::state::{S3Command, S3Effect, S3Event, S3Picker, S3Start, SignIn, SignIns};
-pub use crate::window::search::state::order::Order;
-pub use crate::window::search::state::{
-    ArrangeEffect, Arranging, Pace, ScrollRequest, ScrollTarget, SearchCommand, SearchEvent,
-};
-pub use crate::window::tasks::state::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome, Ticket};
-pub use crate::window::upload::state::{
-    UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded, Uploading,
-};
+pub use crate::window::browse::state::folders::*;
+pub use crate::window::browse::state::samples::*;
+pub use crate::window::browse::state::*;
+pub use crate::window::comparison::state::*;
+pub use crate::window::duplicates::state::*;
+pub use crate::window::endpoints::form::state::*;
+pub use crate::window::endpoints::state::*;
+pub use crate::window::evaluation::state::*;
+pub use crate::window::explain::state::*;
+pub use crate::window::export::state::*;
+pub use crate::window::filmstrip::state::*;
+pub use crate::window::jobs::form::state::*;
+pub use crate::window::jobs::state::*;
+pub use crate::window::judge::state::judgments::*;
+pub use crate::window::judge::state::spot_check::*;
+pub use crate::window::judge::state::*;
+pub use crate::window::map::state::*;
+pub use crate::window::models::add::state::*;
+pub use crate::window::models::state::*;
+pub use crate::window::outputs::state::*;
+pub use crate::window::predict::state::runs::*;
+pub use crate::window::predict::state::*;
+pub use crate::window::project::merge::state::*;
+pub use crate::window::project::state::*;
+pub use crate::window::remote::state::*;
+pub use crate::window::remote_inference::state::*;
+pub use crate::window::s3::state::tree::*;
+pub use crate::window::s3::state::*;
+pub use crate::window::search::state::order::*;
+pub use crate::window::search::state::*;
+pub use crate::window::tasks::state::*;
+pub use crate::window::upload::state::*;
 pub use action::Action;
 pub use derived::{Derived, RequestId};
 pub use loadable::{Failure, Loadable};
