@@ -166,7 +166,7 @@ impl App {
             Delivery::Thumbnail { source, sample, version, side, image } => {
                 if open == Some(source) {
                     let thumbnail = NewThumbnail { sample, version, side, image };
-                    self.window.textures.add_thumbnail(ctx, source, &thumbnail);
+                    self.window.textures.thumbnails.add(ctx, source, &thumbnail);
                 }
             }
             Delivery::RgbImage { source, sample, image } => {
@@ -179,9 +179,7 @@ impl App {
                 textures.add_tile(ctx, source, sample, key, &tile);
             }
             Delivery::Crop { source, run, sample, shows, result } => {
-                let textures = &mut self.window.textures;
-                let result = result.as_ref().map_err(String::clone);
-                textures.add_crop(ctx, (source, run), (sample, shows), result);
+                self.window.textures.crops.add(ctx, (source, run), (sample, shows), result);
             }
             Delivery::ImportPreview { image } => self.window.textures.set_import_preview(ctx, &image),
             Delivery::CopyImage(image) => {

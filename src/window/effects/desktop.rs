@@ -11,11 +11,11 @@ use rfd::AsyncFileDialog;
 
 use super::{Delivery, Shared, guarded};
 use crate::dirs::shipped;
-use crate::domain::{Prediction, RgbImage, SampleUri, ViewSettings};
+use crate::domain::{RgbImage, SampleUri};
 use crate::image::decode;
 use crate::model::diagnostics::diagnostics;
 use crate::project::export::{DrawnObjects, TruthMarks, annotate, write_image};
-use crate::window::state::{AnnotationsPick, DrawnTruth, Event, FilePick, FileRequest, SourceId};
+use crate::window::state::{AnnotationsPick, DrawnPrediction, Event, FilePick, FileRequest, SourceId};
 
 /// A dialog that ends without a result faster than a person can click was never shown.
 const SOONER_THAN_A_PERSON: Duration = Duration::from_millis(250);
@@ -196,15 +196,7 @@ pub(crate) fn copy_text(shared: &Shared, text: String, notice: String) {
     shared.report(Event::Notice(notice));
 }
 
-/// What is drawn over an image, as on screen.
-pub(crate) struct Drawn {
-    pub(crate) prediction: Prediction,
-    pub(crate) view: ViewSettings,
-    pub(crate) confirmed: Vec<u32>,
-    pub(crate) truth: Option<DrawnTruth>,
-}
-
-impl Drawn {
+impl DrawnPrediction {
     fn over(&self, image: &RgbImage) -> RgbImage {
         let Self { prediction, view, confirmed, truth } = self;
         let visible = view.visible_detections(prediction, confirmed);
@@ -222,7 +214,7 @@ pub(crate) fn copy_image(
     shared: &Arc<Shared>,
     source: SourceId,
     uri: SampleUri,
-    drawn: Option<Drawn>,
+    drawn: Option<DrawnPrediction>,
     to: Option<PathBuf>,
 ) {
     shared.spawn("copy the image", move |shared| {

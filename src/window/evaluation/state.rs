@@ -389,6 +389,10 @@ impl State {
     }
 
     /// The last metrics of the run on screen.
+    pub(crate) fn evaluation_mut(&mut self, run: RunId) -> Option<&mut RunEvaluation> {
+        self.evaluating.as_mut()?.runs.get_mut(&run)
+    }
+
     pub fn evaluated(&self) -> Option<&EvaluatedRun> {
         self.evaluation()?.last.as_ref()
     }

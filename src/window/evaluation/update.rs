@@ -53,7 +53,7 @@ pub(crate) fn on_command(state: &mut State, command: EvaluationCommand) {
             correct(state, |corrections| corrections.set(from, to));
         }
         EvaluationCommand::MeasureCorrected => {
-            if let Some(of_run) = state.run_id().and_then(|run| state.evaluating.as_mut()?.runs.get_mut(&run)) {
+            if let Some(of_run) = state.run_id().and_then(|run| state.evaluation_mut(run)) {
                 of_run.corrected.basis = None;
             }
         }
@@ -71,15 +71,11 @@ pub(crate) fn on_event(state: &mut State, event: EvaluationEvent) {
         EvaluationEvent::Evaluated { task, run, result } => ended(state, task, run, result),
         EvaluationEvent::Corrected { task, run, result } => corrected(state, task, run, result),
         EvaluationEvent::PatternsFound { task, run, result } => {
-            tasks::update::settle(state, task, result, |state| {
-                Some(&mut state.evaluating.as_mut()?.runs.get_mut(&run)?.patterns)
-            });
+            tasks::update::settle(state, task, result, |state| Some(&mut state.evaluation_mut(run)?.patterns));
             state.evaluation_number += 1;
         }
         EvaluationEvent::FoundEvaluated { task, run, result } => {
-            tasks::update::settle(state, task, result, |state| {
-                Some(&mut state.evaluating.as_mut()?.runs.get_mut(&run)?.found)
-            });
+            tasks::update::settle(state, task, result, |state| Some(&mut state.evaluation_mut(run)?.found));
         }
     }
 }
@@ -256,7 +252,7 @@ fn return_to_previous(state: &mut State) {
 }
 
 fn measured(state: &mut State, task: TaskId, run: RunId, evaluated: EvaluatedRun) {
-    let of_run = state.evaluating.as_mut().and_then(|evaluating| evaluating.runs.get_mut(&run));
+    let of_run = state.evaluation_mut(run);
     if let Some(of_run) = of_run.filter(|of_run| of_run.status.task() == Some(task)) {
         of_run.last = Some(evaluated);
         state.evaluation_number += 1;
@@ -265,7 +261,7 @@ fn measured(state: &mut State, task: TaskId, run: RunId, evaluated: EvaluatedRun
 
 fn ended(state: &mut State, task: TaskId, run: RunId, result: Result<Box<EvaluatedRun>, Failure>) {
     tasks::update::end(state, task, result.as_ref().err());
-    let of_run = state.evaluating.as_mut().and_then(|evaluating| evaluating.runs.get_mut(&run));
+    let of_run = state.evaluation_mut(run);
     let Some(of_run) = of_run.filter(|of_run| of_run.status.task() == Some(task)) else {
         return;
     };
@@ -325,7 +321,7 @@ fn measure_corrected(state: &mut State, run: RunId) {
     };
     let title = format!("Measure corrected labels of {}", request.run.name);
     let ticket = tasks::update::begin(state, TaskKind::Evaluate, ProgressUnit::Images, title);
-    if let Some(of_run) = state.evaluating.as_mut().and_then(|evaluating| evaluating.runs.get_mut(&run)) {
+    if let Some(of_run) = state.evaluation_mut(run) {
         of_run.corrected.status = Loadable::Loading(ticket.id);
         of_run.corrected.basis = basis;
     }
@@ -334,10 +330,9 @@ fn measure_corrected(state: &mut State, run: RunId) {
 
 fn corrected(state: &mut State, task: TaskId, run: RunId, result: Result<CorrectedLabels, Failure>) {
     let measured = result.as_ref().ok().copied();
-    let is_current = tasks::update::settle(state, task, result, |state| {
-        Some(&mut state.evaluating.as_mut()?.runs.get_mut(&run)?.corrected.status)
-    });
-    let of_run = state.evaluating.as_mut().and_then(|evaluating| evaluating.runs.get_mut(&run));
+    let is_current =
+        tasks::update::settle(state, task, result, |state| Some(&mut state.evaluation_mut(run)?.corrected.status));
+    let of_run = state.evaluation_mut(run);
     if let Some(of_run) = of_run.filter(|_| is_current) {
         of_run.corrected.last = measured.or(of_run.corrected.last);
     }

@@ -3,10 +3,11 @@
 use eframe::egui::{Context, Event, Key, KeyboardShortcut, Modifiers, Popup};
 use strum::VariantArray;
 
+use crate::window::browse::ui::grid;
 use crate::window::browse::ui::grid::GridSteps;
+use crate::window::canvas;
 use crate::window::state::{Action, BrowseCommand, Command, KeyboardOwner, Overlay, ReviewCommand, State, Step};
 use crate::window::ui::event_order::{end_wait, hold_for_boxes, hold_from};
-use crate::window::{browse, canvas};
 
 /// Reads the keys of a frame in order. Each command is executed before the next key is read, and what is typed after a
 /// command that opens a field or a dialog goes there, in the next frame.
@@ -78,7 +79,7 @@ impl PressedKeys {
             return Some(Command::CLOSE_OVERLAY);
         }
         // Escape leaves a text field, and egui has already removed the focus before this sees the key.
-        if state.has_dialog() || self.was_typing || browse::ui::grid::is_taken_remote(ctx) {
+        if state.has_dialog() || self.was_typing || grid::is_taken_remote(ctx) {
             return None;
         }
         if state.shown.drawing.is_some() {
@@ -106,7 +107,7 @@ impl PressedKeys {
             _ => return None,
         };
         let Modifiers { alt, shift, command, .. } = press.modifiers;
-        if alt || command || browse::ui::grid::is_taken_remote(ctx) || state.has_dialog() || state.order().is_empty() {
+        if alt || command || grid::is_taken_remote(ctx) || state.has_dialog() || state.order().is_empty() {
             return None;
         }
         let step = if shift { Step::ExtendBy(by) } else { Step::By(by) };
@@ -124,7 +125,7 @@ fn nudge(ctx: &Context, state: &State, press: KeyPress) -> Option<Command> {
         _ => return None,
     };
     let Modifiers { alt, shift, command, .. } = press.modifiers;
-    let is_taken = ctx.text_edit_focused() || browse::ui::grid::is_taken_remote(ctx) || state.has_dialog();
+    let is_taken = ctx.text_edit_focused() || grid::is_taken_remote(ctx) || state.has_dialog();
     let is_meant = command && !alt && state.shown.selected_box.is_some() && !is_taken;
     is_meant.then_some(ReviewCommand::NudgeBox { by, resizes: shift }.into())
 }
@@ -168,7 +169,7 @@ fn is_free(ctx: &Context, state: &State, action: Action, shortcut: KeyboardShort
     }
     let is_typing = ctx.text_edit_focused();
     // A button or slider reached with Tab uses some keys itself; letters keep working.
-    let is_pressing = browse::ui::grid::is_taken_remote(ctx) && moves_or_presses(shortcut.logical_key);
+    let is_pressing = grid::is_taken_remote(ctx) && moves_or_presses(shortcut.logical_key);
     let is_text_editing =
         matches!(action, Action::SelectAll | Action::PreviousImage | Action::NextImage | Action::Undo | Action::Redo);
     let is_taken = if shortcut.modifiers.is_none() { is_typing || is_pressing } else { is_typing && is_text_editing };

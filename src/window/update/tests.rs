@@ -469,9 +469,7 @@ fn shown_image_is_saved_under_the_chosen_name() {
     let file = PathBuf::from("/pictures/a.png");
     let effects = event(&mut state, BrowseEvent::FilesPicked(FilePick::Picked(request, vec![file.clone()])));
     let is_saved = |effect: &Effect| match effect {
-        Effect::Browse(BrowseEffect::CopyImage { prediction, to, .. }) => {
-            prediction.is_some() && *to == Some(file.clone())
-        }
+        Effect::Browse(BrowseEffect::CopyImage { drawn, to, .. }) => drawn.is_some() && *to == Some(file.clone()),
         _ => false,
     };
     assert!(effects.iter().any(is_saved), "{effects:?}");

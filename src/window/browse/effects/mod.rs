@@ -15,7 +15,6 @@ use crate::image::source::{
     ImageList, LinesSource, ListingChange, S3Source, Source, WithRecords, absolute, folder_of, for_task,
 };
 use crate::tasks::TaskControl;
-use crate::window::effects::desktop::Drawn;
 use crate::window::effects::{Effects, Shared, desktop};
 use crate::window::state::{BrowseEffect, BrowseEvent, Event, Relisting, SourceId, SourceSpec, Ticket};
 use crate::window::{duplicates, outputs, project};
@@ -58,15 +57,7 @@ pub(crate) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
         BrowseEffect::Measure { basis, samples, ticket } => {
             duplicates::effects::measure(shared, basis, samples, ticket);
         }
-        BrowseEffect::CopyImage { source, uri, prediction, view, confirmed, truth, to } => {
-            desktop::copy_image(
-                shared,
-                source,
-                uri,
-                prediction.map(|prediction| Drawn { prediction, view, confirmed, truth }),
-                to,
-            );
-        }
+        BrowseEffect::CopyImage { source, uri, drawn, to } => desktop::copy_image(shared, source, uri, drawn, to),
     }
 }
 

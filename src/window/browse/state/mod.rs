@@ -144,15 +144,21 @@ pub enum BrowseEffect {
     CopyImage {
         source: SourceId,
         uri: SampleUri,
-        prediction: Option<Prediction>,
-        view: ViewSettings,
-        /// The boxes that are visible regardless of the view.
-        confirmed: Vec<u32>,
-        /// The comparison of the boxes with ground truth.
-        truth: Option<DrawnTruth>,
+        drawn: Option<DrawnPrediction>,
         /// The file to save it to; `None` for the clipboard.
         to: Option<PathBuf>,
     },
+}
+
+/// What is drawn over an image, as on screen.
+#[derive(Debug, Clone)]
+pub struct DrawnPrediction {
+    pub prediction: Prediction,
+    pub view: ViewSettings,
+    /// The boxes that are visible regardless of the view.
+    pub confirmed: Vec<u32>,
+    /// The comparison of the boxes with ground truth.
+    pub truth: Option<DrawnTruth>,
 }
 
 /// The ground truth of an image as shown on screen.

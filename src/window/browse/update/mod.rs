@@ -13,9 +13,10 @@ use crate::review::{Direction, Sort, SortBy};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     Alike, AlikeRequest, AlikeTo, BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, CaptureReading,
-    Display, DisplayInfo, DrawnTruth, DroppedKind, Effect, Failure, FilePick, FileRequest, FolderPane, FoundAlike,
-    ImportSubject, LastViewed, Listing, MergeCommand, OpenSource, Overlay, PathQuestion, ProjectCommand, ProjectStatus,
-    Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
+    Display, DisplayInfo, DrawnPrediction, DrawnTruth, DroppedKind, Effect, Failure, FilePick, FileRequest, FolderPane,
+    FoundAlike, ImportSubject, LastViewed, Listing, MergeCommand, OpenSource, Overlay, PathQuestion, ProjectCommand,
+    ProjectStatus, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt,
+    TruthReading,
 };
 use crate::window::{duplicates, evaluation, filmstrip, models, outputs, predict, project, s3, search, tasks, update};
 
@@ -570,13 +571,15 @@ pub(crate) fn copy_image(state: &mut State, to: Option<PathBuf>) {
         state.effects.push(BrowseEffect::CopyImage {
             source: source.id,
             uri: entry.uri.clone(),
-            prediction: state.shown.prediction.as_deref().cloned(),
-            view: state.view().into_owned(),
-            confirmed: state.confirmed_boxes(),
-            truth: state.selection.shown().zip(state.evaluated()).map(|(sample, evaluated)| DrawnTruth {
-                outcomes: Arc::clone(&evaluated.outcomes),
-                sample,
-                shows_objects: state.settings.show_stored_boxes,
+            drawn: state.shown.prediction.as_deref().map(|prediction| DrawnPrediction {
+                prediction: prediction.clone(),
+                view: state.view().into_owned(),
+                confirmed: state.confirmed_boxes(),
+                truth: state.selection.shown().zip(state.evaluated()).map(|(sample, evaluated)| DrawnTruth {
+                    outcomes: Arc::clone(&evaluated.outcomes),
+                    sample,
+                    shows_objects: state.settings.show_stored_boxes,
+                }),
             }),
             to,
         });

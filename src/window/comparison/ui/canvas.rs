@@ -9,7 +9,7 @@ use eframe::egui::{
 };
 
 use crate::domain::{Prediction, RunId};
-use crate::window::canvas;
+use crate::window::canvas::ui::boxes;
 use crate::window::canvas::ui::labels::Labels;
 use crate::window::canvas::ui::paint_image;
 use crate::window::canvas::ui::placement::Placement;
@@ -111,12 +111,12 @@ pub(crate) fn image_ui(
     let caption = caption(ui, state, side.half, (name, run), &objects);
     let mut labels = Labels::on_canvas(&painter, side.clip);
     labels.reserve(caption.place);
-    canvas::ui::boxes::reserve_small(&objects, &placement, &mut labels);
-    canvas::ui::boxes::truth_ui(&painter, &objects, &placement, None);
+    boxes::reserve_small(&objects, &placement, &mut labels);
+    boxes::truth_ui(&painter, &objects, &placement, None);
     if run.is_some() {
         run_ui(&painter, state, &placement, &mut labels);
     }
-    canvas::ui::boxes::truth_labels_ui(&objects, &placement, &mut labels);
+    boxes::truth_labels_ui(&objects, &placement, &mut labels);
     if !state.settings.outlines_only {
         labels.paint();
     }
@@ -141,15 +141,15 @@ fn run_ui(painter: &Painter, state: &State, placement: &Placement, labels: &mut 
     let outcome = |index: usize| state.compared_outcome_of_box(state.shown_sample()?, index);
     for &index in visible.iter().rev() {
         let (_, place, color) = drawn(index);
-        canvas::ui::boxes::frame(painter, place, color, 1.0, false, canvas::ui::boxes::Line::Solid);
+        boxes::frame(painter, place, color, 1.0, false, boxes::Line::Solid);
         if !state.settings.outlines_only && outcome(index).is_some_and(|outcome| outcome.kind.is_wrong()) {
-            canvas::ui::boxes::wrong(painter, place, 1.0);
+            boxes::wrong(painter, place, 1.0);
         }
     }
     for &index in &visible {
         let (detection, place, color) = drawn(index);
-        let texts = canvas::ui::boxes::tag_texts(state, detection, None, outcome(index));
-        canvas::ui::boxes::tag(labels, place, &texts, color);
+        let texts = boxes::tag_texts(state, detection, None, outcome(index));
+        boxes::tag(labels, place, &texts, color);
     }
 }
 
@@ -201,7 +201,7 @@ pub(crate) fn caption(
         (_, None) => {}
     }
     if !objects.is_empty() {
-        lines.push(canvas::ui::boxes::truth_legend(state, objects));
+        lines.push(boxes::truth_legend(state, objects));
     } else if run.is_none() && lines.len() == 1 {
         lines.push("Nothing for this image".to_owned());
     }

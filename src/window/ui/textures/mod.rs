@@ -26,11 +26,6 @@ pub struct Textures {
 }
 
 impl Textures {
-    /// Adds a thumbnail of the given source, clearing those of another source.
-    pub fn add_thumbnail(&mut self, ctx: &Context, source: SourceId, thumbnail: &NewThumbnail) {
-        self.thumbnails.add(ctx, source, thumbnail);
-    }
-
     /// Sets the preview of the input of the user's own model.
     pub fn set_import_preview(&mut self, ctx: &Context, image: &RgbImage) {
         self.import_preview = Some(upload(ctx, "model input", color_image(image), false));
@@ -51,17 +46,6 @@ impl Textures {
         if let Some(shown) = self.image_of(source, sample) {
             shown.add(ctx, key, tile);
         }
-    }
-
-    /// Adds a box of the filmstrip, or why it cannot be shown; one of another run is dropped.
-    pub fn add_crop(
-        &mut self,
-        ctx: &Context,
-        of: (SourceId, RunId),
-        key: (SampleId, FilmBox),
-        result: Result<&RgbImage, String>,
-    ) {
-        self.crops.add(ctx, of, key, result);
     }
 
     /// Whether the last frame showed the image in full detail.
@@ -207,17 +191,18 @@ impl Crops {
         }
     }
 
+    /// Adds a box of the filmstrip, or why it cannot be shown; one of another run is dropped.
     pub(crate) fn add(
         &mut self,
         ctx: &Context,
         of: (SourceId, RunId),
         key: (SampleId, FilmBox),
-        result: Result<&RgbImage, String>,
+        result: Result<RgbImage, String>,
     ) {
         if self.of != Some(of) {
             return;
         }
-        let texture = result.map(|image| LookTexture::new(ctx, "box", color_image(image), self.look, false));
+        let texture = result.map(|image| LookTexture::new(ctx, "box", color_image(&image), self.look, false));
         let seen = self.frame;
         self.entries.insert(key, Entry { texture, seen });
         if self.entries.len() > MAX_CROPS {
