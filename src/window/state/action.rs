@@ -62,12 +62,9 @@ pub enum Action {
     /// Shows what differs between the two compared runs in place of the image
     #[strum(message = "Comparison", props(keys = "Ctrl+Shift+9"))]
     Comparison,
-    #[strum(
-        message = "Next comparison layout",
-        detailed_message = "Switches between overlaid runs, two images side by side, and a line to drag between two runs, \
-            or between predictions and ground truth",
-        props(keys = "S")
-    )]
+    /// Switches between overlaid runs, two images side by side, and a line to drag between two runs, or between
+    /// predictions and ground truth
+    #[strum(message = "Next comparison layout", props(keys = "S"))]
     NextLayout,
     /// Moves the line between the sides of the image, which the pointer can drag
     #[strum(message = "Move line left", props(keys = "Comma"))]
@@ -75,12 +72,8 @@ pub enum Action {
     /// Moves the line between the sides of the image, which the pointer can drag
     #[strum(message = "Move line right", props(keys = "Period"))]
     DividerRight,
-    #[strum(
-        message = "Reload",
-        detailed_message = "Lists the images again: new images come last, changed images are reread, verdicts are \
-            kept",
-        props(keys = "F5")
-    )]
+    /// Lists the images again: new images come last, changed images are reread, verdicts are kept
+    #[strum(message = "Reload", props(keys = "F5"))]
     Reload,
     /// Saves a copy of the project and switches to it
     #[strum(message = "Save project as…", props(keys = "Ctrl+Shift+S"))]
@@ -145,12 +138,8 @@ pub enum Action {
     /// Shows boxes in the filmstrip by their similarity to the selected one
     #[strum(message = "Find similar boxes", props(keys = "Ctrl+Alt+L"))]
     FindAlikeBoxes,
-    #[strum(
-        message = "Find duplicates",
-        detailed_message = "Groups images with the same bytes, those that look the same, and those that are alike to the \
-            model",
-        props(keys = "Ctrl+Shift+D")
-    )]
+    /// Groups images with the same bytes, those that look the same, and those that are alike to the model
+    #[strum(message = "Find duplicates", props(keys = "Ctrl+Shift+D"))]
     FindDuplicates,
     /// Adds the tag “duplicate” to all images of each group but the first; no file is changed
     #[strum(message = "Keep the first, tag the others")]
@@ -251,11 +240,9 @@ pub enum Action {
     /// Draws a random sample to judge, which is enough to estimate the precision on all images
     #[strum(message = "Spot-check a sample…")]
     SpotCheck,
-    #[strum(
-        message = "Start a blind second pass…",
-        detailed_message = "Opens a copy of the project without verdicts, notes and tags, for a second reviewer; merge \
-            both projects afterwards"
-    )]
+    /// Opens a copy of the project without verdicts, notes and tags, for a second reviewer; merge both projects
+    /// afterwards
+    #[strum(message = "Start a blind second pass…")]
     SecondPass,
     /// Merges the verdicts of another person on the same predictions into a new project
     #[strum(message = "Merge project…")]
@@ -311,12 +298,8 @@ pub enum Action {
     /// Selects the box with the next higher score
     #[strum(message = "Previous box", props(keys = "OpenBracket"))]
     PreviousBox,
-    #[strum(
-        message = "Explain",
-        detailed_message = "Covers the image part by part to find the parts that the prediction depends on; again: hides \
-            them",
-        props(keys = "E")
-    )]
+    /// Covers the image part by part to find the parts that the prediction depends on; again: hides them
+    #[strum(message = "Explain", props(keys = "E"))]
     Explain,
     /// Shows all boxes of one class across all images, by score
     #[strum(message = "Filmstrip of a class", props(keys = "Ctrl+Shift+5"))]
@@ -324,12 +307,9 @@ pub enum Action {
     /// Shows or hides the thumbnail panel
     #[strum(message = "Images", props(keys = "Ctrl+Shift+1"))]
     ToggleImages,
-    #[strum(
-        message = "Folders",
-        detailed_message = "Shows or hides the folders with their image counts below the thumbnails; a folder limits \
-            the search to its images",
-        props(keys = "Ctrl+Shift+7")
-    )]
+    /// Shows or hides the folders with their image counts below the thumbnails; a folder limits the search to its
+    /// images
+    #[strum(message = "Folders", props(keys = "Ctrl+Shift+7"))]
     ToggleFolders,
     /// Shows or hides the model and results panel
     #[strum(message = "Inspector", props(keys = "Ctrl+Shift+2"))]
@@ -340,11 +320,9 @@ pub enum Action {
     /// Shows or hides the bar for verdicts, notes and tags
     #[strum(message = "Judging bar", props(keys = "Ctrl+Shift+4"))]
     ToggleJudging,
-    #[strum(
-        message = "Advance after each verdict",
-        detailed_message = "After a verdict on an image, shows the next image; after a verdict on a box, selects the \
-            next box, then the next image"
-    )]
+    /// After a verdict on an image, shows the next image; after a verdict on a box, selects the next box, then the next
+    /// image
+    #[strum(message = "Advance after each verdict")]
     GoOnAfterVerdict,
     /// Draws the visible boxes on the thumbnails
     #[strum(message = "Boxes on thumbnails", props(keys = "Ctrl+B"))]
@@ -361,12 +339,9 @@ pub enum Action {
     /// Draws the image as it is; models always receive it as it is
     #[strum(message = "Reset brightness and contrast")]
     ResetLook,
-    #[strum(
-        message = "Presentation",
-        detailed_message = "Shows the images full screen, or those that the search found, with large labels and no paths; \
-            Space starts a slide show",
-        props(keys = "F11")
-    )]
+    /// Shows the images full screen, or those that the search found, with large labels and no paths; Space starts a
+    /// slide show
+    #[strum(message = "Presentation", props(keys = "F11"))]
     Present,
     /// Shows the model, and the position, name and note of the image in a presentation
     #[strum(message = "Caption", props(keys = "I"))]
@@ -456,8 +431,8 @@ impl Action {
         about.map_or_else(|| label.to_owned(), |about| format!("{label}: {about}"))
     }
 
-    pub fn tooltip(self) -> &'static str {
-        self.get_documentation().unwrap_or_default()
+    pub fn tooltip(self) -> String {
+        self.get_documentation().unwrap_or_default().trim_end().replace('\n', " ")
     }
 
     /// The shortcuts of the action, for example `Ctrl+O`; `Ctrl` is the command key on a Mac. The first is shown.
@@ -890,7 +865,7 @@ mod tests {
         assert_eq!(labels.len(), Action::VARIANTS.len());
         for action in Action::VARIANTS {
             assert!(!action.label().is_empty() && !action.tooltip().is_empty(), "{action:?}");
-            assert!(!action.tooltip().ends_with(['.', '\n']), "one line without a period: {action:?}");
+            assert!(!action.tooltip().ends_with('.'), "{action:?}");
         }
     }
 

@@ -179,10 +179,10 @@ impl OnClick for Response {
 fn tooltip(ctx: &Context, state: &State, action: Action) -> String {
     let label = action.label_now(state);
     let says_more = label != action.label_in(state);
-    let text = if says_more { &label } else { action.tooltip() };
+    let text = if says_more { label } else { action.tooltip() };
     match keys::shortcut_text(ctx, action) {
         Some(keys) => format!("{text} ({keys})"),
-        None => text.to_owned(),
+        None => text,
     }
 }
 
