@@ -46,16 +46,12 @@ pub use crate::window::search::state::order::*;
 pub use crate::window::search::state::*;
 pub use crate::window::tasks::state::*;
 pub use crate::window::upload::state::*;
-pub use action::Action;
-pub use derived::{Derived, RequestId};
-pub use loadable::{Failure, Loadable};
-pub use message::{
-    AnnotationsPick, Command, Commands, CropRequest, DisplayInfo, Effect, Event, FilePick, FileRequest, ModelDefaults,
-    NewPrediction, PredictionRequest, Queue, SourceSpec, Step, StoredPrediction, StoredRow, TaskSignal,
-    ThumbnailRequest,
-};
-pub use problems::{ProblemEntry, ProblemList};
-pub use settings::{MEGAPIXELS, Settings, ThemeChoice, ViewNumber};
+pub use action::*;
+pub use derived::*;
+pub use loadable::*;
+pub use message::*;
+pub use problems::*;
+pub use settings::*;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

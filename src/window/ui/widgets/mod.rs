@@ -17,25 +17,12 @@ pub(crate) use crate::window::endpoints::ui::{
 pub(crate) use crate::window::s3::ui::sign_in::{
     copy_command_ui, copy_renewal_ui, copy_sign_in_ui, renew_in_time, sign_in_banner_ui, sign_in_menu_ui, who_text,
 };
-pub(crate) use bars::{SCORE_ROW_HEIGHT, progress_bar, progress_text, progress_ui, score_row_ui};
-pub(crate) use class_table::{
-    ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, count_cell, table_number_ui,
-};
-pub(crate) use controls::{
-    OnClick, RecentLine, action_button_ui, action_icon_ui, action_menu_ui, button_of_action_ui, checkbox_ui,
-    command_button_ui, context_menu_ui, enter_pressed, number_field, primary_action_button_ui, primary_button,
-    primary_button_ui, radio_ui, recent_line_ui, slider, view_slider_ui,
-};
-pub(crate) use marks::{
-    MARK_SIZE, class_text, label_verdict_text, paint_detections, paint_false_negative, paint_verdict, paint_wrong,
-    paint_wrong_small, verdict_color, verdict_sign, verdict_text,
-};
-pub(crate) use text::{
-    FIELD_PADDING, Tone, ago_text, banner_ui, box_count, elided_in_middle, fitting, focus_whole_text, image_count,
-    key_value_ui, line_banner_ui, message_ui, note_line_ui, note_ui, problem_ui, section_ui, small_note_line_ui,
-    small_note_ui, strong, titled_section_ui, truncated, truncated_ui, waiting_ui, warning_ui, wrapped_ui,
-};
-pub(crate) use tree::{TREE_INDENT, TREE_ROW_HEIGHT, TREE_TOGGLE_WIDTH, TreeLine, tree_rows_ui};
+pub(crate) use bars::*;
+pub(crate) use class_table::*;
+pub(crate) use controls::*;
+pub(crate) use marks::*;
+pub(crate) use text::*;
+pub(crate) use tree::*;
 
 /// Draws `start` from the left and `end` at the right, in Tab order: `start` takes what `end` leaves. Both receive
 /// `shared`.
