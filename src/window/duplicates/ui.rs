@@ -1,12 +1,8 @@
 //! The bar above groups of duplicates.
 
-use eframe::egui::Ui;
-
 use crate::alike::MAX_DISTANCE;
-use crate::domain::grouped;
 use crate::window::duplicates::state::DuplicateOptions;
-use crate::window::state::{Action, BrowseCommand, Commands, State};
-use crate::window::ui::widgets::{action_button_ui, command_button_ui, progress_ui, slider, small_note_ui, wrapped_ui};
+use crate::window::ui::prelude::*;
 
 /// The thresholds while a slider is dragged.
 #[derive(Default)]

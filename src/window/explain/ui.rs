@@ -1,17 +1,11 @@
 //! Below the results: shows which parts of the image a prediction depends on, and what the colors mean.
 
-use eframe::egui::{Align, Color32, ColorImage, Layout, Painter, Rect, Sense, Ui, pos2, vec2};
+use eframe::egui::ColorImage;
 
 use crate::domain::Saliency;
-use crate::window::state::{
-    Action, Command, Commands, Explanation, Question, ReviewCommand, State, TaskId, ViewNumber,
-};
+use crate::window::state::{Explanation, Question, ViewNumber};
+use crate::window::ui::prelude::*;
 use crate::window::ui::textures::Textures;
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    Tone, action_button_ui, command_button_ui, message_ui, note_line_ui, progress_bar, small_note_ui, view_slider_ui,
-    wrapped_ui,
-};
 
 const BAR_HEIGHT: f32 = 12.0;
 /// The number of strips in the color bar.

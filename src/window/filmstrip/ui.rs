@@ -1,22 +1,14 @@
 //! Bottom: all boxes of one class over all images, by score. Only visible boxes are processed, however many there are.
 
-use eframe::egui::{
-    Color32, CornerRadius, Id, Panel, Rect, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, WidgetInfo,
-    pos2, vec2,
-};
+use eframe::egui::Panel;
 
 use crate::domain::{ModelTask, SampleId};
 use crate::evaluation::HIDDEN_MISTAKES;
 use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind, SuspectOrder};
-use crate::window::state::{Action, Commands, Filmstrip, ReviewCommand, State};
-use crate::window::ui::field::Field;
+use crate::window::state::Filmstrip;
 use crate::window::ui::menu_bar::BOX_MENU;
+use crate::window::ui::prelude::*;
 use crate::window::ui::textures::{Crop, Textures};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    OnClick, command_button_ui, context_menu_ui, elided_in_middle, ends_ui, fitting, grouped, paint_false_negative,
-    paint_verdict, paint_wrong, strong,
-};
 
 const GAP: f32 = 6.0;
 /// The height of a line in the caption: score, error, name.

@@ -3,7 +3,6 @@
 mod page;
 mod training;
 
-use eframe::egui::{Button, Grid, ScrollArea, TextEdit, Ui, vec2};
 use strum::VariantArray as _;
 
 use crate::domain::{S3Access, SampleUri, Utc};
@@ -12,9 +11,9 @@ use crate::sagemaker::spec::transform::{
 };
 use crate::tasks::now_ms;
 use crate::window::remote::ui::{EmptyPage, ListMemory, ListWords, ResourceUi, row_ui, watch_problems_ui};
-use crate::window::state::{BrowseCommand, Commands, JobId, JobsCommand, KnownJob, RemoteCommand, State};
+use crate::window::state::{JobId, JobsCommand, KnownJob, RemoteCommand};
 use crate::window::ui::form::{AmountMemory, text_ui};
-use crate::window::ui::widgets::{OnClick, ago_text, number_field, problem_ui};
+use crate::window::ui::prelude::*;
 use page::PageMemory;
 
 #[derive(Default)]

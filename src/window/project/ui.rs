@@ -1,11 +1,7 @@
 //! Where predictions and verdicts are saved, unless that is the default location.
 
-use eframe::egui::Ui;
-
-use crate::domain::counted;
-use crate::window::state::{Action, Commands, Listing, ProjectStatus, ReviewCommand, State};
-use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{Tone, action_button_ui, banner_ui, enter_pressed};
+use crate::window::state::{Listing, ProjectStatus};
+use crate::window::ui::prelude::*;
 
 /// Above the thumbnails: what prevents changes from being saved, and what to do about it; and whether earlier verdicts
 /// are hidden.

@@ -1,19 +1,13 @@
 //! A dialog with a list on the left and the page of the selected entry next to it.
 
-use eframe::egui::{
-    Align, Button, ComboBox, Context, Label, Layout, Response, RichText, ScrollArea, TextEdit, Ui, vec2,
-};
+use eframe::egui::ComboBox;
 
 use crate::domain::{ListQuery, S3Access, Utc};
 use crate::sagemaker::spec::transform::LogLine;
 use crate::window::remote::state::{RemoteCommand, Resource, Resources};
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
-use crate::window::state::{Command, Commands, Failure, State, Watch};
-use crate::window::ui::dialog::dialog_ui;
-use crate::window::ui::widgets::{
-    OnClick, Tone, banner_ui, command_button_ui, copy_sign_in_ui, ends_ui, enter_pressed, message_ui, renew_in_time,
-    strong, truncated_ui,
-};
+use crate::window::state::{Failure, Watch};
+use crate::window::ui::prelude::*;
 
 const WIDTH: f32 = 1080.0;
 const LIST_WIDTH: f32 = 340.0;

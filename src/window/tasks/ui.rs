@@ -1,18 +1,12 @@
 //! The status bar, and the task panel: running tasks, finished ones, and problems.
 
-use eframe::egui::{Align, Button, Label, Layout, Panel, ScrollArea, Sense, TextStyle, Ui, vec2};
+use eframe::egui::Panel;
 
 use crate::domain::{human_duration, problem_of};
 use crate::window::project::ui::saved_ui;
-use crate::window::state::{
-    Action, BrowseCommand, Command, Commands, FinishedTask, Loadable, ProblemEntry, State, TaskEntry, TaskOutcome,
-    TaskSignal,
-};
+use crate::window::state::{FinishedTask, ProblemEntry, TaskEntry, TaskOutcome, TaskSignal};
 use crate::window::ui;
-use crate::window::ui::widgets::{
-    OnClick, action_button_ui, command_button_ui, ends_ui, progress_bar, progress_text, sign_in_menu_ui,
-    small_note_line_ui, strong, truncated_ui,
-};
+use crate::window::ui::prelude::*;
 
 /// The space of the panel, as high as the user made it.
 pub(crate) fn tasks_room(ui: &mut Ui) -> Ui {

@@ -5,17 +5,12 @@ mod fields;
 
 use std::cmp::Reverse;
 
-use eframe::egui::{Align, CollapsingHeader, Context, Layout, ScrollArea, Ui, vec2};
-
 use crate::domain::S3Access;
 use crate::sagemaker::spec::transform::{Check, CheckGrade, CheckPoint, Preflight};
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
-use crate::window::state::{Action, Command, Commands, Form, FormCheck, Loadable, State};
-use crate::window::ui::dialog::{dialog, heading_ui, is_closed};
-use crate::window::ui::widgets::{
-    OnClick, Tone, banner_ui, command_button_ui, message_ui, note_ui, primary_button_ui, renew_in_time, strong,
-    wrapped_ui,
-};
+use crate::window::state::{Form, FormCheck};
+use crate::window::ui::dialog::{dialog, is_closed};
+use crate::window::ui::prelude::*;
 
 pub(crate) use fields::{
     AmountMemory, PairsMemory, address_problem_ui, choice_ui, folded_ui, folder_ui, instances_ui, made_model_ui,

@@ -1,12 +1,9 @@
 //! The keys and mouse gestures, and the changes of this version.
 
-use eframe::egui::{Context, Grid, ScrollArea, Ui, vec2};
 use strum::VariantArray;
 
-use crate::window::state::{Action, Command, Commands, Overlay, State};
-use crate::window::ui::dialog::{dialog_ui, heading_ui};
 use crate::window::ui::keys;
-use crate::window::ui::widgets::{action_button_ui, command_button_ui, strong, wrapped_ui};
+use crate::window::ui::prelude::*;
 
 /// Keys and gestures without an action of their own.
 const GESTURES: [(&str, &str); 12] = [

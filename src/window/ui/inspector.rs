@@ -1,15 +1,13 @@
 //! The right panel: the model, the filters, the runs, the results, the device, and the file.
 
-use eframe::egui::{ScrollArea, Ui};
-
 use crate::window::predict::ui::class_table::classes_title;
 use crate::window::predict::ui::device::{DeviceMemory, device_ui};
 use crate::window::predict::ui::results::{ResultsMemory, results_ui};
 use crate::window::predict::ui::runs::{RunsMemory, runs_ui};
 use crate::window::search::ui::filters::{FiltersMemory, classes_ui, filters_ui};
-use crate::window::state::{Commands, Display, State};
+use crate::window::state::Display;
+use crate::window::ui::prelude::*;
 use crate::window::ui::textures::Textures;
-use crate::window::ui::widgets::{key_value_ui, section_ui, small_note_ui, titled_section_ui};
 use crate::window::{canvas, comparison, models};
 
 /// The sections' state between frames.

@@ -16,6 +16,23 @@ pub(crate) mod textures;
 pub(crate) mod theme;
 pub(crate) mod widgets;
 
+/// What most panels use.
+pub(crate) mod prelude {
+    pub(crate) use crate::domain::counted;
+    pub(crate) use crate::window::state::{
+        Action, BrowseCommand, Command, Commands, Loadable, Overlay, ReviewCommand, SearchCommand, State, TaskId,
+    };
+    pub(crate) use crate::window::ui::dialog::{dialog_ui, heading_ui};
+    pub(crate) use crate::window::ui::field::Field;
+    pub(crate) use crate::window::ui::theme;
+    pub(crate) use crate::window::ui::widgets::*;
+    pub(crate) use eframe::egui::{
+        Align, Align2, Button, CollapsingHeader, Color32, Context, CornerRadius, FontId, Frame, Grid, Id, Key, Label,
+        Layout, Painter, Pos2, ProgressBar, Rect, Response, RichText, Role, ScrollArea, Sense, Stroke, StrokeKind,
+        TextEdit, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
+    };
+}
+
 use eframe::egui::{self, Context, Layout, Panel, Rangef, Ui, UiBuilder, Vec2, vec2};
 
 use crate::window::evaluation::ui::open_annotations::OpenAs;

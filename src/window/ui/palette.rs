@@ -1,13 +1,10 @@
 //! Finds a command by typing part of its name; the text field of such overlays, which starts empty and keeps the focus.
 
-use eframe::egui::{
-    Align2, Button, Context, Id, Key, Modal, Modifiers, Response, RichText, ScrollArea, Sense, Ui, vec2,
-};
+use eframe::egui::{Modal, Modifiers};
 use strum::VariantArray;
 
-use crate::window::state::{Action, Command, Commands, Overlay, State};
-use crate::window::ui::field::Field;
 use crate::window::ui::keys;
+use crate::window::ui::prelude::*;
 
 const WIDTH: f32 = 460.0;
 const LIST_HEIGHT: f32 = 360.0;

@@ -1,21 +1,14 @@
 //! The upload dialog, and the notice when an upload has ended.
 
-use eframe::egui::{Button, Context, ScrollArea, Ui};
 use strum::VariantArray;
 
 use crate::aws::upload::plan::{FileAmount, PlannedState, UploadPlan};
 use crate::domain::{S3Link, S3Place};
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
 use crate::window::s3::ui::access_of;
-use crate::window::state::{
-    BrowseCommand, Command, Commands, ExportScope, Loadable, Overlay, S3Command, State, UploadCommand, Uploaded,
-};
-use crate::window::ui::dialog::{dialog, dialog_ui, heading_ui, is_closed};
-use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{
-    Tone, checkbox_ui, command_button_ui, enter_pressed, grouped, message_ui, note_ui, primary_button_ui, problem_ui,
-    radio_ui, strong, wrapped_ui,
-};
+use crate::window::state::{ExportScope, S3Command, UploadCommand, Uploaded};
+use crate::window::ui::dialog::{dialog, is_closed};
+use crate::window::ui::prelude::*;
 
 const WIDTH: f32 = 600.0;
 const ADDRESS: &str = "S3 folder";

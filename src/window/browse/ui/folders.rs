@@ -1,11 +1,9 @@
 //! The folder tree below the thumbnails: the current folder is a term of the search.
 
-use eframe::egui::{Id, Key, Modifiers, Panel, Ui};
+use eframe::egui::{Modifiers, Panel};
 
-use crate::domain::counted;
 use crate::review::{Folder, FolderCounts, folder_in, folder_term, with_term, without_folders};
-use crate::window::state::{BrowseCommand, Commands, SearchCommand, State};
-use crate::window::ui::widgets::{TREE_ROW_HEIGHT, TreeLine, grouped, tree_rows_ui};
+use crate::window::ui::prelude::*;
 
 pub(crate) fn folders_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let least = 3.0 * TREE_ROW_HEIGHT;

@@ -3,22 +3,15 @@
 use std::ops::Range;
 
 use eframe::egui::epaint::RectShape;
-use eframe::egui::{
-    Align2, Color32, Context, CornerRadius, EventFilter, FontId, Id, Memory, Modifiers, Painter, Pos2, Rect, Response,
-    Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
-};
+use eframe::egui::{EventFilter, Memory, Modifiers};
 
 use crate::alike::Measure;
-use crate::domain::{SampleId, grouped};
+use crate::domain::SampleId;
 use crate::review::{PredictionStatus, SortBy};
-use crate::window::state::{
-    Action, BrowseCommand, Command, Commands, ProjectCommand, ReviewCommand, ScrollRequest, ScrollTarget, SourceId,
-    State,
-};
+use crate::window::state::{ProjectCommand, ScrollRequest, ScrollTarget, SourceId};
 use crate::window::ui::menu_bar::THUMBNAIL_MENU;
+use crate::window::ui::prelude::*;
 use crate::window::ui::textures::{Textures, Thumbnail, Thumbnails};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{context_menu_ui, elided_in_middle, paint_verdict, truncated};
 
 const GAP: f32 = 6.0;
 const PADDING: f32 = 6.0;

@@ -6,10 +6,7 @@ pub(crate) mod grid;
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{
-    Align, Align2, Area, Button, CentralPanel, Color32, Context, FontId, Frame, Id, Label, LayerId, Layout, Order,
-    RichText, Role, Stroke, StrokeKind, Ui, WidgetInfo, vec2,
-};
+use eframe::egui::{Area, CentralPanel, LayerId, Order};
 
 use crate::domain::S3Place;
 use crate::window::browse::ui::folders::folders_ui;
@@ -17,20 +14,10 @@ use crate::window::browse::ui::grid::{GridMemory, GridSteps, grid_ui};
 use crate::window::duplicates::ui::{DuplicatesMemory, duplicates_ui};
 use crate::window::project::ui::{moved_folder_ui, project_banners_ui};
 use crate::window::search::ui::{SearchMemory, found_ui, search_ui, sort_ui};
-use crate::window::state::{
-    Action, BrowseCommand, Command, Commands, FileRequest, Listing, OpenSource, Overlay, PathQuestion, SourceId, State,
-    ViewNumber,
-};
-use crate::window::ui::dialog::{dialog_ui, heading_ui};
-use crate::window::ui::field::Field;
+use crate::window::state::{FileRequest, Listing, OpenSource, PathQuestion, SourceId, ViewNumber};
 use crate::window::ui::palette::Typing;
+use crate::window::ui::prelude::*;
 use crate::window::ui::textures::Textures;
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    FIELD_PADDING, OnClick, RecentLine, Tone, action_button_ui, banner_ui, command_button_ui, copy_renewal_ui,
-    ends_or_lines_ui, enter_pressed, fitting, focus_whole_text, grouped, image_count, note_line_ui,
-    primary_action_button_ui, primary_button_ui, recent_line_ui, sign_in_banner_ui, view_slider_ui,
-};
 
 /// The width of the buttons that open something, in points.
 const OPEN_WIDTH: f32 = 174.0;

@@ -1,6 +1,6 @@
 //! Boxes on the image with labels: legible on any background, and never distinguished only by color.
 
-use eframe::egui::{Color32, CornerRadius, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, Vec2, vec2};
+use eframe::egui::Shape;
 
 use super::labels::Labels;
 use super::placement::Placement;
@@ -8,9 +8,8 @@ use crate::domain::{BoundingBox, Detection, Prediction, PredictionContent, RunId
 use crate::evaluation::MATCHING_IOU;
 use crate::review::NamedOutcome;
 use crate::window::comparison::ui::canvas::{CAPTION_SIZE, Caption, caption, names};
-use crate::window::state::{RightSide, ShownObject, State};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{MARK_SIZE, class_text, paint_wrong, paint_wrong_small, verdict_sign};
+use crate::window::state::{RightSide, ShownObject};
+use crate::window::ui::prelude::*;
 
 const LINE: f32 = 2.0;
 const SELECTED_LINE: f32 = 3.5;

@@ -1,13 +1,12 @@
 //! Drawing a box with the pointer, and moving the edges of the selected one by its handles.
 
-use eframe::egui::{
-    Color32, CursorIcon, Id, Painter, PointerButton, Pos2, Rect, Response, Stroke, StrokeKind, Ui, Vec2, pos2,
-};
+use eframe::egui::{CursorIcon, PointerButton};
 
 use super::boxes;
 use super::placement::{Placement, selected_bounds};
 use crate::domain::BoundingBox;
-use crate::window::state::{Action, Commands, Drawing, Overlay, ReviewCommand, State};
+use crate::window::state::Drawing;
+use crate::window::ui::prelude::*;
 
 /// The distance from a handle at which the pointer takes it, in points.
 const REACH: f32 = 8.0;

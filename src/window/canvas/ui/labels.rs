@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Color32, FontId, Galley, Painter, Pos2, Rect, Stroke, StrokeKind, Vec2, pos2, vec2};
+use eframe::egui::Galley;
 
 use crate::domain::{BoundingBox, LabelPlaces};
-use crate::window::ui::theme;
+use crate::window::ui::prelude::*;
 
 /// Places the labels on one image. The best box comes first and gets the best position.
 pub(crate) struct Labels<'p> {

@@ -1,12 +1,8 @@
 //! The selected box enlarged, with some of its surroundings.
 
-use eframe::egui::{Align2, Color32, Rect, RichText, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, vec2};
-
 use crate::domain::{Detection, Prediction};
-use crate::window::state::{Action, Commands, State};
+use crate::window::ui::prelude::*;
 use crate::window::ui::textures::Textures;
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{action_button_ui, action_icon_ui, ends_ui, strong, truncated_ui, wrapped_ui};
 
 const HEIGHT: f32 = 210.0;
 /// The margin on each side, as a fraction of the box's longer side.

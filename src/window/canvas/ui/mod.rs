@@ -8,23 +8,15 @@ pub(crate) mod placement;
 pub(crate) mod presentation;
 
 use eframe::egui::containers::menu::{MenuButton, MenuConfig};
-use eframe::egui::{
-    Align, Button, CentralPanel, Color32, FontId, Frame, Id, Key, Label, Layout, Margin, Painter, Panel,
-    PopupCloseBehavior, Pos2, Rect, Response, RichText, Role, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2,
-    WidgetInfo, pos2, vec2,
-};
+use eframe::egui::{CentralPanel, Margin, Panel, PopupCloseBehavior};
 
 use crate::domain::{Look, SampleId, problem_of};
 use crate::window::comparison::ui::canvas::{DIVIDER_REACH, Side, divider_ui};
 use crate::window::explain::ui::heat_ui;
-use crate::window::state::{Action, Commands, Display, Listing, Overlay, ReviewCommand, State, ViewNumber};
+use crate::window::state::{Display, Listing, ViewNumber};
 use crate::window::ui::menu_bar::IMAGE_MENU;
+use crate::window::ui::prelude::*;
 use crate::window::ui::textures::Textures;
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    action_button_ui, action_icon_ui, action_menu_ui, button_of_action_ui, context_menu_ui, elided_in_middle, ends_ui,
-    fitting, grouped, image_count, primary_action_button_ui, strong, truncated, view_slider_ui,
-};
 use crate::window::{browse, comparison};
 
 pub(crate) use self::labels::Labels;

@@ -1,9 +1,8 @@
 //! The position of the image on screen, and how wheel, pinch, drag and keys change it.
 
-use eframe::egui::{Pos2, Rect, Response, Ui, Vec2, vec2};
-
 use crate::domain::BoundingBox;
-use crate::window::state::{Action, CanvasView, Overlay, State};
+use crate::window::state::CanvasView;
+use crate::window::ui::prelude::*;
 
 /// The limits of the zoom, in screen points per image pixel.
 const MIN_ZOOM: f32 = 0.005;

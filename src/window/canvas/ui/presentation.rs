@@ -4,23 +4,17 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use eframe::egui::{
-    Align2, CentralPanel, Color32, Context, Event, FontId, Frame, Id, Key, Modifiers, Painter, Rect, Role, Sense,
-    Stroke, StrokeKind, Ui, Vec2, ViewportCommand, WidgetInfo, pos2, vec2,
-};
+use eframe::egui::{CentralPanel, Event, Modifiers, ViewportCommand};
 
 use crate::domain::{ModelTask, Prediction, SampleId, ViewSettings};
 use crate::window::canvas::ui::boxes::{drawn_objects, reserve_small, truth_labels_ui, truth_legend, truth_ui};
 use crate::window::canvas::ui::{Labels, Placement, image_size, paint_image, position_texts};
 use crate::window::comparison::ui::canvas::{Caption, Side, divider_ui, names, right_objects};
 use crate::window::explain::ui::{heat_ui, status_text};
-use crate::window::state::{
-    Action, BrowseCommand, CanvasView, Command, Commands, Display, Explanation, ReviewCommand, RightSide, ShownObject,
-    State, Step, ViewNumber,
-};
+use crate::window::state::{CanvasView, Display, Explanation, RightSide, ShownObject, Step, ViewNumber};
 use crate::window::ui::keys::shortcut_text;
+use crate::window::ui::prelude::*;
 use crate::window::ui::textures::Textures;
-use crate::window::ui::theme;
 
 const BACKDROP: Color32 = Color32::from_rgb(8, 9, 11);
 /// How long a box or class takes to fade in, and the time between two, in seconds.

@@ -3,19 +3,16 @@
 use std::sync::Arc;
 
 use eframe::egui::text::LayoutJob;
-use eframe::egui::{
-    Align2, Color32, CursorIcon, FontId, Galley, Id, Painter, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo, lerp,
-    pos2, remap, vec2,
-};
+use eframe::egui::{CursorIcon, Galley, lerp, remap};
 
 use crate::domain::{Prediction, RunId};
 use crate::window::canvas::ui::boxes;
 use crate::window::canvas::ui::labels::Labels;
 use crate::window::canvas::ui::paint_image;
 use crate::window::canvas::ui::placement::Placement;
-use crate::window::state::{Commands, CompareLayout, ReviewCommand, RightSide, ShownObject, State, ViewNumber};
+use crate::window::state::{CompareLayout, RightSide, ShownObject, ViewNumber};
+use crate::window::ui::prelude::*;
 use crate::window::ui::textures::Textures;
-use crate::window::ui::theme;
 
 /// The gap between two images, in points.
 const GAP: f32 = 2.0;

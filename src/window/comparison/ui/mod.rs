@@ -4,12 +4,10 @@ pub(crate) mod canvas;
 mod page;
 mod truth;
 
-use eframe::egui::{Align, Layout, Ui};
-
 use crate::domain::ModelTask;
 use crate::evaluation::ImageAgreement;
-use crate::window::state::{Action, Commands, CompareLayout, Comparing, ReviewCommand, State};
-use crate::window::ui::widgets::{OnClick, command_button_ui, key_value_ui, truncated_ui, wrapped_ui};
+use crate::window::state::{CompareLayout, Comparing};
+use crate::window::ui::prelude::*;
 
 pub(crate) use page::{ComparisonMemory, page_ui};
 

@@ -2,10 +2,7 @@
 //! images.
 
 use eframe::egui::text::LayoutJob;
-use eframe::egui::{
-    Button, CentralPanel, CollapsingHeader, FontId, Label, Rect, RichText, ScrollArea, Sense, Shape, Stroke,
-    TextFormat, TextStyle, Ui, pos2, vec2,
-};
+use eframe::egui::{CentralPanel, Shape, TextFormat};
 
 use super::truth::{TruthMemory, truth_ui};
 use super::{end_ui, halves_ui};
@@ -13,15 +10,8 @@ use crate::domain::{ModelTask, Utc, capitalized, decimal, score_text};
 use crate::evaluation::{AgreementSummary, ClassChange, Metrics};
 use crate::project::export::options::ComparisonFormat;
 use crate::review::{change_term, has_term};
-use crate::window::state::{
-    Action, Command, Commands, EvaluatedRun, ExportCommand, Loadable, ReviewCommand, Run, State, TaskId,
-};
-use crate::window::ui::field::Field;
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    OnClick, Tone, action_button_ui, banner_ui, command_button_ui, ends_or_lines_ui, grouped, image_count, note_ui,
-    rows_in_sight_ui, section_ui, small_note_line_ui, strong, truncated_ui,
-};
+use crate::window::state::{EvaluatedRun, ExportCommand, Run};
+use crate::window::ui::prelude::*;
 
 const MAX_CLASS_CHANGES: usize = 8;
 /// The width of the title below which its buttons move under it.

@@ -2,20 +2,14 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Grid, Label, Pos2, RichText, Role, Sense, Stroke, Ui, WidgetInfo, vec2};
-
 use super::halves_ui;
 use crate::domain::{ModelTask, decimal, score_text};
 use crate::evaluation::{ClassGain, Curve, Evaluated, EvaluatedClass, Interval, Metrics, class_gains};
 use crate::review::FilterCounts;
 use crate::window::evaluation::ui::curves::{Chart, Line};
 use crate::window::evaluation::ui::decimals;
-use crate::window::state::{Action, Commands, EvaluatedRun, Run, State};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, action_button_ui, count_cell, grouped, note_ui,
-    rows_in_sight_ui, strong, warning_ui,
-};
+use crate::window::state::{EvaluatedRun, Run};
+use crate::window::ui::prelude::*;
 
 const CURVES_HEIGHT: f32 = 250.0;
 

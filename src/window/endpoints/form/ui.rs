@@ -1,16 +1,14 @@
 //! The form that deploys a model to a real-time endpoint.
 
-use eframe::egui::{Button, Context, RichText, Ui};
-
 use crate::sagemaker::spec::endpoint::{GPU_AMIS, Serverless, default_ami};
 use crate::sagemaker::spec::transform::dated_name;
 use crate::tasks::{clock_text, now_ms};
-use crate::window::state::{Action, Command, Commands, EndpointDraft, EndpointsCommand, Overlay, State};
+use crate::window::state::{EndpointDraft, EndpointsCommand};
 use crate::window::ui::form::{
     AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory, folded_ui, folder_ui, instances_ui, made_model_ui,
     model_ui, network_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
 };
-use crate::window::ui::widgets::{checkbox_ui, note_ui, number_field, strong};
+use crate::window::ui::prelude::*;
 
 const WORDS: FootWords = FootWords {
     what: "the deployment",

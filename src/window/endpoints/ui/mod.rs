@@ -5,7 +5,7 @@ mod page;
 
 use std::time::Duration;
 
-use eframe::egui::{Align, Button, Frame, Layout, Margin, Panel, Response, Stroke, Ui, vec2};
+use eframe::egui::{Margin, Panel};
 
 use crate::domain::S3Access;
 use crate::sagemaker::spec::endpoint::{Endpoint, EndpointStatus};
@@ -13,11 +13,8 @@ use crate::sagemaker::spec::transform::human_usd;
 use crate::tasks::{clock_text, now_ms};
 use crate::window::remote::ui::{EmptyPage, ListMemory, ListWords, ResourceUi, row_ui};
 use crate::window::s3::ui::sign_in::duration_text;
-use crate::window::state::{
-    Action, Commands, EndpointId, EndpointPresence, Endpoints, EndpointsCommand, KnownEndpoint, RemoteCommand, State,
-};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{OnClick, ago_text, command_button_ui, truncated_ui, wrapped_ui};
+use crate::window::state::{EndpointId, EndpointPresence, Endpoints, EndpointsCommand, KnownEndpoint, RemoteCommand};
+use crate::window::ui::prelude::*;
 
 pub(crate) type EndpointsMemory = ListMemory<EndpointStatus>;
 

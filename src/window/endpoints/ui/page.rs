@@ -1,7 +1,5 @@
 //! The page of one endpoint: its status, its cost, when it is deleted, and what is deleted with it.
 
-use eframe::egui::{Button, CollapsingHeader, Ui};
-
 use crate::domain::{Utc, capitalized};
 use crate::sagemaker::spec::Deleted;
 use crate::sagemaker::spec::endpoint::{Endpoint, EndpointRecord, EndpointStatus};
@@ -9,13 +7,9 @@ use crate::sagemaker::spec::remote_model::RemoteModel;
 use crate::tasks::now_ms;
 use crate::window::remote::ui::{log_lines_ui, page_name_ui, watch_problems_ui};
 use crate::window::state::{
-    Commands, EndpointId, EndpointPresence, EndpointsCommand, InferenceCommand, KnownEndpoint, Loadable, RemoteCommand,
-    State,
+    EndpointId, EndpointPresence, EndpointsCommand, InferenceCommand, KnownEndpoint, RemoteCommand,
 };
-use crate::window::ui::widgets::{
-    OnClick, Tone, banner_ui, command_button_ui, delete_endpoint_button, endpoint_cost_text, endpoint_end_text,
-    endpoint_sign, endpoint_word, key_value_ui, message_ui, note_ui, strong, wrapped_ui,
-};
+use crate::window::ui::prelude::*;
 
 const HOUR_MS: i64 = 60 * 60_000;
 /// Hours by which the deletion can be postponed with one click.

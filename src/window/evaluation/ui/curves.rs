@@ -1,17 +1,13 @@
 //! The curves of an evaluation, and the reliability of its scores.
 
-use eframe::egui::{
-    self, Align2, CornerRadius, CursorIcon, EventFilter, Key, Modifiers, Pos2, Rect, Response, Role, Sense, Shape,
-    Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
-};
+use eframe::egui::{self, CursorIcon, EventFilter, Modifiers, Shape};
 
 use crate::domain::{decimal, min_score_text};
 use crate::evaluation::{ClassificationMetrics, Curve, CurvePoint, Metrics, ReliabilityBin};
 use crate::review::{BoxQuery, BoxTerm, ClassName, ClassOutcomes, Span};
 use crate::window::evaluation::ui::Shown;
-use crate::window::state::{Commands, ReviewCommand, SearchCommand, ViewChange};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{image_count, small_note_ui};
+use crate::window::state::ViewChange;
+use crate::window::ui::prelude::*;
 
 const LEFT: f32 = 48.0;
 const BOTTOM: f32 = 32.0;

@@ -1,18 +1,11 @@
 //! What is compared, and its progress.
 
-use eframe::egui::{Align, Label, Layout, TextStyle, Ui, vec2};
-
 use crate::annotations::matching::Doubt;
 use crate::domain::DatasetSplit;
 use crate::window::state::{
-    Action, Command, Commands, Evaluating, EvaluationCommand, Listing, Loadable, OpenedTruth, RunEvaluation, State,
-    TaskId, TruthNames, TruthReading,
+    Evaluating, EvaluationCommand, Listing, OpenedTruth, RunEvaluation, TruthNames, TruthReading,
 };
-use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{
-    OnClick, Tone, action_button_ui, action_menu_ui, banner_ui, command_button_ui, elided_in_middle, ends_or_lines_ui,
-    grouped, note_line_ui, note_ui, progress_bar, progress_text, strong, truncated_ui,
-};
+use crate::window::ui::prelude::*;
 
 /// Below this width, the buttons next to the title are a menu, in points.
 const NARROW: f32 = 380.0;

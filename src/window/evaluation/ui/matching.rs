@@ -1,13 +1,10 @@
 //! Which class of the model matches which ground-truth class, and why; wrong matches can be corrected here.
 
-use eframe::egui::{Label, ScrollArea, Ui};
-
 use crate::annotations::matching::{ClassReason, ClassRow};
 use crate::domain::TruthLabel;
 use crate::evaluation::GroundTruth;
-use crate::window::state::{Commands, EvaluationCommand, RunEvaluation, State};
-use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{OnClick, checkbox_ui, grouped, note_line_ui, warning_ui};
+use crate::window::state::{EvaluationCommand, RunEvaluation};
+use crate::window::ui::prelude::*;
 
 const ROW_HEIGHT: f32 = 28.0;
 /// The number of classes in a message.

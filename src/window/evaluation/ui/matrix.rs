@@ -2,17 +2,12 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{
-    self, Align2, Button, Color32, FontId, InputState, Rect, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle,
-    Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2,
-};
+use eframe::egui::{self, InputState, UiBuilder};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::review::Statistics;
 use crate::window::evaluation::ui::Shown;
-use crate::window::state::{Commands, SearchCommand};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{grouped, truncated};
+use crate::window::ui::prelude::*;
 
 /// The side of a cell in points. Smaller cells would be neither visible nor clickable, and too many to draw in a frame.
 const SIDES: std::ops::RangeInclusive<f32> = 3.0..=72.0;

@@ -12,14 +12,13 @@ mod table;
 
 use std::sync::Arc;
 
-use eframe::egui::{Button, CentralPanel, Ui};
+use eframe::egui::CentralPanel;
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::domain::LabelSet;
 use crate::evaluation::{Evaluated, Metrics};
 use crate::review::{BoxQuery, BoxTerm, ClassName, OutcomeCounts, OutcomeKind, OutcomeWord, Outcomes, Statistics};
-use crate::window::state::{Commands, SearchCommand, State};
-use crate::window::ui::widgets::grouped;
+use crate::window::ui::prelude::*;
 
 /// The panel's state between frames.
 #[derive(Default)]

@@ -3,17 +3,14 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{Button, Context, RichText, Ui, vec2};
-
 use crate::domain::NamePattern;
 use crate::window::outputs::ui::reading::{BUTTON_WIDTH, LABEL_SETS, labels_ui, width_next_to_button};
 use crate::window::state::{
-    Action, AnnotationsPick, Command, Commands, EvaluationCommand, FileRequest, OpeningOutputs, OutputsCommand,
-    OutputsFailure, Overlay, PredictionsFrom, State, TruthAt, TruthNames, TruthReading,
+    AnnotationsPick, EvaluationCommand, FileRequest, OpeningOutputs, OutputsCommand, OutputsFailure, PredictionsFrom,
+    TruthAt, TruthNames, TruthReading,
 };
-use crate::window::ui::dialog::{dialog_ui, heading_ui};
-use crate::window::ui::field::{Field, PlaceMemory, footer_ui};
-use crate::window::ui::widgets::{OnClick, Tone, banner_ui, command_button_ui, strong, truncated_ui, wrapped_ui};
+use crate::window::ui::field::{PlaceMemory, footer_ui};
+use crate::window::ui::prelude::*;
 
 const WIDTH: f32 = 560.0;
 /// The number of images whose class in their file name is shown.

@@ -1,10 +1,6 @@
 //! The main metrics, the curves, and the kinds of errors.
 
-use eframe::egui::{
-    Align2, CornerRadius, FontId, Rect, RichText, Role, ScrollArea, Sense, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
-};
-
-use crate::domain::{ModelTask, counted, decimal, min_score_text, score_text};
+use crate::domain::{ModelTask, decimal, min_score_text, score_text};
 use crate::evaluation::{
     ClassificationIntervals, ClassificationMetrics, DetectionIntervals, DetectionMetrics, Interval, Metrics,
 };
@@ -12,9 +8,8 @@ use crate::review::{ClassOutcomes, OutcomeKind, OutcomeWord};
 use crate::window::evaluation::ui::curves::{Threshold, curves_ui, reliability_ui};
 use crate::window::evaluation::ui::suspicious::suspicious_ui;
 use crate::window::evaluation::ui::{Shown, count_button_ui, decimals};
-use crate::window::state::{Commands, EvaluationCommand, SearchCommand};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{OnClick, grouped, key_value_ui, note_ui, problem_ui, section_ui, strong, truncated};
+use crate::window::state::EvaluationCommand;
+use crate::window::ui::prelude::*;
 
 const CURVES_HEIGHT: f32 = 230.0;
 

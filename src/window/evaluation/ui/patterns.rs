@@ -1,17 +1,10 @@
 //! What goes wrong together: kinds of errors that are more frequent in a group of images than by chance.
 
-use eframe::egui::{Align2, Rect, ScrollArea, Sense, TextStyle, Ui, vec2};
-
-use crate::domain::counted;
 use crate::evaluation::{Attribute, ErrorKind, ErrorPattern, ErrorPatterns};
 use crate::review::OutcomeWord;
 use crate::window::evaluation::ui::Shown;
-use crate::window::state::{Action, Command, Commands, Loadable, RunEvaluation, SearchCommand, ShownPatterns};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    ClassTable, OnClick, TABLE_ROW_HEIGHT, TableColumn, Tone, action_button_ui, command_button_ui, count_cell,
-    message_ui, note_ui, strong,
-};
+use crate::window::state::{RunEvaluation, ShownPatterns};
+use crate::window::ui::prelude::*;
 
 const NAME_WIDTH: f32 = 220.0;
 

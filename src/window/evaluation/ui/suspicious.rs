@@ -1,16 +1,12 @@
 //! Labels that may be wrong, and the metrics against the corrected labels.
 
-use eframe::egui::Ui;
 use strum::VariantArray;
 
-use crate::domain::counted;
 use crate::evaluation::{HIDDEN_MISTAKES, LabelCorrections, Metrics};
 use crate::review::{OutcomeWord, SuspectKind};
 use crate::window::evaluation::ui::{Shown, count_button_ui, decimals};
-use crate::window::state::{Action, Command, Commands, CorrectedLabels, EvaluationCommand, Loadable, State};
-use crate::window::ui::widgets::{
-    Tone, action_button_ui, command_button_ui, ends_ui, message_ui, note_ui, section_ui, truncated_ui, wrapped_ui,
-};
+use crate::window::state::{CorrectedLabels, EvaluationCommand};
+use crate::window::ui::prelude::*;
 
 pub(super) fn suspicious_ui(ui: &mut Ui, shown: &Shown<'_>, commands: &mut Commands) {
     let Some(suspicious) = &shown.evaluated.suspicious else {

@@ -1,16 +1,10 @@
 //! The metrics of each class: clicking a row shows its curves, clicking a count its boxes.
 
-use eframe::egui::{Rect, Role, ScrollArea, Sense, Stroke, Ui, WidgetInfo};
-
 use crate::evaluation::{EvaluatedClass, Metrics};
 use crate::review::{ClassOutcomes, OutcomeWord};
 use crate::window::evaluation::ui::curves::curves_ui;
 use crate::window::evaluation::ui::{Shown, decimals};
-use crate::window::state::{Commands, SearchCommand};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, count_cell, strong, table_number_ui,
-};
+use crate::window::ui::prelude::*;
 
 const NAME_WIDTH: f32 = 130.0;
 /// The heights of the curves below the table, and of the name above and the legend below them.

@@ -1,6 +1,5 @@
 //! The form that starts a Batch Transform job, with its rehearsal and AWS CLI commands.
 
-use eframe::egui::{Button, CollapsingHeader, Context, Grid, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 use strum::VariantArray;
 
 use crate::domain::{S3Link, shortened};
@@ -11,17 +10,14 @@ use crate::sagemaker::spec::transform::{
 use crate::tasks::now_ms;
 use crate::window::jobs::ui::{PriceMemory, keep_price_ui, price_table_ui};
 use crate::window::state::{
-    Action, Command, Commands, ExportScope, FormCheck, JobDraft, JobsCommand, Loadable, ModelFrom, Overlay,
-    RehearsalOptions, RehearsalReport, State,
+    ExportScope, FormCheck, JobDraft, JobsCommand, ModelFrom, RehearsalOptions, RehearsalReport,
 };
 use crate::window::ui::form::{
     AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory, address_problem_ui, choice_ui, folded_ui, folder_ui,
     instances_ui, made_model_ui, model_ui, network_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui,
     text_ui,
 };
-use crate::window::ui::widgets::{
-    Tone, banner_ui, checkbox_ui, command_button_ui, grouped, message_ui, note_ui, number_field, radio_ui, strong,
-};
+use crate::window::ui::prelude::*;
 
 const WORDS: FootWords = FootWords {
     what: "the job",

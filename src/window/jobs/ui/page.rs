@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use eframe::egui::{Button, CollapsingHeader, ScrollArea, TextStyle, Ui};
 use strum::VariantArray;
 
-use crate::domain::{S3Place, Utc, counted, human_duration};
+use crate::domain::{S3Place, Utc, human_duration};
 use crate::sagemaker::spec::output_mapping::ReadingRequest;
 use crate::sagemaker::spec::transform::{
     DEFAULT_PAYLOAD_MB, InputObjects, JobKind, JobOutcome, JobPhase, JobProgress, Leftover, RetryChoice, TransformJob,
@@ -15,15 +14,10 @@ use crate::tasks::now_ms;
 use crate::window::jobs::ui::{PriceMemory, keep_price_ui, price_problem_ui, status_sign};
 use crate::window::remote::ui::{ConfirmedButton, log_lines_ui, page_name_ui};
 use crate::window::state::{
-    Action, BrowseCommand, Commands, JobId, JobsCommand, KnownJob, Leftovers, Loadable, OutputsAt, OutputsCommand,
-    OutputsRequest, RemoteCommand, RetryPlan, State,
+    JobId, JobsCommand, KnownJob, Leftovers, OutputsAt, OutputsCommand, OutputsRequest, RemoteCommand, RetryPlan,
 };
 use crate::window::ui::form::{preflight_ui, price_ui};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    OnClick, Tone, banner_ui, command_button_ui, grouped, key_value_ui, message_ui, note_ui, primary_button,
-    progress_bar, strong, truncated_ui, waiting_ui, wrapped_ui,
-};
+use crate::window::ui::prelude::*;
 
 const FAILED_HEIGHT: f32 = 140.0;
 /// How often the time left and the age of a count are redrawn.

@@ -1,7 +1,5 @@
 //! The page of one training job: its phases, metrics and cost, and what to do with its model.
 
-use eframe::egui::{Button, CollapsingHeader, Ui};
-
 use super::page::{PageMemory, left_ui, missing_price_ui, stop_ui};
 use super::status_sign;
 use crate::sagemaker::spec::output_mapping::ReadingRequest;
@@ -9,10 +7,9 @@ use crate::sagemaker::spec::training::{TrainingJob, TrainingProgress};
 use crate::sagemaker::spec::transform::{TransformStatus, billed_text};
 use crate::window::remote::ui::log_lines_ui;
 use crate::window::state::{
-    Action, Commands, JobId, JobsCommand, KnownJob, ModelUse, OutputsAt, OutputsCommand, OutputsRequest, RemoteCommand,
-    State,
+    JobId, JobsCommand, KnownJob, ModelUse, OutputsAt, OutputsCommand, OutputsRequest, RemoteCommand,
 };
-use crate::window::ui::widgets::{OnClick, Tone, key_value_ui, message_ui, note_ui, strong};
+use crate::window::ui::prelude::*;
 
 pub(super) fn training_ui(
     ui: &mut Ui,

@@ -1,15 +1,12 @@
 //! The correct class of a wrong box, and the question before judging many images.
 
-use eframe::egui::{Atom, Button, Context, Event, Key, Modifiers, Response, RichText, ScrollArea, Sense, Ui, vec2};
+use eframe::egui::{Atom, Event, Modifiers};
 
 use crate::domain::{Detection, ModelTask, NEW_CLASS, OutputConvention, RunnerUp, Verdict};
 use crate::evaluation::MATCHING_IOU;
-use crate::window::state::{Command, Commands, Drawing, Overlay, ReviewCommand, ShownObject, State};
-use crate::window::ui::dialog::dialog_ui;
+use crate::window::state::{Drawing, ShownObject};
 use crate::window::ui::palette::{TypedKeys, Typing, stepped_line};
-use crate::window::ui::widgets::{
-    box_count, command_button_ui, image_count, note_ui, primary_button, strong, wrapped_ui,
-};
+use crate::window::ui::prelude::*;
 
 const MAX_LINES: usize = 50;
 const LIST_HEIGHT: f32 = 240.0;

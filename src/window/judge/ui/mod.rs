@@ -6,21 +6,15 @@ pub(crate) mod spot_check;
 
 use std::sync::Arc;
 
-use eframe::egui::{
-    Button, Color32, Galley, Id, Key, Popup, PopupCloseBehavior, Rect, RectAlign, Response, RichText, Role, Sense,
-    Stroke, TextEdit, TextStyle, Ui, WidgetInfo, pos2, vec2,
-};
+use eframe::egui::{Galley, Popup, PopupCloseBehavior, RectAlign};
 use strum::VariantArray;
 
 use crate::domain::{SampleId, SampleSet, Verdict};
 use crate::review::{FilterCounts, VerdictKind};
 use crate::window::evaluation::ui::suspicious::fix_line_ui;
-use crate::window::state::{Action, Commands, JudgeField, ProjectCommand, ReviewCommand, State};
-use crate::window::ui::widgets::{
-    self, OnClick, action_icon_ui, ends_ui, grouped, label_verdict_text, paint_verdict, truncated, verdict_color,
-    verdict_sign, verdict_text,
-};
-use crate::window::ui::{keys, theme};
+use crate::window::state::{JudgeField, ProjectCommand};
+use crate::window::ui::keys;
+use crate::window::ui::prelude::*;
 
 const MAX_SUGGESTIONS: usize = 6;
 /// From this width, in points, the whole bar fits on one line.
@@ -160,7 +154,7 @@ fn action_ui(ui: &mut Ui, state: &State, action: Action, mut button: Button<'_>,
     if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
         button = button.shortcut_text(RichText::new(keys).weak());
     }
-    let response = widgets::button_of_action_ui(ui, state, action, button, commands);
+    let response = button_of_action_ui(ui, state, action, button, commands);
     // Without the sign and the key.
     let is_enabled = response.enabled();
     response.widget_info(|| WidgetInfo::labeled(Role::Button, is_enabled, action.label()));
@@ -243,10 +237,10 @@ fn paint_subject(ui: &Ui, place: Rect, subject: &str, words: &str) {
 fn subject(state: &State) -> String {
     let (boxes, selected) = (state.judged_boxes().len(), state.selection.selected().len());
     if boxes > 1 {
-        return widgets::box_count(boxes);
+        return box_count(boxes);
     }
     if selected > 1 {
-        return widgets::image_count(selected);
+        return image_count(selected);
     }
     if let Some(object) = state.selected_object() {
         return format!("FN “{}”", object.label);
@@ -284,7 +278,7 @@ fn subject_words(state: &State, verdict: Option<&Verdict>) -> String {
     let is_image = state.shown.selected_box.is_none();
     match boxes.iter().filter(is_judged).count() {
         judged if is_image && judged > 0 => {
-            format!("{judged} of {} judged", widgets::box_count(boxes.len()))
+            format!("{judged} of {} judged", box_count(boxes.len()))
         }
         _ => "not judged".to_owned(),
     }
@@ -531,7 +525,7 @@ fn stretches(counts: &FilterCounts) -> [(VerdictKind, usize); VerdictKind::VARIA
 /// “134 of 2,000 images judged”.
 fn judged_text(counts: &FilterCounts, total: usize) -> String {
     let judged = grouped(counts.all - counts.unjudged);
-    format!("{judged} of {} judged", widgets::image_count(total))
+    format!("{judged} of {} judged", image_count(total))
 }
 
 /// “134 of 2,000 images judged: 120 accepted, 8 rejected”.

@@ -1,14 +1,10 @@
 //! The review report: what the verdicts say about the run on screen.
 
-use eframe::egui::{Context, Grid, ScrollArea, Ui, vec2};
-
-use crate::domain::{ModelTask, capitalized, grouped};
+use crate::domain::{ModelTask, capitalized};
 use crate::project::export::options::ExportFormat;
 use crate::review::{Part, ReviewReport};
-use crate::window::state::{Action, Command, Commands, Failure, Loadable, Overlay, ReviewCommand, State};
-use crate::window::ui::dialog::dialog_ui;
-use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{command_button_ui, note_line_ui, note_ui, number_field, strong, wrapped_ui};
+use crate::window::state::Failure;
+use crate::window::ui::prelude::*;
 
 /// Further corrections are in the file of `spotcheck review report`.
 const MAX_CORRECTIONS: usize = 20;

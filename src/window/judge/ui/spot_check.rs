@@ -1,16 +1,11 @@
 //! The sample to judge: the dialog that draws it, and its progress above the judging bar.
 
-use eframe::egui::{Context, Ui};
 use strum::VariantArray;
 
-use crate::domain::{ModelTask, counted, grouped};
+use crate::domain::ModelTask;
 use crate::review::{SampleBy, SampleProgress, more_sentence};
-use crate::window::state::{Action, Command, Commands, Overlay, ReviewCommand, SampleDesign, SearchCommand, State};
-use crate::window::ui::dialog::{dialog_ui, heading_ui};
-use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{
-    OnClick, command_button_ui, ends_ui, number_field, primary_button, radio_ui, truncated_ui, wrapped_ui,
-};
+use crate::window::state::SampleDesign;
+use crate::window::ui::prelude::*;
 
 const MAX_COUNT: usize = 1_000_000;
 

@@ -3,17 +3,12 @@
 
 pub(crate) mod reading;
 
-use eframe::egui::{Button, Context, Ui, vec2};
-
 use self::reading::{ReadingMemory, examples_ui, reading_ui};
-use crate::window::state::{
-    Action, Command, Commands, JobId, OutputsAt, OutputsCommand, OutputsRequest, Overlay, State,
-};
-use crate::window::ui::dialog::dialog_ui;
+use crate::window::state::{JobId, OutputsAt, OutputsCommand, OutputsRequest};
 use crate::window::ui::field::{PlaceMemory, footer_ui};
 use crate::window::ui::form::two_columns_ui;
+use crate::window::ui::prelude::*;
 use crate::window::ui::textures::Textures;
-use crate::window::ui::widgets::{note_ui, strong};
 
 const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 48.0;

@@ -6,14 +6,12 @@ mod preview;
 
 use std::path::PathBuf;
 
+use eframe::egui::ComboBox;
 use eframe::egui::containers::menu::MenuButton;
-use eframe::egui::{Button, ComboBox, Response, RichText, TextEdit, Ui, vec2};
 
 use crate::sagemaker::spec::output_mapping::{MappingDraft, MappingFault, MappingField, ReadingRequest};
-use crate::window::state::{Command, Commands, FileRequest, OutputsCommand, SavedMapping, State};
-use crate::window::ui::widgets::{
-    OnClick, Tone, banner_ui, enter_pressed, message_ui, small_note_line_ui, strong, warning_ui, wrapped_ui,
-};
+use crate::window::state::{FileRequest, OutputsCommand, SavedMapping};
+use crate::window::ui::prelude::*;
 
 pub(crate) use preview::examples_ui;
 

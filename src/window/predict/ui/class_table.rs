@@ -4,18 +4,11 @@
 use std::sync::Arc;
 
 use eframe::egui::containers::scroll_area::ScrollSource;
-use eframe::egui::{
-    Align2, Rect, Response, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
-};
 
 use crate::domain::{ModelTask, RunId, counted as count_text};
 use crate::review::{ClassRow, Statistics, class_term, has_term, with_term, without_term};
-use crate::window::state::{Commands, ReviewCommand, Run, SearchCommand, State};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    ClassTable, ClassTableMemory, OnClick, TABLE_ROW_HEIGHT, TableColumn, box_count, count_cell, image_count,
-    table_number_ui,
-};
+use crate::window::state::Run;
+use crate::window::ui::prelude::*;
 
 const ROW_GAP: f32 = 1.0;
 /// As many rows as fit, but never more than these.

@@ -2,18 +2,11 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{Button, Ui};
 use strum::VariantArray;
 
 use crate::domain::{Device, DeviceChoice, DeviceReport};
-use crate::window::state::{
-    BrowseCommand, Command, Commands, InferenceCommand, Loadable, MEGAPIXELS, RuntimeKind, State, TaskKind,
-};
-use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{
-    OnClick, Tone, banner_ui, checkbox_ui, command_button_ui, enter_pressed, key_value_ui, note_ui, number_field,
-    small_note_ui, strong, wrapped_ui,
-};
+use crate::window::state::{InferenceCommand, MEGAPIXELS, RuntimeKind, TaskKind};
+use crate::window::ui::prelude::*;
 
 #[derive(Default)]
 pub(crate) struct DeviceMemory {

@@ -1,7 +1,5 @@
 //! The prediction of the shown image.
 
-use eframe::egui::{ProgressBar, RichText, Sense, Ui};
-
 use crate::domain::{
     BoundingBox, ModelCard, NEW_CLASS, OutputConvention, Prediction, PredictionContent, SampleId, Verdict, problem_of,
 };
@@ -10,13 +8,9 @@ use crate::sagemaker::spec::remote_model::RemoteModel;
 use crate::window::canvas::ui::boxes::object_text;
 use crate::window::explain::ui::explanation_ui;
 use crate::window::remote_inference::ui::panel::latency_ui;
-use crate::window::state::{Action, Command, Commands, ReviewCommand, ShownObject, State, TaskEntry, TaskKind};
+use crate::window::state::{ShownObject, TaskEntry, TaskKind};
 use crate::window::ui::menu_bar::BOX_MENU;
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    SCORE_ROW_HEIGHT, Tone, action_button_ui, banner_ui, box_count, class_text, command_button_ui, context_menu_ui,
-    grouped, label_verdict_text, note_ui, primary_action_button_ui, score_row_ui, verdict_text, wrapped_ui,
-};
+use crate::window::ui::prelude::*;
 
 /// Further rows are shown on request.
 const ROWS_SHOWN: usize = 5;

@@ -1,11 +1,8 @@
 //! The runs over the open images: switching, renaming, deleting, and selecting two to compare.
 
-use eframe::egui::{Align, Button, Key, Layout, RichText, Role, Ui, WidgetInfo};
-
 use crate::domain::RunId;
-use crate::window::state::{Commands, ProjectCommand, ReviewCommand, Run, State};
-use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{OnClick, Tone, banner_ui, ends_ui, grouped};
+use crate::window::state::{ProjectCommand, Run};
+use crate::window::ui::prelude::*;
 
 /// The name that is being typed, and the run whose deletion waits for confirmation.
 #[derive(Default)]

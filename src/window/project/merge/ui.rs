@@ -1,22 +1,14 @@
 //! The dialog of a merge: what the two projects have in common, and their conflicts one by one.
 
-use eframe::egui::{Context, Grid, Key, Modifiers, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
+use eframe::egui::Modifiers;
 
-use crate::domain::{Pair, Prefer, counted};
+use crate::domain::{Pair, Prefer};
 use crate::window::canvas::ui::boxes::{Line, frame};
 use crate::window::canvas::ui::paint_image;
 use crate::window::canvas::ui::placement::Placement;
-use crate::window::state::{
-    CanvasView, Command, Commands, Display, FileRequest, Loadable, MergeCommand, MergeFindings, Merging, Overlay,
-    ProjectCommand, State, TaskId,
-};
-use crate::window::ui::dialog::{dialog_ui, heading_ui};
+use crate::window::state::{CanvasView, Display, FileRequest, MergeCommand, MergeFindings, Merging, ProjectCommand};
+use crate::window::ui::prelude::*;
 use crate::window::ui::textures::Textures;
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    OnClick, Tone, command_button_ui, grouped, message_ui, note_ui, primary_button_ui, section_ui, strong,
-    verdict_text, wrapped_ui,
-};
 
 const WIDTH: f32 = 620.0;
 const IMAGE_HEIGHT: f32 = 240.0;

@@ -3,22 +3,16 @@
 
 pub(crate) mod panel;
 
-use eframe::egui::{Button, Context, TextEdit, Ui, vec2};
-
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel, RequestForm};
 use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::window::outputs::ui::reading::{ReadingMemory, examples_ui, reading_ui};
 use crate::window::remote::state::text_of;
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
-use crate::window::state::{Command, Commands, Failure, InferenceCommand, Loadable, Overlay, State};
-use crate::window::ui::dialog::{dialog, heading_ui, is_closed};
-use crate::window::ui::field::Field;
+use crate::window::state::{Failure, InferenceCommand};
+use crate::window::ui::dialog::{dialog, is_closed};
 use crate::window::ui::form::two_columns_ui;
+use crate::window::ui::prelude::*;
 use crate::window::ui::textures::Textures;
-use crate::window::ui::widgets::{
-    Tone, banner_ui, command_button_ui, copy_sign_in_ui, enter_pressed, message_ui, note_ui, primary_button_ui,
-    radio_ui, small_note_ui, strong, waiting_ui,
-};
 
 const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 92.0;

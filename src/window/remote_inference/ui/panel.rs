@@ -2,16 +2,11 @@
 
 use std::time::Duration;
 
-use eframe::egui::{Button, Ui};
-
 use crate::domain::human_duration;
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel};
 use crate::window::models::ui::assumed_ui;
-use crate::window::state::{Action, Commands, InferenceCommand, Loadable, RemoteEngine, RemoteReport, State};
-use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{
-    OnClick, RecentLine, action_button_ui, key_value_ui, note_ui, recent_line_ui, small_note_ui, strong, wrapped_ui,
-};
+use crate::window::state::{InferenceCommand, RemoteEngine, RemoteReport};
+use crate::window::ui::prelude::*;
 
 const HERE: &str = "This computer";
 

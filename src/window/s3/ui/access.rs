@@ -1,13 +1,8 @@
 //! The access to S3: the profile, the server and its region.
 
-use eframe::egui::{Button, CollapsingHeader, Grid, Key, RichText, Ui};
-
 use crate::domain::{AwsProfile, AwsSetup, Credentials, EndpointError, S3Access, parse_endpoint};
-use crate::window::state::{Commands, S3Command, State};
-use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{
-    Tone, checkbox_ui, message_ui, note_ui, problem_ui, sign_in_banner_ui, strong, who_text,
-};
+use crate::window::state::S3Command;
+use crate::window::ui::prelude::*;
 
 const FIELD_WIDTH: f32 = 230.0;
 

@@ -5,17 +5,12 @@ pub(crate) mod sign_in;
 mod tree;
 
 use access::AccessMemory;
-use eframe::egui::{Button, Context, Key, Modifiers, RichText, ScrollArea, Ui};
+use eframe::egui::Modifiers;
 use tree::TreeMemory;
 
 use crate::domain::{S3Access, S3Address, S3Layout, S3Link, S3Place};
-use crate::window::state::{BrowseCommand, Command, Commands, Overlay, S3Command, State};
-use crate::window::ui::dialog::{dialog_ui, heading_ui};
-use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{
-    RecentLine, command_button_ui, ends_ui, enter_pressed, focus_whole_text, primary_button_ui, problem_ui, radio_ui,
-    recent_line_ui, renew_in_time,
-};
+use crate::window::state::S3Command;
+use crate::window::ui::prelude::*;
 
 const WIDTH: f32 = 720.0;
 /// The height of what is below the tree: the layout and the buttons.

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use eframe::egui::containers::menu::MenuButton;
-use eframe::egui::{Button, Context, RichText, Ui};
 
 use crate::domain::{Credentials, Identity, S3Access};
 use crate::tasks::now_ms;
-use crate::window::state::{Action, Command, Commands, Failure, S3Command, SignIn, State};
-use crate::window::ui::widgets::{OnClick, Tone, banner_ui, key_value_ui, strong};
+use crate::window::state::{Failure, S3Command, SignIn};
+use crate::window::ui::prelude::*;
 
 /// How often the remaining minutes are redrawn.
 const PERIOD: Duration = Duration::from_secs(20);

@@ -1,15 +1,11 @@
 //! The tree of buckets and folders: one line each, of which only visible ones are drawn.
 
-use eframe::egui::{Align, Frame, Id, Key, Layout, Margin, Modifiers, Rect, RichText, Sense, Ui, UiBuilder, vec2};
+use eframe::egui::{Margin, Modifiers, UiBuilder};
 
 use crate::domain::S3Address;
 use crate::window::s3::ui::access;
-use crate::window::state::{Command, Commands, Failure, S3Command, S3Row, S3RowKind, State, TaskId};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    OnClick, TREE_INDENT, TREE_ROW_HEIGHT, TREE_TOGGLE_WIDTH, Tone, TreeLine, banner_ui, command_button_ui, grouped,
-    note_ui, tree_rows_ui, truncated_ui,
-};
+use crate::window::state::{Failure, S3Command, S3Row, S3RowKind};
+use crate::window::ui::prelude::*;
 
 const MIN_HEIGHT: f32 = 110.0;
 const MAX_HEIGHT: f32 = 420.0;

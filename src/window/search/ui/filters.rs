@@ -3,20 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use eframe::egui::{
-    Align, CornerRadius, CursorIcon, Layout, Rect, Response, RichText, Role, Sense, Stroke, TextWrapMode, Ui,
-    WidgetInfo, pos2, vec2,
-};
+use eframe::egui::{CursorIcon, TextWrapMode};
 
 use crate::domain::{CardTask, KeepRule, ModelCard, ModelTask, OutputConvention};
 use crate::review::{ScoreHistogram, Statistics};
 use crate::window::predict::ui::class_table::{ClassesMemory, class_table_ui};
-use crate::window::state::{Action, Commands, ReviewCommand, State, ViewChange};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    action_button_ui, box_count, checkbox_ui, ends_ui, grouped, image_count, note_ui, number_field, rows_in_sight_ui,
-    slider, small_note_line_ui, small_note_ui,
-};
+use crate::window::state::ViewChange;
+use crate::window::ui::prelude::*;
 
 /// Below this, a threshold inside the graph changes nothing, because such boxes are not kept anyway.
 const WORTH_SAYING: f32 = 0.005;

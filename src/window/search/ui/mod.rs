@@ -5,23 +5,15 @@ pub(crate) mod filters;
 use eframe::egui::text::CCursor;
 use eframe::egui::text_edit::TextEditState;
 use eframe::egui::text_selection::CCursorRange;
-use eframe::egui::{
-    Align, Button, Color32, Grid, Id, Key, Layout, Modifiers, Popup, PopupCloseBehavior, Response, RichText, Role,
-    TextEdit, TextStyle, Ui, WidgetInfo, vec2,
-};
+use eframe::egui::{Modifiers, Popup, PopupCloseBehavior};
 use strum::VariantArray;
 
 use crate::domain::{ModelTask, capitalized};
 use crate::review::{
     Completion, Direction, FilterCounts, Query, Sort, SortBy, VerdictKind, has_term, with_term, without_term,
 };
-use crate::window::state::{Action, Commands, SearchCommand, State};
 use crate::window::ui::palette::{stepped_line, taken_line_steps};
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    FIELD_PADDING, OnClick, action_button_ui, action_icon_ui, ends_ui, enter_pressed, fitting, grouped, strong,
-    wrapped_ui,
-};
+use crate::window::ui::prelude::*;
 
 /// The search field's state between frames.
 #[derive(Default)]

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use eframe::egui::containers::menu::MenuButton;
-use eframe::egui::{Button, CollapsingHeader, Response, RichText, ScrollArea, TextEdit, Ui, vec2};
 
 use crate::domain::{Credentials, ModelTask, S3Link};
 use crate::sagemaker::spec::transform::{EcrImage, Network, Vpc, known_images, known_instance_types};
-use crate::window::state::{ModelDraft, ModelFrom, State};
-use crate::window::ui::field::Field;
-use crate::window::ui::widgets::{checkbox_ui, number_field, problem_ui, small_note_ui, strong};
+use crate::window::state::{ModelDraft, ModelFrom};
+use crate::window::ui::prelude::*;
 
 const CHOICE_WIDTH: f32 = 200.0;
 const IMAGES_WIDTH: f32 = 640.0;

@@ -1,6 +1,6 @@
 //! The fields of a mapping.
 
-use eframe::egui::{Button, ComboBox, Grid, RichText, ScrollArea, TextEdit, Ui};
+use eframe::egui::ComboBox;
 use strum::VariantArray;
 
 use super::{fault_ui, menu_ui, width_next_to_button};
@@ -9,7 +9,7 @@ use crate::sagemaker::spec::output_mapping::{
     BoxesDraft, ClassesDraft, JsonPlace, MappedBoxFormat, MappedBoxSpace, MappingDraft, MappingFault, MappingField,
     ScoreValues, WHOLE_OUTPUT,
 };
-use crate::window::ui::widgets::{checkbox_ui, number_field, radio_ui};
+use crate::window::ui::prelude::*;
 
 /// `places` are those of the first example; `None` if there is none.
 pub(crate) fn fields_ui(

@@ -1,18 +1,12 @@
 //! The first predictions as read, next to the responses themselves.
 
-use eframe::egui::{
-    Color32, CornerRadius, Frame, Label, Margin, RichText, ScrollArea, Sense, Stroke, StrokeKind, Ui, vec2,
-};
+use eframe::egui::Margin;
 
 use crate::domain::{Detection, Prediction, PredictionContent};
 use crate::sagemaker::spec::output_mapping::ExampleResponse;
 use crate::window::outputs::ui::reading::ReadingMemory;
-use crate::window::state::State;
+use crate::window::ui::prelude::*;
 use crate::window::ui::textures::Textures;
-use crate::window::ui::theme;
-use crate::window::ui::widgets::{
-    Tone, banner_ui, box_count, message_ui, note_ui, paint_detections, problem_ui, score_row_ui, small_note_ui, strong,
-};
 
 const SKETCH_WIDTH: f32 = 132.0;
 const SKETCH_HEIGHT: f32 = 110.0;
