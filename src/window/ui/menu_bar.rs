@@ -3,7 +3,7 @@
 use eframe::egui::{Align, Button, Id, Layout, MenuBar, Panel, RichText, ScrollArea, Stroke, Ui, vec2};
 
 use crate::domain::human_bytes;
-#[expect(clippy::enum_glob_use, reason = "the menus list every action")]
+#[allow(clippy::enum_glob_use, reason = "the menus list every action")]
 use crate::window::state::Action::*;
 use crate::window::state::{Action, BrowseCommand, Commands, ReviewCommand, State};
 use crate::window::ui::field::Field;
