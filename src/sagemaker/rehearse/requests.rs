@@ -327,7 +327,7 @@ struct ResponseLine {
 /// It is not such a response.
 fn read_response(body: &[u8]) -> Result<Result<Prediction, String>, String> {
     let line: ResponseLine = serde_json::from_slice(body)
-        .map_err(|error| format!("could not read_response the response ({error}): {}", beginning(body)))?;
+        .map_err(|error| format!("could not read the response ({error}): {}", beginning(body)))?;
     if line.status != "ok" {
         return Ok(Err(line.error.unwrap_or(line.status)));
     }
