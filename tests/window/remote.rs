@@ -417,7 +417,8 @@ fn unknown_boxes_are_read_with_mapping_fields() {
     click(&mut window, "Load");
     wait_until(&mut window, "the mapping to be read", |window| {
         let reading = &window.state().state().remote.reading;
-        let trial = reading.trial.as_ref();
+        let is_loaded = reading.loaded.is_some() && !reading.is_loading;
+        let trial = reading.trial.as_ref().filter(|_| is_loaded);
         trial.is_some_and(|trial| !trial.readings.is_empty() && trial.readings.iter().all(Result::is_ok))
     });
     click(&mut window, OPEN);

@@ -248,6 +248,8 @@ pub struct Reading {
     /// A mapping that was just read from a file or saved, to fill the fields, and a number that distinguishes two of
     /// them.
     pub loaded: Option<(u64, SavedMapping)>,
+    /// Whether a mapping is being read or saved, so that the fields are not final.
+    pub is_loading: bool,
     /// Why a mapping could not be loaded or saved.
     pub failure: Option<String>,
 }

@@ -293,16 +293,22 @@ pub(crate) fn try_reading(state: &mut State, request: ReadingRequest) {
 }
 
 pub(crate) fn save_mapping(state: &mut State, request: ReadingRequest) {
-    state.remote.reading.failure = None;
+    start_loading(state);
     state.effects.push(OutputsEffect::SaveMapping(request));
 }
 
 pub(crate) fn load_mapping(state: &mut State, path: PathBuf) {
-    state.remote.reading.failure = None;
+    start_loading(state);
     state.effects.push(OutputsEffect::LoadMapping(path));
 }
 
+fn start_loading(state: &mut State) {
+    state.remote.reading.failure = None;
+    state.remote.reading.is_loading = true;
+}
+
 fn mapping_loaded(state: &mut State, result: Result<SavedMapping, String>) {
+    state.remote.reading.is_loading = false;
     match result {
         Ok(mapping) => {
             let number = state.ids.next();

@@ -116,8 +116,7 @@ fn at_of(state: &State, memory: &OpenOutputsMemory) -> Option<OutputsAt> {
 
 /// The button's command, or why it is disabled.
 fn command_of(state: &State, memory: &OpenOutputsMemory) -> Result<Command, String> {
-    let reading = memory.reading.request();
-    let reading = reading.map_err(|fault| format!("The mapping is not complete: {}", fault.reason))?;
+    let reading = memory.reading.final_request(state)?;
     let at = at_of(state, memory).ok_or("Enter the output folder")?;
     Ok(OutputsCommand::Open(Box::new(OutputsRequest { at, reading, compare_with: None })).into())
 }

@@ -47,6 +47,17 @@ impl ReadingMemory {
         Ok(ReadingRequest { mapping: mapping.map(Box::new), labels: self.labels.trim().to_owned() })
     }
 
+    /// [`Self::request`] for a button that needs it.
+    ///
+    /// # Errors
+    /// Why the button is disabled: the fields are not complete, or a mapping is about to fill them.
+    pub(crate) fn final_request(&self, state: &State) -> Result<ReadingRequest, String> {
+        if state.remote.reading.is_loading {
+            return Err("The mapping is being read".to_owned());
+        }
+        self.request().map_err(|fault| format!("The mapping is not complete: {}", fault.reason))
+    }
+
     /// Starts with the reading in `request`. What was loaded for another dialog is ignored.
     pub(crate) fn beginning_with(request: &ReadingRequest, state: &State) -> Self {
         let mapping = request.mapping.as_deref();

@@ -303,10 +303,10 @@ fn footer_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, is_entered:
     let note = "Only the image in view and images that you predict are sent; neighbors and thumbnails are not";
     small_note_ui(ui, note);
     ui.horizontal(|ui| {
-        let fault = memory.reading.request().err();
+        let fault = memory.reading.final_request(state).err();
         let model = memory.model(state).filter(|_| fault.is_none());
         let missing = match (&fault, memory.kind) {
-            (Some(fault), _) => format!("The mapping is not complete: {}", fault.reason),
+            (Some(fault), _) => fault.clone(),
             (None, Kind::Endpoint) => "Enter the endpoint name".to_owned(),
             (None, Kind::TfServing) => "Enter the model address".to_owned(),
         };
