@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::LabelPatchError;
-use super::text::{NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
+use super::text::{LabelEdit, NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
 use crate::annotations::json::shortened;
 use crate::annotations::rows::{each_row, escaped, fields};
 use crate::annotations::table::{Bounds, Columns, PlacedRow, PlacedRows, placed_rows};
@@ -125,8 +125,11 @@ impl Csv {
             set(cells, column, number.ok_or_else(unknown)?.to_string());
         }
         if let Some(column) = self.columns.name {
-            let name = known
-                .map_or(Some(class).filter(|_| number.is_none() || !self.are_numbers), |known| known.name.as_deref());
+            let name = match known {
+                Some(known) => known.name.as_deref(),
+                None if self.are_numbers && number.is_some() => None,
+                None => Some(class),
+            };
             let in_place_of_name = number.filter(|_| self.columns.number.is_none()).map(|number| number.to_string());
             set(cells, column, name.map(escaped).or(in_place_of_name).unwrap_or_default());
         }
@@ -172,16 +175,10 @@ impl TextFormat for Csv {
         self.number(class).map_or_else(|| class.to_owned(), |number| format!("class {number}"))
     }
 
-    fn changed(
-        &self,
-        _: &str,
-        text: &str,
-        class: Option<&str>,
-        bounds: Option<ExactBox>,
-    ) -> Result<(String, bool), String> {
-        let changed = self.row(text, |cells| {
-            class.map_or(Ok(()), |class| self.set_class(cells, class))?;
-            bounds.map_or(Ok(()), |bounds| self.set_bounds(cells, bounds))
+    fn changed(&self, label: &LabelEdit<'_>) -> Result<(String, bool), String> {
+        let changed = self.row(label.text, |cells| {
+            label.class.map_or(Ok(()), |class| self.set_class(cells, class))?;
+            label.bounds.map_or(Ok(()), |bounds| self.set_bounds(cells, bounds))
         });
         Ok((changed?, false))
     }

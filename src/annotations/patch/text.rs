@@ -22,17 +22,11 @@ pub(super) trait TextFormat {
         class.to_owned()
     }
 
-    /// The text of a label in a file with another class, if any, and another box, if any, and whether it loses a mask.
+    /// The new text of a label, and whether it loses a mask.
     ///
     /// # Errors
     /// The format cannot represent it.
-    fn changed(
-        &self,
-        file: &str,
-        text: &str,
-        class: Option<&str>,
-        bounds: Option<ExactBox>,
-    ) -> Result<(String, bool), String>;
+    fn changed(&self, label: &LabelEdit<'_>) -> Result<(String, bool), String>;
 
     /// The position in a file, and the text, of a new label.
     ///
@@ -44,6 +38,16 @@ pub(super) trait TextFormat {
     fn deleted(&self, _text: &str, _is_last: bool) -> String {
         String::new()
     }
+}
+
+/// A label to change: what is `None` stays.
+pub(super) struct LabelEdit<'l> {
+    /// The text of its file.
+    pub file: &'l str,
+    /// Its own text.
+    pub text: &'l str,
+    pub class: Option<&'l str>,
+    pub bounds: Option<ExactBox>,
 }
 
 /// A label to add.
@@ -216,7 +220,8 @@ impl OfImage<'_> {
                 if class.is_none() && bounds.is_none() {
                     return Ok(Applied::Unchanged);
                 }
-                let (text, lost_mask) = format.changed(&file.text, file.labels[at].text(&file.text), class, bounds)?;
+                let text = file.labels[at].text(&file.text);
+                let (text, lost_mask) = format.changed(&LabelEdit { file: &file.text, text, class, bounds })?;
                 let label = &mut file.labels[at];
                 label.state = State::Changed(text);
                 label.bounds = bounds.unwrap_or(label.bounds);

@@ -8,7 +8,7 @@ use quick_xml::escape::escape;
 use quick_xml::events::Event;
 
 use super::LabelPatchError;
-use super::text::{NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
+use super::text::{LabelEdit, NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
 use crate::annotations::dataset_files::{VOC_CLASSES, object_xml, whole_pixels, xml_char};
 use crate::annotations::json::shortened;
 use crate::annotations::voc::{Document, Reader, VocFiles};
@@ -144,13 +144,8 @@ impl TextFormat for Voc {
         [left, top, right - left, bottom - top]
     }
 
-    fn changed(
-        &self,
-        file: &str,
-        text: &str,
-        class: Option<&str>,
-        bounds: Option<ExactBox>,
-    ) -> Result<(String, bool), String> {
+    fn changed(&self, label: &LabelEdit<'_>) -> Result<(String, bool), String> {
+        let LabelEdit { file, text, class, bounds } = *label;
         let mut edits: Vec<(Range<usize>, String)> = Vec::new();
         let elements = elements(text);
         let inner = |path: &[&str]| {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::LabelPatchError;
-use super::text::{NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
+use super::text::{LabelEdit, NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
 use crate::annotations::dataset_files::yolo_label_text;
 use crate::annotations::yolo::{ImagesByLabel, Reader, YoloFiles, label_of_image};
 use crate::annotations::{AnnotationsError, yolo};
@@ -83,13 +83,8 @@ impl TextFormat for Yolo {
         BoxUnit::Fractions
     }
 
-    fn changed(
-        &self,
-        _: &str,
-        text: &str,
-        class: Option<&str>,
-        bounds: Option<ExactBox>,
-    ) -> Result<(String, bool), String> {
+    fn changed(&self, label: &LabelEdit<'_>) -> Result<(String, bool), String> {
+        let LabelEdit { text, class, bounds, .. } = *label;
         let line = text.trim();
         let [before, after] = [&text[..text.len() - text.trim_start().len()], &text[text.trim_end().len()..]];
         let (number, rest) = line.split_once(|letter: char| letter.is_ascii_whitespace()).unwrap_or((line, ""));
