@@ -2,6 +2,7 @@
 //!
 //! Knows nothing about projects: the predictions are passed on one by one.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use crate::annotations::matching::{
@@ -15,7 +16,7 @@ use crate::domain::{
 use crate::image::size::{SizeError, image_size};
 use crate::image::source::{Files, FilesError, Source, SourceError, for_task};
 use crate::predict::SampleResult;
-use crate::tasks::{Cancelled, TaskControl};
+use crate::tasks::{Cancelled, TaskControl, in_parallel};
 
 /// The number of example names in a message.
 const EXAMPLES: usize = 5;
@@ -301,22 +302,14 @@ impl ImportedRun {
                 let image = image.map_or(&nothing, |image| &self.images[image as usize]);
                 self.result(&*source, &samples[sample.index()], image)
             };
-            let read = |from: usize| chunk.iter().skip(from).step_by(readers).map(one).collect::<Vec<_>>();
-            let results: Vec<Vec<Result<SampleResult, ImportError>>> = std::thread::scope(|scope| {
-                let threads: Vec<_> = (0..readers).map(|from| scope.spawn(move || read(from))).collect();
-                let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-                joined.map(|read| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-            });
+            let Ok(results) = in_parallel(readers, chunk.len(), |_, index| Ok::<_, Infallible>(one(&chunk[index])));
             // A canceled read says nothing about its image.
             control.checkpoint().map_err(ImportError::from)?;
-            let mut results: Vec<_> = results.into_iter().map(Vec::into_iter).collect();
-            for (index, (sample, _)) in chunk.iter().enumerate() {
-                if let Some(result) = results[index % readers].next() {
-                    let result = result?;
-                    outside.add(&result);
-                    each(*sample, result)?;
-                    control.add_done(1);
-                }
+            for ((sample, _), result) in chunk.iter().zip(results) {
+                let result = result?;
+                outside.add(&result);
+                each(*sample, result)?;
+                control.add_done(1);
             }
         }
         Ok(outside)
