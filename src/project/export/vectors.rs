@@ -8,6 +8,7 @@ use super::csv_table::io_error;
 use super::npy::{VectorFiles, VectorsError, read_array, rows_file};
 use super::{ExportError, ExportTarget};
 use crate::alike::{Embedding, Embeddings, METRIC, NEIGHBORS, NeighborGraph};
+use crate::annotations::rows::each_row;
 use crate::domain::{Encoder, FileStamp, InferenceLocation, RunInfo, Sample, SampleUri, column_delimiter, counted};
 use crate::project::{EmbeddingStore, Project, StoreError};
 use crate::tasks::{Cancelled, TaskControl};
@@ -187,23 +188,31 @@ struct NamedRow {
 
 /// The lines of a table. A spreadsheet may have sorted them; without a column `row`, they are in the array's order.
 fn read_table(table: &Path) -> Result<Vec<NamedRow>, String> {
-    let text = |error: csv::Error| error.to_string();
     let bytes = std::fs::read(table).map_err(|error| error.to_string())?;
     let header = String::from_utf8_lossy(bytes.split(|byte| *byte == b'\n').next().unwrap_or_default());
-    let mut reader = csv::ReaderBuilder::new().delimiter(column_delimiter(&header) as u8).from_reader(&*bytes);
-    let headers = reader.headers().map_err(text)?;
-    let column = |wanted: &str| headers.iter().position(|name| name == wanted);
+    let mut rows = Vec::new();
+    let read = each_row(&*bytes, column_delimiter(&header), |line, cells| {
+        let cells = cells.map(|cells| cells.iter().map(ToString::to_string).collect::<Vec<_>>());
+        rows.push((line, cells.map_err(|reason| format!("line {line} {reason}"))));
+    });
+    read.map_err(|error| error.to_string())?;
+    let mut rows = rows.into_iter();
+    let columns = rows.next().map_or(Ok(Vec::new()), |(_, columns)| columns)?;
+    let column = |wanted: &str| columns.iter().position(|name| name == wanted);
     let (of_uri, of_row) = (column("uri").ok_or("it has no column “uri”")?, column("row"));
     let mut named = Vec::new();
     let mut known = HashSet::new();
-    for record in reader.records() {
-        let record = record.map_err(text)?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let uri = record.get(of_uri).unwrap_or_default();
-        if !known.insert(uri.to_owned()) {
+    for (line, cells) in rows {
+        let cells = cells?;
+        if cells.len() != columns.len() {
+            let cells = counted(cells.len(), "cell", "cells");
+            return Err(format!("line {line} has {cells}, and the first line {}", columns.len()));
+        }
+        let uri = &cells[of_uri];
+        if !known.insert(uri.clone()) {
             return Err(format!("line {line} is about {uri} again"));
         }
-        let row = match of_row.map(|column| record.get(column).unwrap_or_default()) {
+        let row = match of_row.map(|column| &cells[column]) {
             Some(row) => row.trim().parse().map_err(|_| format!("line {line}: “{row}” is not the number of a row"))?,
             None => named.len(),
         };
@@ -227,7 +236,8 @@ mod tests {
         let bytes = [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes(), &values].concat();
         std::fs::write(&path, bytes).unwrap();
         let read = |rows: &str| {
-            std::fs::write(rows_file(&path), format!("uri,row\n{rows}")).unwrap();
+            let end = if rows.contains('\r') { "\r\n" } else { "\n" };
+            std::fs::write(rows_file(&path), format!("uri,row{end}{rows}")).unwrap();
             Vectors::read(&path)
         };
         let sorted = read("/a.jpg,2\n/b.jpg,0\n/c.jpg,1\n").unwrap();
@@ -242,6 +252,8 @@ mod tests {
             ("/a.jpg,x\n/b.jpg,1\n/c.jpg,2\n", "line 2"),
             ("/a.jpg,\n/b.jpg,1\n/c.jpg,2\n", "line 2"),
             ("/a.jpg,0\n/a.jpg,1\n/c.jpg,2\n", "line 3"),
+            ("/a.jpg,0\r\n/b.jpg,x\r\n/c.jpg,2\r\n", "line 3"),
+            ("/a.jpg,0\n/b.jpg\n/c.jpg,2\n", "line 3"),
         ] {
             let refused = read(rows).unwrap_err();
             assert!(matches!(refused, VectorsError::Table { .. }) && refused.to_string().contains(line), "{refused}");
