@@ -62,7 +62,7 @@ pub fn read_range(path: &Path, range: Range<u64>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What was done with a file, or `None` if it does not exist.
+/// The result of an operation on a file; `None` if the file does not exist.
 pub fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Ok(done) => Ok(Some(done)),

@@ -91,7 +91,7 @@ impl Collector {
         }
     }
 
-    /// Notes of which image the one with this name is a copy, if it is known.
+    /// Records the original of the image with this name, if the image is known.
     pub(super) fn set_original(&mut self, name: &str, original: Option<&str>) {
         if let Some(original) = original.filter(|_| self.known_image(name).is_some()) {
             self.image(name).original = Some(super::image_name(original));

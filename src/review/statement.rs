@@ -250,7 +250,8 @@ impl<'s> Verdicts<'s> {
         let [least, most] = [hits / population, 1.0 - (judged as f64 - hits) / population];
         let within = |value: f64| value.max(least).min(most);
         // A precision is a whole number of predictions. To the nearest: rounded outward, intervals of parts that are
-        // mostly judged would be too wide (`benches/review/rounding.py`). What is not judged is never certain.
+        // mostly judged would be too wide (`benches/review/rounding.py`). A prediction
+        // without a verdict is never certain.
         let [low, share, high] = [found.low, found.share, found.high].map(|value| value * population);
         let low = low.round().min((share + ROUNDING).floor()).min(population - 1.0) / population;
         let high = high.round().max((share - ROUNDING).ceil()).max(1.0) / population;

@@ -70,7 +70,7 @@ impl LabelChange {
     /// Reads a line.
     ///
     /// # Errors
-    /// It is no change; a message to follow the line number.
+    /// It is not a change; a message to follow the line number.
     pub fn parse(line: &str) -> Result<Self, String> {
         let value: Value = serde_json::from_str(line).map_err(|error| {
             let message = error.to_string();
@@ -78,15 +78,17 @@ impl LabelChange {
             format!("is not JSON: {reason} at column {}", error.column())
         })?;
         if !value.is_object() {
-            return Err("is no change: it needs an object with “image”, “change”, and “before” or “after”".to_owned());
+            return Err(
+                "is not a change: it needs an object with “image”, “change”, and “before” or “after”".to_owned()
+            );
         }
-        Self::deserialize(value).map_err(|error| format!("is no change: {error}"))
+        Self::deserialize(value).map_err(|error| format!("is not a change: {error}"))
     }
 
     /// The change of an image of this size, if known. Unless only the class changes, the new box is clipped.
     ///
     /// # Errors
-    /// It is no change, is for an image of another size, or its new box is outside the image.
+    /// It is not a change, is for an image of another size, or its new box is outside the image.
     pub(super) fn fitted(&self, size: Option<[u32; 2]>) -> Result<Fitted, String> {
         self.check()?;
         if let (Some(stated @ [width, height]), Some(size @ [columns, rows])) = (self.size, size)
@@ -118,7 +120,7 @@ impl LabelChange {
         Ok(Fitted { change, is_clipped })
     }
 
-    /// Why this is no change; `Ok` if its kind has the label before and after that it needs.
+    /// Why this is not a change; `Ok` if its kind has the label before and after that it needs.
     fn check(&self) -> Result<(), String> {
         let is_moved = |before: &Label, after: &Label| before.bbox != after.bbox;
         let needs = match (self.change, &self.before, &self.after) {

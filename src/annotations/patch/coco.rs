@@ -42,7 +42,7 @@ fn name_of(image: &Value) -> &str {
 
 impl CocoLabels {
     /// # Errors
-    /// It is no COCO file with images, annotations and categories.
+    /// It is not a COCO file with images, annotations and categories.
     pub(super) fn parse(content: &[u8]) -> Result<Self, LabelPatchError> {
         let content = content.strip_prefix(BOM).unwrap_or(content);
         let root: Map<String, Value> =

@@ -75,7 +75,7 @@ fn row_spans(text: &str, delimiter: char) -> HashMap<u64, Range<usize>> {
     let ends = lines.iter().skip(1).map(|line| start_of(*line)).chain([text.len()]);
     let span = |(line, end): (&u64, usize)| {
         let start = start_of(*line);
-        // Blank lines after a row, also those of spaces, are not part of it.
+        // Blank lines after a row, including lines of spaces, are not part of it.
         let row = &text[start..end];
         let content = row.trim_end().len();
         let row = row[content..].find(['\r', '\n']).map_or(row.len(), |at| content + at);

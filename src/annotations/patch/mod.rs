@@ -43,7 +43,7 @@ pub enum LabelPatchError {
          instead"
     )]
     ImageClasses,
-    #[error("this is no COCO file: {0}")]
+    #[error("this is not a COCO file: {0}")]
     NoCoco(String),
     #[error("the changed file {0} is not below the opened folder; open the folder that contains it")]
     Outside(String),
@@ -229,7 +229,7 @@ impl Recorded {
         Ok(Self { added_score, sizes: sizes.collect() })
     }
 
-    /// The changes of an image as they are applied, with their lines. Errors are why one is not applied.
+    /// The changes of an image as they are applied, with their lines; an error says why a change is not applied.
     fn fitted(&self, changes: &[&(u64, LabelChange)]) -> Vec<(u64, Result<Fitted, String>)> {
         let image = changes.first().map(|(_, change)| image_name(&change.image)).unwrap_or_default();
         let recorded = self.sizes.get(&image).copied();
@@ -254,8 +254,8 @@ fn by_image(changes: &[(u64, LabelChange)]) -> Vec<Vec<&(u64, LabelChange)>> {
 
 /// Ground truth that changes are applied to.
 trait Labels {
-    /// What became of each change; they are those of one image. Errors are why one does not fit. Added labels get the
-    /// score, if any.
+    /// The outcome of each change of one image; an error says why a change does not fit. Added labels get the score, if
+    /// any.
     fn apply(&mut self, changes: Vec<LabelChange>, added_score: Option<f64>) -> Vec<Result<Applied, String>>;
 
     fn finish(self: Box<Self>) -> Result<Corrected, LabelPatchError>;

@@ -63,7 +63,8 @@ pub(super) struct Features {
     pub purpose: Purpose,
     /// A clause to follow “because”.
     pub because: String,
-    /// Whether a row as long as that of a well-known set of classes is one as well: its name or its length of 1 says so.
+    /// Whether this is strong enough to overrule the length of a well-known set of classes (1000 numbers): the name of the
+    /// output, or vectors of length 1.
     pub outweighs_count: bool,
 }
 
