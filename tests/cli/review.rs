@@ -726,7 +726,10 @@ fn conflicting_options_are_refused_before_the_project_is_read() {
         let (output, _) = export(&bench, "c.out", &[&["--format", format], option].concat());
         assert_eq!(output.status.code(), Some(2), "{option:?}: {}", stderr(&output));
         let named = if format == "report" { "corrected labels" } else { option[0] };
-        assert!(stderr(&output).contains(named), "{}", stderr(&output));
+        let is_of_others =
+            ["--target-precision", "--yolo-scores", "--with-images", "--image-kind"].contains(&option[0]);
+        let given = if is_of_others { format!("--format {format}") } else { String::new() };
+        assert!(stderr(&output).contains(named) && stderr(&output).contains(&given), "{}", stderr(&output));
         assert!(!bench.path("c.out").exists());
     }
     let (table, _) = export(&bench, "c.csv", &["--format", "embeddings"]);
