@@ -321,7 +321,7 @@ fn own_class_is_offered_after_a_restart() {
     drop(window);
 
     let mut window = open_in(projects.path(), Some(folder.path()), "ssd-mobilenet-coco");
-    wait_for(&mut window, "1 predicted");
+    wait_for(&mut window, "→ teapot");
     wait_for(&mut window, "All saved");
     window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
     window.state_mut().command(Action::WrongClass);
