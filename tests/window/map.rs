@@ -1,6 +1,6 @@
 //! The map of embeddings: points to hover, click and draw around, and clusters to select without a pointer.
 
-use std::cell::Cell;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use egui_kittest::Harness;
@@ -114,8 +114,8 @@ fn kept_maps(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(of_entry).filter(is_map).collect()
 }
 
-/// Opens these images with their project, and shows the map: its points, and whether it was computed.
-fn map_of(home: &Path, images: &Path) -> (MapLayout, bool) {
+/// Opens these images with their project, and shows the finished map.
+fn map_of(home: &Path, images: &Path) -> MapLayout {
     let mut window = open_with_model_at(AppDirs::below(home), CLASSIFIER);
     window.state_mut().command(BrowseCommand::Open(images.to_owned()));
     wait_for(&mut window, "predicted");
@@ -126,14 +126,10 @@ fn map_of(home: &Path, images: &Path) -> (MapLayout, bool) {
     }
     wait_for(&mut window, "All saved");
     window.state_mut().command(Action::Map);
-    let is_computed = Cell::new(false);
-    wait_until(&mut window, "the map", |window| {
-        let stage = layout(window).map(|layout| layout.stage);
-        is_computed.set(is_computed.get() || stage.is_some_and(|stage| stage != MapStage::Finished));
-        stage == Some(MapStage::Finished)
-    });
+    let is_finished = |layout: MapLayout| layout.stage == MapStage::Finished;
+    wait_until(&mut window, "the map", |window| layout(window).is_some_and(is_finished));
     wait_until_idle(&mut window);
-    (layout(&window).unwrap(), is_computed.get())
+    layout(&window).unwrap()
 }
 
 #[test]
@@ -146,22 +142,25 @@ fn finished_map_is_kept_until_embeddings_change() {
         add(name);
     }
     let cache = home_with_runtime(home.path()).cache;
-    let (first, is_computed) = map_of(home.path(), images.path());
-    assert!(is_computed && first.points.len() == 3, "{first:?}");
+    let first = map_of(home.path(), images.path());
+    assert_eq!(first.points.len(), 3);
     let [kept] = kept_maps(&cache).try_into().unwrap();
     let bytes = std::fs::read(&kept).unwrap();
-    let (again, is_computed) = map_of(home.path(), images.path());
-    assert!(!is_computed, "{again:?}");
+    // A computed map replaces the file, whose other link is then the only one.
+    std::fs::hard_link(&kept, home.path().join("first")).unwrap();
+    let links = || std::fs::metadata(&kept).unwrap().nlink();
+    let again = map_of(home.path(), images.path());
+    assert_eq!(links(), 2, "it is computed again");
     assert_eq!((&again.points, &again.clusters, &again.rows), (&first.points, &first.clusters, &first.rows));
     let mut damaged = bytes.clone();
     damaged[20] ^= 1;
     std::fs::write(&kept, damaged).unwrap();
-    let (repaired, is_computed) = map_of(home.path(), images.path());
-    assert!(is_computed && repaired.points == first.points, "{repaired:?}");
+    let repaired = map_of(home.path(), images.path());
+    assert_eq!((links(), &repaired.points), (1, &first.points));
     assert_eq!(std::fs::read(&kept).unwrap(), bytes);
     add("astronaut.png");
-    let (more, is_computed) = map_of(home.path(), images.path());
-    assert!(is_computed && more.points.len() == 4, "{more:?}");
+    let more = map_of(home.path(), images.path());
+    assert_eq!(more.points.len(), 4);
     assert_eq!(kept_maps(&cache).len(), 2);
 }
 

@@ -19,6 +19,12 @@ fn press(window: &mut Harness<'static, App>, key: Key) {
     wait_until_idle(window);
 }
 
+/// Fixes the selected label with its key.
+fn fix(window: &mut Harness<'static, App>) {
+    wait_until(window, "a label to fix", |window| Action::FixLabel.check(window.state().state()).is_ok());
+    press(window, Key::X);
+}
+
 /// Searches for suspicious labels, and shows them in the filmstrip.
 fn search(window: &mut Harness<'static, App>, count: usize) {
     window.state_mut().command(SearchCommand::SetQuery("suspicious".to_owned()));
@@ -78,7 +84,7 @@ fn fixed_labels_gain_what_they_promise() {
     click(&mut window, "AP +0.2087 spurious bird, c.png");
     wait_until(&mut window, "the bird", |window| window.state().state().shown.selected_object == Some(1));
     assert!(sees(&window, "spurious bird · AP +0.2087"));
-    press(&mut window, Key::X);
+    fix(&mut window);
     assert!(matches!(&verdicts(&window, 2)[..], [Verdict::Spurious(bird)] if bird.class() == "bird"));
     wait_for_corrected(&mut window, before + gains[0]);
     // The next one is selected.
@@ -86,13 +92,13 @@ fn fixed_labels_gain_what_they_promise() {
         let state = window.state().state();
         state.shown_sample() == Some(SampleId(1)) && state.shown.selected_box == Some(2)
     });
-    press(&mut window, Key::X);
+    fix(&mut window);
     assert_eq!(verdicts(&window, 1), [Verdict::Accept]);
     wait_until(&mut window, "the mislabeled cat", |window| {
         let state = window.state().state();
         state.shown_sample() == Some(SampleId(0)) && state.shown.selected_object == Some(1)
     });
-    press(&mut window, Key::X);
+    fix(&mut window);
     let [Verdict::Spurious(dog), Verdict::Added(cat)] = &verdicts(&window, 0)[..] else {
         panic!("{:?}", verdicts(&window, 0));
     };
@@ -166,7 +172,7 @@ fn misplaced_label_takes_the_position_of_the_box() {
     let gain = gain(&window, 0);
     click(&mut window, " misplaced cat, a.png");
     wait_until(&mut window, "the box", |window| window.state().state().shown.selected_box == Some(0));
-    press(&mut window, Key::X);
+    fix(&mut window);
     let given = verdicts(&window, 0);
     assert!(matches!(&given[..], [Verdict::Spurious(_), Verdict::Accept]), "{given:?}");
     assert!((before + gain - 1.0).abs() < CLOSE, "{before} + {gain}");
@@ -192,7 +198,7 @@ fn wrong_class_of_an_image_is_fixed() {
     assert!((gain(&window, 0) - 0.25).abs() < CLOSE);
     click(&mut window, "Top-1 +0.2500 wrong class, dog → cat, c.png");
     wait_until(&mut window, "the image", |window| window.state().state().shown_sample() == Some(SampleId(2)));
-    press(&mut window, Key::X);
+    fix(&mut window);
     let state = window.state().state();
     assert_eq!(state.verdict_of(SampleId(2)), Some(VerdictKind::Accept));
     assert_eq!(state.shown_sample(), Some(SampleId(3)), "the next one");
