@@ -105,7 +105,12 @@ impl ReviewReport {
         lines.push(format!("{} on {basis}", total.verdicts()));
         let accepted = total.acceptance.text();
         lines.extend(accepted.map(|rate| format!("Accepted without correction: {rate}")));
-        lines.extend(self.more_for_one_percent.map(|more| more_sentence(more, total)));
+        lines.extend(self.more_for_one_percent.map(|more| match self.basis {
+            Basis::Images if more > 0 => {
+                format!("{} would make it ± 0.01", counted(more, "more judged image", "more judged images"))
+            }
+            _ => more_sentence(more, total),
+        }));
         lines.extend(self.truth.map(|truth| format!("The ground truth agrees with {}", truth.text())));
         lines.extend(self.target.as_ref().map(Target::sentence));
         lines
@@ -453,7 +458,7 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
         target: None,
         min_scores: review.min_scores(),
         truth: TruthAgreement::new(review.compared().map(|(_, pair)| pair).collect()),
-        more_for_one_percent: more.map(|more| more.min(total.unjudged())),
+        more_for_one_percent: more.map(|more| if basis == Basis::Images { more } else { more.min(total.unjudged()) }),
     };
     report.target = request.target_precision.map(|precision| report.target(precision));
     report

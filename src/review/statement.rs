@@ -262,7 +262,7 @@ impl<'s> Verdicts<'s> {
     fn proportion(&self, is_hit: impl Fn(&ReviewedUnit) -> bool) -> Option<Proportion> {
         match self.statement.basis {
             Basis::Judged => clustered(&self.statement.strata, self.counted(), is_hit),
-            Basis::Images => clustered_in_strata(&self.statement.strata, self.counted(), is_hit),
+            Basis::Images => Some(ImageSpread::new(&self.statement.strata, self.counted(), is_hit)?.interval(1.0)),
             Basis::Sample | Basis::Complete => {
                 let spread = Spread::new(self.parts(), is_hit)?;
                 let variance: f64 = spread.cells.iter().map(|cell| spread.variance(cell)).sum();
@@ -273,10 +273,14 @@ impl<'s> Verdicts<'s> {
 
     /// The verdicts that are needed in addition, so that the interval is at most ± `margin`: Neyman allocation
     /// with finite population correction (Cochran 1977, sections 5.5 and 5.9), in strata that already have verdicts.
-    /// `None` without a random sample.
+    /// With [`Basis::Images`], the images whose boxes must all be judged in addition. `None` without a random sample.
     pub fn more_for(&self, margin: f64, is_hit: impl Fn(&ReviewedUnit) -> bool) -> Option<usize> {
-        if matches!(self.statement.basis, Basis::Judged | Basis::Images) {
-            return None;
+        match self.statement.basis {
+            Basis::Judged => return None,
+            Basis::Images => {
+                return Some(ImageSpread::new(&self.statement.strata, self.counted(), is_hit)?.more_for(margin));
+            }
+            Basis::Sample | Basis::Complete => {}
         }
         let spread = Spread::new(self.parts(), is_hit)?;
         let target = (margin / NORMAL).powi(2);
@@ -460,48 +464,93 @@ fn by_image<'u>(domain: impl Iterator<Item = &'u ReviewedUnit>, is_hit: impl Fn(
 }
 
 /// The ratio of two estimated totals, with the variance between the images of each stratum.
-fn clustered_in_strata<'u>(
-    strata: &[Counted],
-    domain: impl Iterator<Item = &'u ReviewedUnit>,
-    is_hit: impl Fn(&ReviewedUnit) -> bool,
-) -> Option<Proportion> {
-    let images = by_image(domain, is_hit);
-    let [units, hits] = images.iter().fold([0.0, 0.0], |[units, hits], ((stratum, _), image)| {
-        let weight = strata[*stratum].weight();
-        [units + weight * image[0], hits + weight * image[1]]
-    });
-    if units == 0.0 {
-        return None;
-    }
-    let share = hits / units;
-    // Satterthwaite's degrees of freedom for images of equal variance: a few large strata can make up most of it (Cochran
-    // 1977, section 5.4).
-    let [mut variance, mut sizes, mut squares_of_sizes] = [0.0; 3];
-    for (stratum, counted) in strata.iter().enumerate() {
-        let of_stratum = images.range((stratum, 0)..=(stratum, u32::MAX));
-        // Images without a unit in the domain contribute zeros.
-        let [sum, squares] = of_stratum.fold([0.0, 0.0], |[sum, squares], (_, [units, hits])| {
-            let residual = hits - share * units;
-            [sum + residual, squares + residual * residual]
+struct ImageSpread<'s> {
+    share: f64,
+    images: f64,
+    verdicts: f64,
+    /// Each stratum with the variance of its images' residuals, as a part of the squared total.
+    strata: Vec<(&'s Counted, f64)>,
+}
+
+impl<'s> ImageSpread<'s> {
+    /// `None` without verdicts that count.
+    fn new<'u>(
+        strata: &'s [Counted],
+        domain: impl Iterator<Item = &'u ReviewedUnit>,
+        is_hit: impl Fn(&ReviewedUnit) -> bool,
+    ) -> Option<Self> {
+        let images = by_image(domain, is_hit);
+        let [units, hits] = images.iter().fold([0.0, 0.0], |[units, hits], ((stratum, _), image)| {
+            let weight = strata[*stratum].weight();
+            [units + weight * image[0], hits + weight * image[1]]
         });
-        let judged = counted.sampled;
-        let rest = (1.0 - judged / counted.population).max(0.0);
-        let spread = (squares - sum * sum / judged.max(1.0)).max(0.0);
-        let freedom = (judged - 1.0).max(1.0);
-        let size = counted.weight().powi(2) * rest * judged;
-        variance += size / freedom * spread / (units * units);
-        sizes += size;
-        squares_of_sizes += size * size / freedom;
+        if units == 0.0 {
+            return None;
+        }
+        let share = hits / units;
+        let spread = |(stratum, counted): (usize, &'s Counted)| {
+            let of_stratum = images.range((stratum, 0)..=(stratum, u32::MAX));
+            // Images without a unit in the domain contribute zeros.
+            let [sum, squares] = of_stratum.fold([0.0, 0.0], |[sum, squares], (_, [units, hits])| {
+                let residual = hits - share * units;
+                [sum + residual, squares + residual * residual]
+            });
+            let spread = (squares - sum * sum / counted.sampled.max(1.0)).max(0.0);
+            (counted, spread / (counted.sampled - 1.0).max(1.0) / (units * units))
+        };
+        let verdicts = images.values().map(|[units, _]| units).sum();
+        let strata = strata.iter().enumerate().map(spread).collect();
+        Some(Self { share, images: images.len() as f64, verdicts, strata })
     }
-    if strata.iter().all(|stratum| stratum.sampled >= stratum.population) {
-        return Some(Proportion { share, low: share, high: share });
+
+    /// The interval if `growth` times as many images of each stratum, at most all, were judged with the same variance.
+    fn interval(&self, growth: f64) -> Proportion {
+        let share = self.share;
+        // Satterthwaite's degrees of freedom for images of equal variance: a few large strata can make up most of it
+        // (Cochran 1977, section 5.4).
+        let [mut variance, mut sizes, mut squares_of_sizes] = [0.0; 3];
+        for (counted, spread) in &self.strata {
+            let judged = grown(counted, growth);
+            let weight = counted.population / judged;
+            let size = weight.powi(2) * (1.0 - judged / counted.population).max(0.0) * judged;
+            variance += size * spread;
+            sizes += size;
+            squares_of_sizes += size * size / (judged - 1.0).max(1.0);
+        }
+        if self.strata.iter().all(|(counted, _)| grown(counted, growth) >= counted.population) {
+            return Proportion { share, low: share, high: share };
+        }
+        let [images, verdicts] = [self.images, self.verdicts].map(|count| count * growth);
+        let effective = if variance > 0.0 { (share * (1.0 - share) / variance).min(verdicts) } else { images };
+        let freedom = sizes * sizes / squares_of_sizes;
+        let widening = widening(freedom.max(1.0));
+        interval(share, effective / (widening * widening))
     }
-    let count = images.len() as f64;
-    let verdicts = images.values().map(|[units, _]| units).sum::<f64>();
-    let effective = if variance > 0.0 { (share * (1.0 - share) / variance).min(verdicts) } else { count };
-    let freedom = sizes * sizes / squares_of_sizes;
-    let widening = widening(freedom.max(1.0));
-    Some(interval(share, effective / (widening * widening)))
+
+    /// The additional images, in proportion to those that are judged in each stratum, that make the interval at most
+    /// ± `margin`.
+    fn more_for(&self, margin: f64) -> usize {
+        let is_enough = |growth: f64| {
+            let Proportion { low, high, .. } = self.interval(growth);
+            high - low <= 2.0 * margin
+        };
+        if is_enough(1.0) {
+            return 0;
+        }
+        let most = self.strata.iter().map(|(counted, _)| counted.weight()).fold(1.0, f64::max);
+        let (mut low, mut high) = (1.0, most);
+        for _ in 0..60 {
+            let middle = f64::midpoint(low, high);
+            *(if is_enough(middle) { &mut high } else { &mut low }) = middle;
+        }
+        let more = |(counted, _): &(&Counted, f64)| (grown(counted, high) - counted.sampled - ROUNDING).ceil() as usize;
+        self.strata.iter().map(more).sum()
+    }
+}
+
+/// The judged images of a stratum, `growth` times as many as now.
+fn grown(counted: &Counted, growth: f64) -> f64 {
+    (counted.sampled * growth).min(counted.population).max(counted.sampled)
 }
 
 /// Images without an order: the variance is that of their ratios, and without any difference between them, each image

@@ -308,6 +308,33 @@ fn report_without_a_sample_is_clustered_by_image() {
 }
 
 #[test]
+fn report_of_drawn_images_matches_the_reference() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    bench.change("p.spotcheck", bench.verdicts());
+    let expected = &bench.expected["report"]["drawn_images"];
+    let sampled = [150, 100];
+    let images = (0..250).map(|number| {
+        let image = format!("{number:03}.png");
+        let stratum = usize::from(number >= sampled[0]);
+        let probability = f64::from(sampled[stratum]) / expected["populations"][stratum].as_f64().unwrap();
+        serde_json::json!({"uri": bench.uri(&image), "name": image, "stratum": stratum, "probability": probability, "size_bytes": 1})
+    });
+    let images: Vec<Value> = images.collect();
+    let stratum = |index: usize| serde_json::json!({"name": index.to_string(), "population": expected["populations"][index], "sampled": sampled[index]});
+    let rest = serde_json::json!({
+        "source": {"path": bench.path("images")}, "by": "prefix", "seed": 1,
+        "strata": [stratum(0), stratum(1)], "images": images,
+    });
+    let list = format!("{{\"image_list\":1,{}", &rest.to_string()[1..]);
+    std::fs::write(bench.path("drawn.json"), list).unwrap();
+    let report = bench.report("p.spotcheck", &["--images", "drawn.json", "--min-score", "0.5"]);
+    assert_eq!(report["basis"], "images");
+    check(&report, &expected["expected"]);
+    assert_eq!(report["more_for_one_percent"], expected["expected"]["more_for_one_percent"]);
+}
+
+#[test]
 fn report_compares_verdicts_with_ground_truth() {
     let bench = Bench::new();
     bench.project("p.spotcheck");

@@ -18,6 +18,8 @@ from mid_p import interval
 
 Z = norm.ppf(0.975)
 CLASSES = ["bird", "cat", "dog"]
+# The images before and from number 150.
+DRAWN_FROM = [3000, 400]
 random = np.random.default_rng(25)
 
 
@@ -116,6 +118,45 @@ def more_for(strata, units, margin):
     return int(np.sum(np.ceil(given(brentq(excess, 1e-9, 1e3, xtol=1e-12)) - judged - 1e-6)))
 
 
+def of_drawn_images(frame, populations, stratum_of):
+    """Images drawn from strata of these sizes, judged completely if each of their boxes has a verdict."""
+    names = [f"{image:03}.png" for image in range(250)]
+    boxes = {name: [box for box in frame if box["image"] == name] for name in names}
+    strata, totals, residuals = [], np.zeros(2), []
+    for number, population in enumerate(populations):
+        drawn = [name for name in names if stratum_of(name) == number]
+        shown = [name for name in drawn if boxes[name]]
+        complete = [name for name in shown if all(box.get("verdict") for box in boxes[name])]
+        judged = len(drawn) * len(complete) / len(shown)
+        values = [[box["correct"] for box in boxes[name] if box["correct"] is not None] for name in complete]
+        counts = np.array([[len(value), sum(value)] for value in values], float)
+        totals += population / judged * counts.sum(0)
+        residuals.append(counts)
+        strata.append((population, judged))
+    share = totals[1] / totals[0]
+    population, judged = np.array(strata).T
+    sums = np.array([np.sum(counts[:, 1] - share * counts[:, 0]) for counts in residuals])
+    squares = np.array([np.sum((counts[:, 1] - share * counts[:, 0]) ** 2) for counts in residuals])
+    spread = (squares - sums**2 / judged) / (judged - 1)
+    verdicts = sum(counts[:, 0].sum() for counts in residuals)
+
+    def at(growth):
+        given = np.minimum(judged * growth, population)
+        if np.all(given == population):
+            return share, share
+        size = population**2 / given * (1 - given / population)
+        variance = np.sum(size * spread) / totals[0] ** 2
+        freedom = size.sum() ** 2 / np.sum(size**2 / (given - 1))
+        effective = min(share * (1 - share) / variance, verdicts * growth)
+        return interval(share, effective * (Z / t.ppf(0.975, freedom)) ** 2)
+
+    low, high = at(1)
+    excess = lambda growth: np.diff(at(growth))[0] - 0.02
+    growth = brentq(excess, 1, max(population / judged), xtol=1e-12)
+    more = int(np.sum(np.ceil(np.minimum(judged * growth, population) - judged - 1e-6)))
+    return {"precision": float(share), "low": float(low), "high": float(high), "more_for_one_percent": more}
+
+
 def main():
     boxes = make_boxes()
     for box in boxes:
@@ -179,6 +220,10 @@ def main():
             "min_score_for_92": float(lowest),
             "from_the_top": top,
             "more_for_one_percent": more_for(strata, units, 0.01),
+            "drawn_images": {
+                "populations": DRAWN_FROM,
+                "expected": of_drawn_images(frame, DRAWN_FROM, lambda name: int(int(name[:3]) >= 150)),
+            },
             "without_sample": {"precision": float(share), "low": float(low), "high": float(high)},
         },
         "second": [{"image": box["image"], "box": box["box"], "verdict": word} for box, word in both],
