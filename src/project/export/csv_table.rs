@@ -146,9 +146,7 @@ fn box_cells(image: &ChosenImage, tally: &mut Tally) -> Vec<BoxCells> {
     let rows = boxes.iter().filter_map(|chosen| {
         let found = &chosen.detection;
         let bounds = edge_texts(inside(&found.bounds, prediction.size)?);
-        // With a verdict, these are the model's box and class, unless a person added it.
-        let is_model = chosen.verdict.is_some_and(|verdict| !matches!(verdict, Verdict::Added(_)));
-        let author = if is_model { "model" } else { chosen.author() };
+        let author = chosen.author_of_detection();
         Some(cells(chosen.index, bounds, found.class_id, &found.label, found.score, chosen.verdict, author))
     });
     let rows: Vec<BoxCells> = rows.collect();

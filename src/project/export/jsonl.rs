@@ -57,7 +57,7 @@ struct JudgedBox<'r> {
     class_id: u32,
     label: &'r str,
     score: f32,
-    /// `person` for a corrected or added label.
+    /// `model` or `person`, for boxes that a person judged or corrected; the others are the model's.
     #[serde(skip_serializing_if = "Option::is_none")]
     author: Option<&'static str>,
     #[serde(flatten)]
@@ -99,7 +99,8 @@ impl<'r> JudgedBox<'r> {
     }
 
     fn chosen(chosen: &'r ChosenBox<'_>) -> Self {
-        let author = Some(chosen.author()).filter(|author| chosen.verdict.is_none() && *author == "person");
+        let is_judged = chosen.verdict.is_some() || chosen.is_by_person;
+        let author = is_judged.then(|| chosen.author_of_detection());
         Self { author, ..Self::new(&chosen.detection, chosen.verdict) }
     }
 }
@@ -241,7 +242,7 @@ mod tests {
         let lines: Vec<&str> = judged.text.lines().collect();
         assert!(
             lines[0].ends_with(
-                r#"{"box":[-1.0,2.0,30.5,40.0],"class_id":1,"label":"cat","score":0.9,"verdict":"wrong","right_class":"dog"}],"verdict":"unsure","note":"line\nbreak"}"#
+                r#"{"box":[-1.0,2.0,30.5,40.0],"class_id":1,"label":"cat","score":0.9,"author":"model","verdict":"wrong","right_class":"dog"}],"verdict":"unsure","note":"line\nbreak"}"#
             ),
             "{}",
             lines[0]

@@ -328,6 +328,12 @@ impl ChosenBox<'_> {
     pub(super) fn author(&self) -> &'static str {
         if self.is_by_person { "person" } else { "model" }
     }
+
+    /// Whose box and class `detection` is: next to a verdict, it is the model's unless a person added it.
+    pub(super) fn author_of_detection(&self) -> &'static str {
+        let is_model = self.verdict.is_some_and(|verdict| !matches!(verdict, Verdict::Added(_)));
+        if is_model { "model" } else { self.author() }
+    }
 }
 
 /// The position that a person gave to a box of the model.
