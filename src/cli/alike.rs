@@ -1,6 +1,7 @@
 //! `spotcheck alike`: the images or boxes that are most similar to one, by the embeddings of a project or of a file.
 
 mod boxes;
+pub(crate) mod computed;
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -90,16 +91,20 @@ struct Found {
 /// What made the embeddings.
 pub(crate) enum Origin {
     Model(Box<(RunInfo, Encoder)>),
+    /// Computed for this command alone.
+    Encoder(Box<Encoder>),
     File(PathBuf),
 }
 
 impl Origin {
     /// The encoder or the file, and the layer if known.
     pub(crate) fn names(&self) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
-        match self {
-            Self::Model(model) => (model.1.model_id.as_str().into(), Some(model.1.tensor_text())),
-            Self::File(path) => (path.to_string_lossy(), None),
-        }
+        let encoder = match self {
+            Self::Model(model) => &model.1,
+            Self::Encoder(encoder) => encoder,
+            Self::File(path) => return (path.to_string_lossy(), None),
+        };
+        (encoder.model_id.as_str().into(), Some(encoder.tensor_text()))
     }
 
     /// The embeddings of the images, with a note about those without one.
@@ -123,6 +128,7 @@ impl Origin {
             (Self::Model(_), ..) => {
                 eprintln!("note: images without an embedding, because they are new, outdated or failed: {without}");
             }
+            (Self::Encoder(_), ..) => eprintln!("note: images without an embedding, because they failed: {without}"),
         }
         Ok(found)
     }
@@ -194,7 +200,7 @@ fn similar_lines(
     let (encoder, tensor) = origin.names();
     let boxes = match &origin {
         Origin::Model(model) => model.1.boxes.as_ref().filter(|_| args.box_index.is_some()),
-        Origin::File(_) => None,
+        Origin::Encoder(_) | Origin::File(_) => None,
     };
     let of_boxes = boxes.map(|boxes| boxes.features.tensors().join(", "));
     let (encoder, layer) = (&*encoder, of_boxes.as_deref().or(tensor.as_deref()));
@@ -320,6 +326,7 @@ fn find_query(
     }
     let model = match origin {
         Origin::Model(model) => model,
+        Origin::Encoder(_) => bail!("the query image {} has no embedding", query.display()),
         Origin::File(path) => bail!(
             "no row of {} is the query image {}, and no model is known that could compute its embedding: choose an image \
              with a row, or use --project instead of --embeddings",

@@ -8,6 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Outcome;
+use super::alike::computed::compute;
 use super::alike::{Origin, VectorsAt, read_vectors, write_text};
 use super::out_file::{Replaceable, check_out};
 use super::place::{self, S3Args, is_in_s3, parse_location};
@@ -41,8 +42,9 @@ pub(crate) struct DuplicatesArgs {
     /// Run whose model is used, by name or number [default: the newest]
     #[arg(long, value_name = "NAME|NUMBER", requires = "project")]
     run: Option<String>,
-    /// As --run: the newest run of this model
-    #[arg(long, value_name = "ID", requires = "project", conflicts_with = "run")]
+    /// Model whose embeddings are compared: as --run, the newest run of this model, or, without --project, computed for
+    /// this command and not saved
+    #[arg(long, value_name = "ID|FILE.onnx", conflicts_with_all = ["run", "embeddings"])]
     model: Option<String>,
     /// NumPy array of embeddings computed elsewhere, as for `alike`
     #[arg(long, value_name = "FILE.npy", conflicts_with = "project")]
@@ -110,6 +112,12 @@ struct LineImage<'l> {
     mirrored: bool,
 }
 
+impl DuplicatesArgs {
+    fn limits(&self) -> DecodeLimits {
+        DecodeLimits { max_megapixels: self.max_megapixels, ..DecodeLimits::default() }
+    }
+}
+
 pub(crate) fn run(args: &DuplicatesArgs) -> anyhow::Result<Outcome> {
     let inputs = [
         ("the images", Some(&*args.source)),
@@ -159,18 +167,22 @@ fn read_compared(
     images: &Images,
     interrupt: &TaskControl,
 ) -> anyhow::Result<Option<(Origin, ComparedVectors)>> {
-    if args.project.is_none() && args.embeddings.is_none() {
-        return Ok(None);
-    }
-    let at = VectorsAt {
-        project: args.project.as_deref(),
-        run: args.run.as_deref(),
-        model: args.model.as_deref(),
-        file: args.embeddings.as_deref(),
-        s3: &args.s3,
-        program: "spotcheck duplicates",
+    let dirs = AppDirs::find()?;
+    let (origin, vectors) = match &args.model {
+        Some(model) if args.project.is_none() => compute(model, &images.parts(), &args.limits(), &dirs, interrupt)?,
+        None if args.project.is_none() && args.embeddings.is_none() => return Ok(None),
+        model => {
+            let at = VectorsAt {
+                project: args.project.as_deref(),
+                run: args.run.as_deref(),
+                model: model.as_deref(),
+                file: args.embeddings.as_deref(),
+                s3: &args.s3,
+                program: "spotcheck duplicates",
+            };
+            read_vectors(&at, &dirs, interrupt)?
+        }
     };
-    let (origin, vectors) = read_vectors(&at, &AppDirs::find()?, interrupt)?;
     let (control, _cancel) = step_of(interrupt, ProgressUnit::Steps);
     let vectors = origin.of_samples(&vectors, &images.samples)?;
     let compare = || ComparedVectors::new(vectors, &images.samples, &control);
@@ -216,16 +228,20 @@ impl Images {
         Ok(Self { sources: vec![source, other], samples, sides })
     }
 
-    fn read(&self, args: &DuplicatesArgs, interrupt: &TaskControl) -> anyhow::Result<Fingerprints> {
-        let limits = DecodeLimits { max_megapixels: args.max_megapixels, ..DecodeLimits::default() };
-        let (control, _cancel) = step_of(interrupt, ProgressUnit::Images);
-        control.set_total(Some(self.samples.len() as u64));
+    /// The sources with their images.
+    fn parts(&self) -> Vec<(Arc<dyn Source>, &[Sample])> {
         let second = if let Sides::Two(second) = self.sides { second } else { self.samples.len() };
         let (first, others) = self.samples.split_at(second);
+        self.sources.iter().cloned().zip([first, others]).collect()
+    }
+
+    fn read(&self, args: &DuplicatesArgs, interrupt: &TaskControl) -> anyhow::Result<Fingerprints> {
+        let (control, _cancel) = step_of(interrupt, ProgressUnit::Images);
+        control.set_total(Some(self.samples.len() as u64));
         let read = || {
             let mut all = Fingerprints::default();
-            for (source, samples) in self.sources.iter().zip([first, others]) {
-                all.extend(Fingerprints::read(&*for_task(source, &control), samples, &limits, &control)?);
+            for (source, samples) in self.parts() {
+                all.extend(Fingerprints::read(&*for_task(&source, &control), samples, &args.limits(), &control)?);
             }
             anyhow::Ok(all)
         };

@@ -213,6 +213,8 @@ fn embeddings_find_crops_and_order_images() {
     assert!(missed > 0 && ended.stderr.contains(&format!("{missed} from 0.7 on")), "{}", ended.stderr);
     let by_model = find(&[&folder], &[&in_project[..], &["--model", "efficientnet-lite0", "--above", "0.7"]].concat());
     assert_eq!(by_model.1, groups);
+    let (_, computed) = find(&[&folder], &["--model", "efficientnet-lite0", "--above", "0.7"]);
+    assert_eq!(computed, groups);
     let refused =
         Ended::run(&mut spotcheck(&["duplicates", text(&folder), "--project", text(&project), "--model", "x"]));
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
@@ -248,6 +250,26 @@ fn embeddings_find_crops_and_order_images() {
     assert_eq!(shown.len(), 8, "{shown:?}");
     let missing = Ended::run(&mut spotcheck(&["alike", text(&folder), "--project", text(&project)]));
     assert_eq!(missing.code, Some(2));
+}
+
+#[test]
+fn model_compares_two_folders_without_a_project() {
+    let home = tempfile::tempdir().unwrap();
+    let (train, test) = (home.path().join("train"), home.path().join("test"));
+    samples(&train);
+    plant(&test);
+    std::fs::write(test.join("broken.jpg"), "no image").unwrap();
+    let (ended, groups) = find(&[&train, &test], &["--model", "efficientnet-lite0", "--above", "0.7"]);
+    let (found, wrong) = count(&groups);
+    assert_eq!((found[&("cropped", "alike")], found[&("same", "exact")], wrong), (4, 4, 0));
+    let alike = groups.iter().find(|group| group["kind"] == "alike").unwrap();
+    assert!(alike["encoder"] == "efficientnet-lite0" && alike["layer"].is_string());
+    assert!(ended.stderr.contains("no embedding: ") && ended.stderr.contains("broken.jpg"), "{}", ended.stderr);
+    let arguments = ["duplicates", text(&train), "--model"];
+    let refused = Ended::run(&mut spotcheck(&[&arguments[..], &["unknown"]].concat()));
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
+    let refused = Ended::run(&mut spotcheck(&[&arguments[..], &["efficientnet-lite0", "--run", "1"]].concat()));
+    assert_eq!(refused.code, Some(2));
 }
 
 #[test]

@@ -549,7 +549,7 @@ fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskCont
 }
 
 /// Prints the model and its device, and why others are not used.
-fn print_report(card: &ModelCard, report: &DeviceReport) {
+pub(crate) fn print_report(card: &ModelCard, report: &DeviceReport) {
     eprintln!("{} on {} because {}", card.id, report.device.name(), report.reason);
     for line in describe_refused(&report.refused) {
         eprintln!("{line}");

@@ -89,7 +89,8 @@ impl ComparedVectors {
 }
 
 impl Vectors {
-    fn push(&mut self, uri: SampleUri, stamp: Option<FileStamp>, embedding: Option<&Embedding>) {
+    /// Adds the vector of an image, or counts it as unusable.
+    pub fn push(&mut self, uri: SampleUri, stamp: Option<FileStamp>, embedding: Option<&Embedding>) {
         if embedding.is_some_and(|embedding| self.rows.push(embedding)) {
             self.uris.push(uri);
             self.stamps.push(stamp);
