@@ -49,8 +49,9 @@ pub(crate) struct AlikeArgs {
     /// Image to compare with; need not be in SOURCE if a project is used
     #[arg(long, value_name = "IMAGE", required_unless_present = "order")]
     query: Option<PathBuf>,
-    /// Find boxes similar to this box of the query image: its position in `detections`, from 0
-    #[arg(long = "box", value_name = "N", requires_all = ["project", "query"])]
+    /// Find boxes similar to this box of the query image: its `index` in the JSON Lines of `predict` and `export`
+    #[arg(long = "box", value_name = "N", requires_all = ["project", "query"],
+        conflicts_with_all = ["order", "embeddings"])]
     box_index: Option<u16>,
     /// Instead of a query, compare all images with each other: the most unique first, outliers first, the most
     /// representative first, or those that cover all others
@@ -73,7 +74,7 @@ pub(crate) struct AlikeArgs {
 #[derive(Serialize)]
 struct Line<'l> {
     uri: &'l str,
-    /// The position of the box in `detections`; null for a whole image.
+    /// The index of the box among the stored ones of its image; null for a whole image.
     r#box: Option<u16>,
     similarity: f32,
     encoder: &'l str,

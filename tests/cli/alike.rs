@@ -238,6 +238,73 @@ fn numpy_reads_exported_embeddings_of_boxes() {
     assert!(classifier.code == Some(1) && classifier.stderr.contains("detector"), "{}", classifier.stderr);
 }
 
+#[test]
+fn box_has_the_same_index_in_all_outputs() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, project) = photos(home.path());
+    let at = |name: &str| home.path().join(name);
+    // Most of its boxes overlap.
+    let model = repository().join("tests/cases/embeddings/levels/model.onnx");
+    let predictions = at("predictions.jsonl");
+    let predict = ["predict", text(&folder), "--model", text(&model), "--project", text(&project)];
+    run(&[&predict[..], &["--nms-iou", "0.5", "--out", text(&predictions)]].concat());
+    let export = |format: &str, out: &str, more: &[&str]| {
+        run(&[&["export", text(&project), "--format", format, "--out", text(&at(out))][..], more].concat());
+    };
+    export("jsonl", "exported.jsonl", &["--nms-iou", "0.5", "--min-score", "0"]);
+    export("jsonl", "all.jsonl", &["--all-boxes"]);
+    export("csv", "boxes.csv", &["--nms-iou", "0.5", "--min-score", "0"]);
+    export("embeddings", "vectors.npy", &["--of", "boxes"]);
+    run(&["review", "sample", text(&project), "--count", "50", "--min-score", "0", "--out", text(&at("sample.csv"))]);
+
+    let boxes_of = |file: &str| {
+        let lines = crate::support::json_lines(std::fs::read(at(file)).unwrap());
+        let boxes = lines.into_iter().flat_map(|line| {
+            let uri = line["uri"].as_str().unwrap().to_owned();
+            let boxes = line["detections"].as_array().unwrap().clone();
+            boxes.into_iter().map(move |found| ((uri.clone(), found["index"].as_u64().unwrap()), found))
+        });
+        boxes.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let (written, all) = (boxes_of("predictions.jsonl"), boxes_of("all.jsonl"));
+    assert!(written.len() * 2 < all.len(), "{} of {}", written.len(), all.len());
+    assert_eq!(boxes_of("exported.jsonl"), written);
+    for (key, found) in &written {
+        assert_eq!(all[key], *found);
+    }
+    for (file, image, index) in
+        [("boxes.csv", "image", "index"), ("vectors.csv", "uri", "box"), ("sample.csv", "image", "box")]
+    {
+        let mut table = csv::Reader::from_path(at(file)).unwrap();
+        let header = table.headers().unwrap().clone();
+        let column = |name: &str| header.iter().position(|known| known == name).unwrap_or_else(|| panic!("{header:?}"));
+        let (image, index, score) = (column(image), column(index), column("score"));
+        let mut rows = 0;
+        for row in table.records().map(Result::unwrap) {
+            let uri = folder.join(&row[image]).to_str().unwrap().to_owned();
+            let found = &all[&(uri, row[index].parse::<u64>().unwrap())];
+            let error = (found["score"].as_f64().unwrap() - row[score].parse::<f64>().unwrap()).abs();
+            assert!(error < 1e-6, "{file}: {row:?}, {found}");
+            rows += 1;
+        }
+        assert!(rows >= 20, "{file}: {rows}");
+    }
+    let (query, found) = written.iter().find(|((uri, index), _)| uri.contains("chelsea") && *index > 0).unwrap();
+    let index = query.1.to_string();
+    let alike = ["alike", text(&folder), "--project", text(&project), "--query", &query.0, "--box", &index];
+    let lines = crate::support::json_lines(run(&[&alike[..], &["--count", "9999"]].concat()).stdout);
+    let mut vectors = csv::Reader::from_path(at("vectors.csv")).unwrap();
+    let mut with_vector: Vec<(String, u64)> =
+        vectors.records().map(Result::unwrap).map(|row| (row[1].to_owned(), row[2].parse().unwrap())).collect();
+    assert!(with_vector.contains(query), "{found}");
+    with_vector.retain(|one| one != query);
+    let mut listed: Vec<(String, u64)> =
+        lines.iter().map(|line| (line["uri"].as_str().unwrap().to_owned(), line["box"].as_u64().unwrap())).collect();
+    listed.sort();
+    with_vector.sort();
+    assert_eq!(listed, with_vector);
+}
+
 /// A NumPy array of 32-bit floats and the table of its rows.
 fn write_vectors(array: &Path, order: &str, rows: &[(&str, [f32; 3])]) {
     let header = format!("{{'descr': '<f4', 'fortran_order': {order}, 'shape': ({}, 3), }}\n", rows.len());

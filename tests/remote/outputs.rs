@@ -412,7 +412,8 @@ box_space = "normalized"
         &["boxes at /found/*/at", "left, top, width, height"],
     );
     let found = json_lines(&output.stdout);
-    let expected = json!([{"box": [150.0, 200.0, 450.0, 300.0], "class_id": 47, "label": "cup", "score": 0.75}]);
+    let expected =
+        json!([{"index": 0, "box": [150.0, 200.0, 450.0, 300.0], "class_id": 47, "label": "cup", "score": 0.75}]);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0]["detections"], expected);
     write(bench.folder.path(), "bad.toml", b"id = \"bad\"\nname = \"Bad\"\nboxes = 3\n");
@@ -438,7 +439,8 @@ fn label_map_names_tensorflow_detections() {
         0,
         &["TensorFlow Object Detection", "top, left, bottom, right"],
     );
-    let expected = json!([{"box": [300.0, 100.0, 600.0, 300.0], "class_id": 47, "label": "a cup", "score": 0.875}]);
+    let expected =
+        json!([{"index": 0, "box": [300.0, 100.0, 600.0, 300.0], "class_id": 47, "label": "a cup", "score": 0.875}]);
     assert_eq!(json_lines(&output.stdout)[0]["detections"], expected);
 }
 

@@ -83,9 +83,10 @@ impl Outputs {
     }
 
     pub(crate) fn write(&mut self, sample: &Sample, result: SampleResult) -> anyhow::Result<()> {
+        let line = self.lines.as_ref().map(|_| jsonl_line(&sample.uri, &self.card, &result, self.nms_iou));
         let result = result.map(|prediction| prediction.without_overlaps(self.nms_iou));
-        match &mut self.lines {
-            Some(lines) => lines.write(&jsonl_line(&sample.uri, &self.card, &result))?,
+        match self.lines.as_mut().zip(line) {
+            Some((lines, line)) => lines.write(&line)?,
             None => print_row(sample, &result, &self.card, &self.view)?,
         }
         match result {

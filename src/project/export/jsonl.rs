@@ -52,6 +52,8 @@ struct PredictedLine<'r> {
 
 #[derive(Serialize)]
 struct JudgedBox<'r> {
+    /// Counts the stored boxes of the image, including those that overlaps hide.
+    index: usize,
     #[serde(rename = "box")]
     bounds: BoundingBox,
     class_id: u32,
@@ -87,8 +89,9 @@ impl<'r> Judgment<'r> {
 }
 
 impl<'r> JudgedBox<'r> {
-    fn new(detection: &'r Detection, verdict: Option<&'r Verdict>) -> Self {
+    fn new(index: usize, detection: &'r Detection, verdict: Option<&'r Verdict>) -> Self {
         Self {
+            index,
             bounds: detection.bounds,
             class_id: detection.class_id,
             label: &detection.label,
@@ -101,7 +104,7 @@ impl<'r> JudgedBox<'r> {
     fn chosen(chosen: &'r ChosenBox<'_>) -> Self {
         let is_judged = chosen.verdict.is_some() || chosen.is_by_person;
         let author = is_judged.then(|| chosen.author_of_detection());
-        Self { author, ..Self::new(&chosen.detection, chosen.verdict) }
+        Self { author, ..Self::new(chosen.index, &chosen.detection, chosen.verdict) }
     }
 }
 
@@ -161,8 +164,14 @@ impl<'r> PredictedLine<'r> {
 }
 
 /// One line without its line break. Boxes are xyxy in pixels of the upright image, not clipped; scores are `0.0..=1.0`,
-/// with the fewest digits that restore the same 32-bit float.
-pub fn jsonl_line(uri: &SampleUri, model: &ModelCard, result: &Result<Prediction, Problem>) -> String {
+/// with the fewest digits that restore the same 32-bit float. Boxes that overlap a better one by more than `nms_iou` are
+/// left out.
+pub fn jsonl_line(
+    uri: &SampleUri,
+    model: &ModelCard,
+    result: &Result<Prediction, Problem>,
+    nms_iou: Option<f32>,
+) -> String {
     let line = match result {
         Err(problem) => Line { error: Some(&problem.message), ..Line::new(uri, "failed") },
         Ok(prediction) => {
@@ -171,7 +180,8 @@ pub fn jsonl_line(uri: &SampleUri, model: &ModelCard, result: &Result<Prediction
             let predicted = match &prediction.content {
                 PredictionContent::Classes(classes) => PredictedLine { classes: Some(classes), ..predicted },
                 PredictionContent::Detections(boxes) => {
-                    predicted.with_boxes(boxes.iter().map(|detection| JudgedBox::new(detection, None)))
+                    let kept = prediction.kept_without_overlaps(nms_iou).into_iter();
+                    predicted.with_boxes(kept.map(|index| JudgedBox::new(index, &boxes[index], None)))
                 }
             };
             Line { predicted: Some(predicted), ..Line::new(uri, "ok") }
@@ -230,7 +240,7 @@ mod tests {
             .map(|row| {
                 let result = row.result.clone().unwrap();
                 let result = result.map_err(Problem::general);
-                jsonl_line(&row.sample.uri, &card, &result) + "\n"
+                jsonl_line(&row.sample.uri, &card, &result, None) + "\n"
             })
             .collect();
         assert_eq!(plain.text, expected);
@@ -242,7 +252,7 @@ mod tests {
         let lines: Vec<&str> = judged.text.lines().collect();
         assert!(
             lines[0].ends_with(
-                r#"{"box":[-1.0,2.0,30.5,40.0],"class_id":1,"label":"cat","score":0.9,"author":"model","verdict":"wrong","right_class":"dog"}],"verdict":"unsure","note":"line\nbreak"}"#
+                r#"{"index":0,"box":[-1.0,2.0,30.5,40.0],"class_id":1,"label":"cat","score":0.9,"author":"model","verdict":"wrong","right_class":"dog"}],"verdict":"unsure","note":"line\nbreak"}"#
             ),
             "{}",
             lines[0]
