@@ -13,10 +13,12 @@ use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior, par
 
 use self::form::{BOXES_TO_FIT, Form};
 use super::Project;
-use super::error::StoreError;
+use super::error::{StoreError, explain, is_damage, is_read_only};
 use super::files::companion;
 use super::names::{StoredName, from_stored, to_stored};
+use super::open::{COPY, copy_files};
 use crate::alike::{BoxEmbedding, Embedding, Embeddings, ImageEmbeddings, Pca};
+use crate::dirs::Scratch;
 use crate::domain::{Encoder, FileStamp, RunInfo, Sample, SampleUri};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -115,16 +117,20 @@ impl EmbeddingWriter {
     /// Writes everything saved so far to the file.
     ///
     /// # Errors
-    /// The file cannot be written; what was not yet in it is dropped.
+    /// The file cannot be written, or was deleted; what was not yet in it is dropped.
     pub fn commit(&mut self) -> Result<(), StoreError> {
         let Self { store, encoder: (id, encoder), form, boxes_in_full, pending, committed } = self;
         let pending = std::mem::take(pending);
         *committed = Instant::now();
+        if !store.path.exists() {
+            let reason = "the file was removed while vectors were saved in it; leave it in place".to_owned();
+            return Err(StoreError::Embeddings { path: store.path.clone(), reason, is_read_only: false });
+        }
         if pending.is_empty() {
             return Ok(());
         }
         let transaction = Transaction::new_unchecked(&store.connection, TransactionBehavior::Immediate);
-        let transaction = transaction.map_err(damaged(&store.path))?;
+        let transaction = transaction.map_err(failed(&store.path))?;
         if form.may_change() {
             // By another writer of the same file: the window predicts single images while it predicts many.
             *form = store.form(*id, encoder)?;
@@ -142,13 +148,15 @@ impl EmbeddingWriter {
                 }
             }
         }
-        transaction.commit().map_err(damaged(&store.path))
+        transaction.commit().map_err(failed(&store.path))
     }
 }
 
 impl Drop for EmbeddingWriter {
     fn drop(&mut self) {
-        if let Err(error) = self.commit() {
+        if !self.pending.is_empty()
+            && let Err(error) = self.commit()
+        {
             log::warn!("the last embeddings are not saved, and will be computed again: {error}");
         }
     }
@@ -159,6 +167,8 @@ pub struct EmbeddingStore {
     connection: Connection,
     path: PathBuf,
     root: Option<Arc<str>>,
+    /// What is read instead of the file.
+    _copy: Option<Scratch>,
 }
 
 impl EmbeddingStore {
@@ -173,10 +183,19 @@ impl EmbeddingStore {
         [companion(&file, "-wal"), file]
     }
 
-    /// Opens the project's file to read; `None` if there is none.
+    /// Opens the project's file to read, or a copy of it if nothing can be written next to it; `None` if there is none.
     pub fn open(project: &Project) -> Result<Option<Self>, StoreError> {
-        let path = project.path().map(|path| Self::path_for(&path)).filter(|path| path.exists());
-        path.map(|path| Self::open_with(project, path, OpenFlags::SQLITE_OPEN_READ_WRITE)).transpose()
+        let Some(path) = project.path().map(|path| Self::path_for(&path)).filter(|path| path.exists()) else {
+            return Ok(None);
+        };
+        match Self::open_with(project, path.clone(), OpenFlags::SQLITE_OPEN_READ_WRITE) {
+            Err(StoreError::Embeddings { is_read_only: true, .. }) => {
+                let copy = copy_files(&path)?;
+                let opened = Self::open_with(project, copy.path().join(COPY), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+                Ok(Some(Self { path, _copy: Some(copy), ..opened }))
+            }
+            opened => opened.map(Some),
+        }
     }
 
     /// Opens or creates the project's file to write; `None` for a project in memory.
@@ -210,7 +229,7 @@ impl EmbeddingStore {
             let found = (number("application_id")?, number("user_version")?);
             Ok((connection, found))
         };
-        let (connection, found) = open().map_err(damaged(&path))?;
+        let (connection, found) = open().map_err(failed(&path))?;
         match found {
             (APPLICATION_ID, version) if version == i64::from(VERSION) => {}
             (APPLICATION_ID, version) => {
@@ -219,7 +238,7 @@ impl EmbeddingStore {
             }
             _ => return Err(StoreError::NotAProject(path)),
         }
-        Ok(Self { connection, path, root: project.root() })
+        Ok(Self { connection, path, root: project.root(), _copy: None })
     }
 
     /// The encoders of all models.
@@ -229,7 +248,7 @@ impl EmbeddingStore {
             let rows = statement.query_map([], |row| Ok((EncoderId(row.get(0)?), row.get::<_, String>(1)?)))?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
-        let rows = read().map_err(damaged(&self.path))?;
+        let rows = read().map_err(failed(&self.path))?;
         // An encoder of a later version that cannot be read here is not used.
         let parsed = rows.into_iter().filter_map(|(id, text)| Some((id, serde_json::from_str(&text).ok()?)));
         Ok(parsed.collect())
@@ -257,7 +276,7 @@ impl EmbeddingStore {
             let sql = "SELECT id FROM encoders WHERE encoder = ?1";
             self.connection.query_row(sql, [&text], |row| row.get(0)).map(EncoderId)
         };
-        begin().map_err(damaged(&self.path))
+        begin().map_err(failed(&self.path))
     }
 
     /// How the vectors of an encoder are stored.
@@ -269,22 +288,22 @@ impl EmbeddingStore {
                 Ok(Form::new(encoder, reference, basis))
             })
         };
-        let damaged_form = || StoreError::Embeddings {
+        let damaged_form = || StoreError::DamagedEmbeddings {
             path: self.path.clone(),
             reason: "the form of its vectors is unreadable".to_owned(),
         };
-        read().map_err(damaged(&self.path))?.ok_or_else(damaged_form)
+        read().map_err(failed(&self.path))?.ok_or_else(damaged_form)
     }
 
     fn set_reference(&self, encoder: EncoderId, reference: &Embedding) -> Result<(), StoreError> {
         let sql = "UPDATE encoders SET reference = ?2 WHERE id = ?1";
-        self.connection.execute(sql, params![encoder.0, reference.to_bytes()]).map(drop).map_err(damaged(&self.path))
+        self.connection.execute(sql, params![encoder.0, reference.to_bytes()]).map(drop).map_err(failed(&self.path))
     }
 
     fn box_bytes(&self, encoder: EncoderId) -> Result<usize, StoreError> {
         let sql = "SELECT coalesce(sum(length(boxes)), 0) FROM embeddings WHERE encoder = ?1";
         let sum = self.connection.query_row(sql, [encoder.0], |row| row.get::<_, i64>(0));
-        sum.map(|sum| sum as usize).map_err(damaged(&self.path))
+        sum.map(|sum| sum as usize).map_err(failed(&self.path))
     }
 
     /// Reduces the vectors of all boxes so far to their main directions. Belongs into a transaction.
@@ -310,7 +329,7 @@ impl EmbeddingStore {
             }
             Ok(reduced)
         };
-        reduce().map_err(damaged(&self.path))
+        reduce().map_err(failed(&self.path))
     }
 
     /// Saves the embeddings of this version of an image.
@@ -345,7 +364,7 @@ impl EmbeddingStore {
                 boxes
             ])
         };
-        save().map(drop).map_err(damaged(&self.path))
+        save().map(drop).map_err(failed(&self.path))
     }
 
     /// Passes every usable embedding of an encoder to `take`, with the version of its image. Progress is in images.
@@ -380,6 +399,18 @@ impl EmbeddingStore {
             Ok(())
         })?;
         Ok(form.basis)
+    }
+
+    /// The versions of the images with an embedding of a run.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn stamps_of(project: &Project, run: &RunInfo) -> Result<HashMap<SampleUri, FileStamp>, StoreError> {
+        let Some(store) = Self::open(project)? else {
+            return Ok(HashMap::new());
+        };
+        let encoder = store.encoder_of(run)?;
+        encoder.map_or_else(|| Ok(HashMap::new()), |(id, _)| store.stamps(id))
     }
 
     /// The versions of the images with an embedding. Does not read the vectors.
@@ -426,15 +457,20 @@ impl EmbeddingStore {
             }
             Ok(())
         };
-        read().map_err(damaged(&self.path))?;
+        read().map_err(failed(&self.path))?;
         Ok(control.checkpoint()?)
     }
 }
 
-/// The error of a failed statement: what to do about a file that is only a by-product.
-fn damaged(path: &Path) -> impl FnOnce(rusqlite::Error) -> StoreError + use<> {
+/// The error of a failed statement. Only a damaged file has to be deleted, as it is a by-product.
+fn failed(path: &Path) -> impl FnOnce(rusqlite::Error) -> StoreError + use<> {
     let path = path.to_owned();
-    move |error| StoreError::Embeddings { path, reason: error.to_string() }
+    move |error| {
+        if is_damage(&error) {
+            return StoreError::DamagedEmbeddings { path, reason: error.to_string() };
+        }
+        StoreError::Embeddings { path, reason: explain(&error), is_read_only: is_read_only(&error) }
+    }
 }
 
 #[cfg(test)]
@@ -599,6 +635,42 @@ mod tests {
     }
 
     #[test]
+    fn only_damaged_files_have_to_be_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = project(folder.path());
+        let path = EmbeddingStore::path_for(&project.path().unwrap());
+        let mut writer = EmbeddingWriter::open(&project, &encoder("1")).unwrap().unwrap();
+        save_another(&mut writer);
+        let sample = Sample::new(SampleUri::new("/photos/c.jpg"), "c.jpg", 1);
+        let mut fails = |what: &str| {
+            writer.save(&sample, without_boxes(Embedding::new(&[0.0, 1.0]).unwrap())).unwrap();
+            let error = writer.commit().unwrap_err();
+            assert!(matches!(error, StoreError::Embeddings { .. }), "{what}: {error}");
+            assert!(error.to_string().contains(what) && !error.to_string().contains("delete"), "{what}: {error}");
+        };
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        fails("close it");
+        drop(other);
+        std::fs::remove_file(&path).unwrap();
+        fails("was removed");
+    }
+
+    #[test]
+    fn file_is_read_where_nothing_can_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = project(folder.path());
+        let path = EmbeddingStore::path_for(&project.path().unwrap());
+        save_another(&mut EmbeddingWriter::open(&project, &encoder("1")).unwrap().unwrap());
+        // A folder in place of the journal denies it to every user, even one who may write everywhere.
+        std::fs::create_dir(companion(&path, "-wal")).unwrap();
+        let store = EmbeddingStore::open(&project).unwrap().unwrap();
+        let [one] = store.encoders().unwrap().try_into().unwrap();
+        assert_eq!(all(&store, &one).len(), 1);
+        assert!(matches!(EmbeddingStore::create(&project), Err(StoreError::Embeddings { is_read_only: true, .. })));
+    }
+
+    #[test]
     fn files_without_boxes_are_upgraded() {
         let folder = tempfile::tempdir().unwrap();
         let project = project(folder.path());
@@ -641,7 +713,7 @@ mod tests {
         drop(connection);
         std::fs::write(&path, "not a database, but long enough to look like a file that someone wants to keep")
             .unwrap();
-        assert!(matches!(EmbeddingStore::create(&project), Err(StoreError::Embeddings { .. })));
+        assert!(matches!(EmbeddingStore::create(&project), Err(StoreError::DamagedEmbeddings { .. })));
         assert!(std::fs::read_to_string(&path).unwrap().starts_with("not a database"));
     }
 }

@@ -45,10 +45,17 @@ pub enum StoreError {
     },
     /// The file next to the project; it can be made again.
     #[error(
-        "could not use the embeddings ({reason}); delete the file, and fill it again with `spotcheck predict --resume`: {}",
+        "the file with the embeddings is damaged ({reason}); delete it, and fill it again with `spotcheck predict --resume`: {}",
         path.display()
     )]
-    Embeddings { path: PathBuf, reason: String },
+    DamagedEmbeddings { path: PathBuf, reason: String },
+    #[error("could not use the embeddings: {reason}: {}", path.display())]
+    Embeddings {
+        path: PathBuf,
+        reason: String,
+        /// Whether the file, or what SQLite needs next to it, cannot be written.
+        is_read_only: bool,
+    },
     /// Queued changes are kept in memory and retried.
     #[error("some changes are not saved yet: {0}")]
     Unsaved(String),
@@ -86,12 +93,12 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
         Some(ErrorCode::DiskFull) => "the disk is full; free some space",
         Some(ErrorCode::SystemIoFailure) => "could not read or write the disk; check that it is connected and not full",
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another program is using the project file; close it there"
+            "another program is using the file; close it there"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-            "the project file is write-protected; change its permissions"
+            "the file is write-protected; change its permissions"
         }
-        Some(ErrorCode::CannotOpen) => "could not open the project file; check that its folder exists and is writable",
+        Some(ErrorCode::CannotOpen) => "could not open the file; check that its folder exists and is writable",
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             "the project file is damaged; save the project under another name"
         }
@@ -149,6 +156,11 @@ pub(super) fn is_of_the_change(error: &rusqlite::Error) -> bool {
 /// Whether a check was stopped because it took too long.
 pub(super) fn is_interrupted(error: &rusqlite::Error) -> bool {
     code(error) == Some(ErrorCode::OperationInterrupted)
+}
+
+/// Whether a copy could be read instead.
+pub(super) fn is_read_only(error: &rusqlite::Error) -> bool {
+    matches!(code(error), Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen))
 }
 
 /// Whether the file is damaged rather than out of reach.

@@ -282,20 +282,20 @@ fn open_to_read(path: &Path, reason: ReadOnlyReason) -> Result<Opened, StoreErro
 }
 
 /// The file name of a copy in its own folder.
-const COPY: &str = "copy.spotcheck";
+pub(super) const COPY: &str = "copy.spotcheck";
 
 fn can_write_next_to(path: &Path) -> bool {
     path.parent().is_some_and(|folder| tempfile::tempfile_in(folder).is_ok())
 }
 
-/// Copies a project with its journal, which may contain newer changes than the file.
-fn copy_files(path: &Path) -> Result<Scratch, StoreError> {
+/// Copies a database with its journal, which may contain newer changes than the file.
+pub(super) fn copy_files(path: &Path) -> Result<Scratch, StoreError> {
     let failed = || StoreError::io("copy the project to read it", path);
     let folder = Scratch::new().map_err(failed())?;
     let copy = folder.path().join(COPY);
     std::fs::copy(path, &copy).map_err(failed())?;
     let journal = companion(path, "-wal");
-    if journal.exists() {
+    if journal.is_file() {
         std::fs::copy(&journal, companion(&copy, "-wal")).map_err(failed())?;
     }
     Ok(folder)

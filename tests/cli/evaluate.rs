@@ -1328,8 +1328,12 @@ fn patterns_in_new_errors_are_compared_with_a_run() {
         evaluate.args(["--draws", "0", "--error-patterns", "new.jsonl", "--force"]).args(arguments);
         evaluate.current_dir(folder).output().unwrap()
     };
+    // Unreadable embeddings do not prevent it.
+    std::fs::write(folder.join("p.spotcheck-embeddings"), "not a database, but long enough for its header".repeat(99))
+        .unwrap();
     let output = evaluate(&["--run", "2", "--than", "1"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("p.spotcheck-embeddings"), "{}", stderr(&output));
     let text = std::fs::read_to_string(folder.join("new.jsonl")).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(lines.iter().all(|line| line["value"] == "night" && line["compared_with"].is_string()), "{text}");

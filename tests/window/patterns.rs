@@ -66,5 +66,5 @@ fn pattern_leads_to_the_images_with_its_error() {
     let shown: Vec<u32> = window.state().state().order().ids().map(|id| id.0).collect();
     assert_eq!(shown, [0, 1, 2, 3, 4, 5]);
     assert!(window.state().state().arranging.text().starts_with("pattern:1 "));
-    assert!(sees(&window, "The run has no embeddings"));
+    assert!(sees(&window, "the run has no embeddings"));
 }

@@ -10,6 +10,7 @@ use crate::cli::export::read_captures;
 use crate::domain::{Capture, Encoder, SampleId, counted};
 use crate::evaluation::pipeline::{EmbeddedImages, KnownImages, error_patterns};
 use crate::image::source::for_task;
+use crate::project::StoreError;
 use crate::project::export::{Existing, ExportTarget, Vectors, stored_vectors, write_patterns};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -20,7 +21,12 @@ pub(super) fn write(path: &Path, existing: Existing, opened: &Opened, control: &
     let Opened { sides, listed, run } = opened;
     let captures = listed.as_ref().map(|listed| captures(listed, control)).transpose()?;
     let capture_of = |sample: SampleId| captures.as_ref()?.get(sample.index()).cloned().flatten();
-    let vectors = run.as_ref().map(|run| vectors(run, listed.as_ref(), control)).transpose()?.flatten();
+    let vectors = run.as_ref().map_or(Ok(None), |run| vectors(run, listed.as_ref(), control));
+    let (vectors, why_none) = match vectors {
+        Err(StoreError::Cancelled(cancelled)) => return Err(cancelled.into()),
+        Err(error) => (None, error.to_string()),
+        Ok(vectors) => (vectors, "the predictions have no embeddings in a project".to_owned()),
+    };
     let embeddings = vectors.as_ref().map(|(encoder, names, vectors)| EmbeddedImages {
         encoder: encoder.clone(),
         names: names.clone(),
@@ -37,7 +43,7 @@ pub(super) fn write(path: &Path, existing: Existing, opened: &Opened, control: &
         eprintln!("note: Specify the image folder to search by camera and time of day.");
     }
     if vectors.is_none() {
-        eprintln!("note: The predictions have no embeddings in a project, so similar images are not grouped.");
+        eprintln!("note: Similar images are not grouped: {why_none}");
     }
     Ok(())
 }
@@ -56,7 +62,7 @@ fn vectors(
     run: &OpenedRun,
     listed: Option<&Listing>,
     control: &TaskControl,
-) -> anyhow::Result<Option<(Encoder, Vec<String>, Vectors)>> {
+) -> Result<Option<(Encoder, Vec<String>, Vectors)>, StoreError> {
     let Some((encoder, vectors)) = stored_vectors(&run.project, &run.run, control)? else {
         return Ok(None);
     };

@@ -10,6 +10,7 @@ use crate::evaluation::pipeline::{
     measure_all, measure_boxes, open_truth, run_sides, truth_of,
 };
 use crate::evaluation::{DRAWS, ErrorPattern, Evaluated, GroundTruth, NoTruth, Sides};
+use crate::project::StoreError;
 use crate::project::export::stored_vectors;
 use crate::tasks::TaskControl;
 use crate::window::effects::{Effects, Shared};
@@ -185,7 +186,11 @@ fn patterns(
     let than =
         other.map(|other| Ok::<_, Failure>((&*other.run.name, sides_of(shared, other, control)?))).transpose()?;
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
-    let vectors = stored_vectors(&project, &request.run, control)?;
+    let (vectors, why_none) = match stored_vectors(&project, &request.run, control) {
+        Err(error @ StoreError::Cancelled(_)) => return Err(error.into()),
+        Err(error) => (None, error.to_string()),
+        Ok(vectors) => (vectors, "the run has no embeddings".to_owned()),
+    };
     let vectors = vectors.map(|(encoder, vectors)| (encoder, vectors.of_samples(request.samples.iter())));
     let vectors = vectors.filter(|(_, vectors)| !vectors.uris.is_empty());
     let root = project.root();
@@ -211,7 +216,7 @@ fn patterns(
         ));
     }
     if patterns.likeness.is_none() {
-        notes.push("The run has no embeddings, so similar images are not grouped".to_owned());
+        notes.push(format!("Similar images are not grouped: {why_none}"));
     }
     Ok(ShownPatterns { patterns: Arc::new(patterns), sets, notes })
 }
