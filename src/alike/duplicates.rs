@@ -29,11 +29,11 @@ impl DuplicateEvidence<'_> {
         let mut grouping = Grouping::new(self.digests.len(), sides);
         grouping.add_equal(self.digests);
         if let Some(distance) = distance {
-            let index = HashIndex::new(distance);
+            let index = || HashIndex::new(distance);
             grouping.add_matching(DuplicateKind::Near, self.hashes, index, &mut proceed).then_some(())?;
         }
         if let Some((embeddings, graph, rows)) = self.embeddings {
-            let references = SimilarRows::new(embeddings, graph, rows, above);
+            let references = || SimilarRows::new(embeddings, graph, rows, above);
             grouping.add_matching(DuplicateKind::Alike, rows, references, &mut proceed).then_some(())?;
         }
         Some(grouping.finish())

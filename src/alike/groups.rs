@@ -33,6 +33,13 @@ pub(super) struct Match {
     pub(super) is_mirrored: bool,
 }
 
+impl Match {
+    fn duplicate(self, image: usize) -> Duplicate {
+        let Self { similarity, is_mirrored, .. } = self;
+        Duplicate { image, similarity, is_mirrored }
+    }
+}
+
 /// An image of a group other than the first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Duplicate {
@@ -93,18 +100,21 @@ pub(super) trait Reference<T> {
     fn find(&mut self, image: usize, value: &T) -> Option<Match>;
 }
 
-/// Finds groups, the strongest kind first: an image that joined a group is not compared again.
+/// Finds groups, the strongest kind first: an image that joined a group is not compared again. With two sides, this
+/// concerns images of the second side and those equal to the first of their group.
 #[derive(Debug, Clone)]
 pub(super) struct Grouping {
     sides: Sides,
     /// Images that joined a group, not as its first.
     joined: Vec<bool>,
+    /// Images that are in a group.
+    listed: Vec<bool>,
     groups: Vec<DuplicateGroup>,
 }
 
 impl Grouping {
     pub(super) fn new(images: usize, sides: Sides) -> Self {
-        Self { sides, joined: vec![false; images], groups: Vec::new() }
+        Self { sides, joined: vec![false; images], listed: vec![false; images], groups: Vec::new() }
     }
 
     /// Groups images with equal values: with two sides, all of them, on both.
@@ -123,39 +133,77 @@ impl Grouping {
 
     /// Groups images that match a reference. Stops early if `proceed` returns false, which is asked per image.
     #[must_use]
-    pub(super) fn add_matching<T>(
+    pub(super) fn add_matching<T, R: Reference<T>>(
         &mut self,
         kind: DuplicateKind,
         values: &[Option<T>],
-        mut references: impl Reference<T>,
+        references: impl Fn() -> R,
         mut proceed: impl FnMut() -> bool,
     ) -> bool {
         let mut others: HashMap<usize, Vec<Duplicate>> = HashMap::new();
+        let mut first_side = references();
         for (image, value) in values.iter().enumerate() {
             if !proceed() {
                 return false;
             }
             let Some(value) = value.as_ref().filter(|_| !self.joined[image]) else { continue };
             let is_compared = self.sides == Sides::One || !self.sides.is_first(image);
-            let found = if is_compared { references.find(image, value) } else { None };
+            let found = if is_compared { first_side.find(image, value) } else { None };
             match found {
-                Some(Match { reference, similarity, is_mirrored }) => {
-                    others.entry(reference).or_default().push(Duplicate { image, similarity, is_mirrored });
-                }
-                None if self.sides.is_first(image) => references.add(image, value),
+                Some(found) => others.entry(found.reference).or_default().push(found.duplicate(image)),
+                None if self.sides.is_first(image) => first_side.add(image, value),
                 None => {}
             }
+        }
+        if let Sides::Two(second) = self.sides
+            && !self.add_rest_of_first_side(second, values, &mut others, references, proceed)
+        {
+            return false;
         }
         self.add_groups(kind, others);
         true
     }
 
+    /// Adds images of the first side that match one of the second, but are in no group yet: to the group of a first
+    /// image that they match as well, or to a group that begins with the image of the second side.
+    fn add_rest_of_first_side<T, R: Reference<T>>(
+        &self,
+        second: usize,
+        values: &[Option<T>],
+        others: &mut HashMap<usize, Vec<Duplicate>>,
+        references: impl Fn() -> R,
+        mut proceed: impl FnMut() -> bool,
+    ) -> bool {
+        let (mut firsts, mut second_side) = (references(), references());
+        let usable = |image: usize| Some((image, values[image].as_ref()?));
+        let mut first_images: Vec<usize> = others.keys().copied().collect();
+        first_images.sort_unstable();
+        first_images.iter().filter_map(|image| usable(*image)).for_each(|(image, value)| firsts.add(image, value));
+        (second..values.len()).filter_map(usable).for_each(|(image, value)| second_side.add(image, value));
+        for (image, value) in (0..second).filter_map(usable) {
+            if !proceed() {
+                return false;
+            }
+            if self.listed[image] || first_images.binary_search(&image).is_ok() {
+                continue;
+            }
+            if let Some(on_other_side) = second_side.find(image, value) {
+                let found = firsts.find(image, value).unwrap_or(on_other_side);
+                others.entry(found.reference).or_default().push(found.duplicate(image));
+            }
+        }
+        true
+    }
+
     fn add_groups(&mut self, kind: DuplicateKind, others: HashMap<usize, Vec<Duplicate>>) {
         let groups = others.into_iter().map(|(first, others)| DuplicateGroup { kind, first, others });
-        for group in groups.filter(|group| self.sides.has_both(group.images())) {
+        for mut group in groups.filter(|group| self.sides.has_both(group.images())) {
+            group.others.sort_unstable_by_key(|other| other.image);
             for other in &group.others {
-                self.joined[other.image] = true;
+                let is_compared = self.sides == Sides::One || !self.sides.is_first(other.image);
+                self.joined[other.image] |= is_compared || kind == DuplicateKind::Exact;
             }
+            group.images().for_each(|image| self.listed[image] = true);
             self.groups.push(group);
         }
     }
@@ -179,7 +227,7 @@ mod tests {
     fn groups(bytes: &[u8], hashes: &[Option<PerceptualHash>], sides: Sides) -> Vec<(DuplicateKind, Vec<usize>)> {
         let mut grouping = Grouping::new(bytes.len(), sides);
         grouping.add_equal(&bytes.iter().copied().map(Some).collect::<Vec<_>>());
-        assert!(grouping.add_matching(DuplicateKind::Near, hashes, HashIndex::new(2), || true));
+        assert!(grouping.add_matching(DuplicateKind::Near, hashes, || HashIndex::new(2), || true));
         grouping.finish().iter().map(|group| (group.kind, group.images().collect())).collect()
     }
 
@@ -200,6 +248,14 @@ mod tests {
         // 0 and 1 look the same but are on one side; 3 looks like 1 alone, 4 like 2.
         let found = groups(&[1, 2, 3, 4, 5, 6], &hashes, Sides::Two(3));
         assert_eq!(found, [(Near, vec![1, 3]), (Near, vec![2, 4])]);
+        // All of the first side that match are listed: 1 looks like 0 and 3, 2 like 3 alone.
+        let hashes = [hash(0), hash(0b1), hash(0b1_1100), hash(0b100)].map(Some);
+        let found = groups(&[1, 2, 3, 4], &hashes, Sides::Two(3));
+        assert_eq!(found, [(Near, vec![0, 1, 3]), (Near, vec![3, 2])]);
+        // 3 has the bytes of 0, and 1 looks like both; 2 looks like 4, as 0 does.
+        let hashes = [hash(0), hash(0b1), hash(0b1_1100), hash(0), hash(0b1100)].map(Some);
+        let found = groups(&[1, 2, 3, 1, 5], &hashes, Sides::Two(3));
+        assert_eq!(found, [(Exact, vec![0, 3]), (Near, vec![0, 1, 4]), (Near, vec![4, 2])]);
         let same = groups(&[1, 1, 3, 1, 5, 5], &[None; 6], Sides::Two(3));
         assert_eq!(same, [(Exact, vec![0, 1, 3])]);
     }
@@ -211,9 +267,9 @@ mod tests {
         let different: Vec<Option<usize>> = (0..count).map(Some).collect();
         grouping.add_equal(&different);
         let hashes = vec![Some(hash(77)); count];
-        assert!(grouping.add_matching(Near, &hashes, HashIndex::new(6), || true));
+        assert!(grouping.add_matching(Near, &hashes, || HashIndex::new(6), || true));
         let [group] = grouping.finish().try_into().unwrap();
-        assert_eq!((group.first, group.others.len()), (0, count / 2));
+        assert_eq!((group.first, group.others.len()), (0, count - 1));
         let mut grouping = Grouping::new(count, Sides::One);
         grouping.add_equal(&vec![Some(1); count]);
         let [group] = grouping.finish().try_into().unwrap();

@@ -98,7 +98,7 @@ mod tests {
         let graph = NeighborGraph::build(all, NEIGHBORS, &TaskControl::new(ProgressUnit::Steps)).unwrap();
         let rows: Vec<Option<usize>> = (0..all.len()).map(Some).collect();
         let mut grouping = Grouping::new(all.len(), sides);
-        let references = SimilarRows::new(all, &graph, &rows, above);
+        let references = || SimilarRows::new(all, &graph, &rows, above);
         assert!(grouping.add_matching(DuplicateKind::Alike, &rows, references, || true));
         grouping.finish().iter().map(|group| group.images().collect()).collect()
     }
@@ -135,6 +135,28 @@ mod tests {
             let joined: usize = groups(&all, Sides::One, above).iter().map(|group| group.len() - 1).sum();
             let kept = by_full_scan(&all, above);
             assert_eq!(all.len() - joined, kept.len(), "{above}");
+        }
+    }
+
+    #[test]
+    fn two_sides_list_every_match_of_a_full_scan() {
+        const SECOND: usize = 150;
+        let mut random = fastrand::Rng::with_seed(3);
+        let all = embeddings((0..300).map(|_| std::array::from_fn::<_, 6, _>(|_| random.f32() - 0.5)));
+        for above in [0.8, 0.9, 0.95] {
+            let matches =
+                |one: usize, other: usize| (one < SECOND) != (other < SECOND) && all.similarity(one, other) >= above;
+            let expected: Vec<usize> =
+                (0..all.len()).filter(|one| (0..all.len()).any(|other| matches(*one, other))).collect();
+            let found = groups(&all, Sides::Two(SECOND), above);
+            for group in &found {
+                assert!(group[1..].iter().all(|image| all.similarity(group[0], *image) >= above), "{group:?}");
+            }
+            let mut listed = found.concat();
+            listed.sort_unstable();
+            listed.dedup();
+            assert_eq!(listed, expected, "{above}");
+            assert!((10..all.len()).contains(&listed.len()), "{above}: {}", listed.len());
         }
     }
 

@@ -309,7 +309,7 @@ fn print_lower_thresholds(images: &Images, groups: &[DuplicateGroup], compared: 
     let best: Vec<f32> = rows.iter().enumerate().filter_map(best).collect();
     let counts = LOWER_THRESHOLDS.into_iter().filter(|lower| *lower < above).map(|lower| {
         let count = best.iter().filter(|similarity| **similarity >= lower).count();
-        format!("{} from {lower} on", grouped(count))
+        (count > 0).then(|| format!("{} from {lower} on", grouped(count)))
     });
     let counts: Vec<String> = counts.collect();
     if !counts.is_empty() {

@@ -146,7 +146,7 @@ fn two_folders_report_only_groups_on_both_sides() {
         pairs,
         [
             ("near", vec![train.join("chelsea.png"), test.join("resized-chelsea.jpg")]),
-            ("near", vec![train.join("china.jpg"), test.join("recompressed-china.jpg")]),
+            ("near", vec![train.join("china.jpg"), train.join("twice.jpg"), test.join("recompressed-china.jpg")]),
             ("exact", vec![train.join("coffee.png"), test.join("other name.png")]),
         ]
     );
