@@ -17,6 +17,8 @@ mod similar;
 mod stored;
 mod umap;
 
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::OnceLock;
 
 use half::f16;
@@ -121,6 +123,19 @@ impl Embeddings {
     pub fn row(&self, row: usize) -> Option<Embedding> {
         let start = row.checked_mul(self.dims)?;
         self.values.get(start..start + self.dims).map(|values| Embedding(values.to_vec()))
+    }
+
+    /// The number of rows that are equal to an earlier one, apart from the sign of zeros.
+    pub fn repeated(&self) -> usize {
+        let (mut known, mut bits) = (HashSet::new(), Vec::new());
+        let is_known = |row: &[f16]| {
+            bits.clear();
+            bits.extend(row.iter().map(|value| if *value == f16::ZERO { 0 } else { value.to_bits() }));
+            let mut hasher = DefaultHasher::new();
+            bits.hash(&mut hasher);
+            !known.insert(hasher.finish())
+        };
+        self.values.chunks_exact(self.dims.max(1)).map(is_known).filter(|is_known| *is_known).count()
     }
 
     fn center(&self) -> &Center {

@@ -136,6 +136,14 @@ impl Origin {
 }
 
 /// Where embeddings are read from: a run of a project, or a file.
+        let repeated = found.rows.repeated();
+        if repeated > 0 {
+            eprintln!(
+                "note: images with the same vector as another: {repeated} of {}; unless they are identical, the encoder \
+                 does not distinguish them, or their numbers are too small for 16 bits",
+                found.uris.len()
+            );
+        }
 pub(crate) struct VectorsAt<'v> {
     pub(crate) project: Option<&'v Path>,
     /// The name or number of the run.

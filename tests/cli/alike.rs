@@ -305,6 +305,26 @@ fn box_has_the_same_index_in_all_outputs() {
     assert_eq!(listed, with_vector);
 }
 
+#[test]
+fn vectors_without_a_difference_are_reported() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, _) = photos(home.path());
+    let array = home.path().join("own.npy");
+    let query = folder.join("chelsea.png");
+    let note = |rows: &[(&str, [f32; 3])]| {
+        write_vectors(&array, "False", rows);
+        let found = run(&["alike", text(&folder), "--embeddings", text(&array), "--query", text(&query)]);
+        found.stderr.lines().find(|line| line.contains("same vector")).map(str::to_owned)
+    };
+    let tiny = [("chelsea.png", [1e-30, 0.0, 0.0]), ("coffee.png", [0.0, -1e-30, 0.0])];
+    assert_eq!(note(&tiny), None);
+    let pair = [("china.jpg", [3e38, 0.0, 0.0]), ("rocket.jpg", [-3e38, 0.0, 0.0])];
+    let found = note(&[tiny, pair].concat()).unwrap();
+    assert!(found.contains("1 of 4"), "{found}");
+    let found = note(&[("chelsea.png", [0.5; 3]), ("coffee.png", [0.5; 3]), ("china.jpg", [0.5; 3])]).unwrap();
+    assert!(found.contains("2 of 3"), "{found}");
+}
+
 /// A NumPy array of 32-bit floats and the table of its rows.
 fn write_vectors(array: &Path, order: &str, rows: &[(&str, [f32; 3])]) {
     let header = format!("{{'descr': '<f4', 'fortran_order': {order}, 'shape': ({}, 3), }}\n", rows.len());
