@@ -4,6 +4,7 @@ mod boxes;
 pub(crate) mod computed;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Outcome;
-use super::export::{choose_run, list_of_runs, open_project};
+use super::export::{choose_run, open_project};
 use super::order::AlikeOrder;
 use super::out_file::{Replaceable, check_out, is_stdout, partial_next_to};
 use super::place::{self, S3Args, parse_location};
@@ -37,10 +38,10 @@ pub(crate) struct AlikeArgs {
     #[arg(long, value_name = "FILE.spotcheck", required_unless_present = "embeddings")]
     project: Option<PathBuf>,
     /// Run whose model is used, by name or number [default: the newest; with --box, of a detector]
-    #[arg(long, value_name = "NAME|NUMBER", requires = "project")]
+    #[arg(long, value_name = "NAME|NUMBER", requires = "project", conflicts_with = "embeddings")]
     run: Option<String>,
     /// As --run: the newest run of this model
-    #[arg(long, value_name = "ID", requires = "project", conflicts_with = "run")]
+    #[arg(long, value_name = "ID", requires = "project", conflicts_with_all = ["run", "embeddings"])]
     model: Option<String>,
     /// NumPy array of embeddings computed elsewhere, one row per image; FILE.csv names the image of each row in the
     /// column `uri`
@@ -57,9 +58,9 @@ pub(crate) struct AlikeArgs {
     /// representative first, or those that cover all others
     #[arg(long, value_name = "ORDER", conflicts_with = "query", value_parser = variant::<AlikeOrder>())]
     order: Option<AlikeOrder>,
-    /// Seed of the first image that `--order cover` chooses
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// Seed of the first image that `--order cover` chooses [default: 1]
+    #[arg(long, requires = "order")]
+    seed: Option<u64>,
     /// Maximum number of images or boxes to write, in order
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
@@ -186,7 +187,7 @@ pub(crate) fn run(args: &AlikeArgs) -> anyhow::Result<Outcome> {
         (None, order) => {
             let order = order.context("specify --query or --order")?;
             let (origin, vectors) = vectors_of(args, &samples, &dirs, &control)?;
-            let lines = || order.lines(args.count as usize, args.seed, (&origin, &vectors), &control);
+            let lines = || order.lines(args.count as usize, args.seed.unwrap_or(1), (&origin, &vectors), &control);
             with_progress("Comparing", &control, lines)?
         }
     };
@@ -199,6 +200,9 @@ fn similar_lines(
     args: &AlikeArgs,
     query: &Path,
     samples: &[Sample],
+            if args.seed.is_some() && order != AlikeOrder::Cover {
+                bail!("--seed is for --order cover: no other order starts with a random image; leave it out");
+            }
     dirs: &AppDirs,
     control: &TaskControl,
 ) -> anyhow::Result<String> {
@@ -307,9 +311,11 @@ fn open_run(
 fn newest_of(project: &Project, model: &str) -> anyhow::Result<RunInfo> {
     let runs = project.runs()?;
     let found = runs.iter().rfind(|run| run.key.model_id == model);
-    found
-        .cloned()
-        .with_context(|| format!("no run of the project is by the model {model}; it has:{}", list_of_runs(&runs)))
+    found.cloned().with_context(|| {
+        let known: BTreeSet<&str> = runs.iter().map(|run| run.key.model_id.as_str()).collect();
+        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        format!("no run of the project is by the model {model}; it has runs by: {known}")
+    })
 }
 
 struct QueryImage {

@@ -40,7 +40,7 @@ pub(crate) struct DuplicatesArgs {
     #[arg(long, value_name = "FILE.spotcheck")]
     project: Option<PathBuf>,
     /// Run whose model is used, by name or number [default: the newest]
-    #[arg(long, value_name = "NAME|NUMBER", requires = "project")]
+    #[arg(long, value_name = "NAME|NUMBER", requires = "project", conflicts_with = "embeddings")]
     run: Option<String>,
     /// Model whose embeddings are compared: as --run, the newest run of this model, or, without --project, computed for
     /// this command and not saved
@@ -307,7 +307,7 @@ fn print_lower_thresholds(images: &Images, groups: &[DuplicateGroup], compared: 
         neighbors.filter(|other| is_compared(image, image_of[other.row])).map(|other| other.similarity).next()
     };
     let best: Vec<f32> = rows.iter().enumerate().filter_map(best).collect();
-    let counts = LOWER_THRESHOLDS.into_iter().filter(|lower| *lower < above).map(|lower| {
+    let counts = LOWER_THRESHOLDS.into_iter().filter(|lower| *lower < above).filter_map(|lower| {
         let count = best.iter().filter(|similarity| **similarity >= lower).count();
         (count > 0).then(|| format!("{} from {lower} on", grouped(count)))
     });

@@ -306,6 +306,31 @@ fn box_has_the_same_index_in_all_outputs() {
 }
 
 #[test]
+fn flags_that_would_be_ignored_are_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, project) = photos(home.path());
+    let array = home.path().join("own.npy");
+    write_vectors(&array, "False", &[("chelsea.png", [1.0, 0.0, 0.0]), ("coffee.png", [0.0, 1.0, 0.0])]);
+    let in_file = ["--embeddings", text(&array)];
+    let order = ["alike", text(&folder), "--order", "outlier"];
+    let duplicates = ["duplicates", text(&folder)];
+    for (args, more, code) in [
+        (&order[..], &[&in_file[..], &["--run", "1"]].concat(), 2),
+        (&order, &[&in_file[..], &["--model", "efficientnet-lite0"]].concat(), 2),
+        (&order, &[&in_file[..], &["--seed", "2"]].concat(), 1),
+        (&order, &[&in_file[..], &["--box", "0"]].concat(), 2),
+        (&order, &vec!["--project", text(&project), "--box", "0"], 2),
+        (&duplicates, &[&in_file[..], &["--run", "1"]].concat(), 2),
+        (&duplicates, &[&in_file[..], &["--model", "efficientnet-lite0"]].concat(), 2),
+    ] {
+        let ended = Ended::run(&mut spotcheck(&[args, more].concat()));
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(code), ""), "{more:?}: {}", ended.stderr);
+    }
+    let cover = ["alike", text(&folder), "--order", "cover", "--seed", "2"];
+    assert_eq!(run(&[&cover[..], &in_file].concat()).stdout.lines().count(), 2);
+}
+
+#[test]
 fn vectors_without_a_difference_are_reported() {
     let home = tempfile::tempdir().unwrap();
     let (folder, _) = photos(home.path());
