@@ -120,8 +120,12 @@ impl Origin {
                 rows_file(path).display(),
                 sample.uri
             ),
-            (Self::Model(_), ..) if found.uris.is_empty() => {
-                bail!("none of the {} images has an embedding; were they predicted with this project?", samples.len())
+            (Self::Model(_), Some(sample), Some(uri)) if found.uris.is_empty() => {
+                bail!(
+                    "none of the {} images has an embedding. {}",
+                    samples.len(),
+                    advice_on_names(uri.as_str(), sample)
+                )
             }
             _ if without == 0 => {}
             (Self::File(path), ..) => {
@@ -132,11 +136,6 @@ impl Origin {
             }
             (Self::Encoder(_), ..) => eprintln!("note: images without an embedding, because they failed: {without}"),
         }
-        Ok(found)
-    }
-}
-
-/// Where embeddings are read from: a run of a project, or a file.
         let repeated = found.rows.repeated();
         if repeated > 0 {
             eprintln!(
@@ -145,6 +144,21 @@ impl Origin {
                 found.uris.len()
             );
         }
+        Ok(found)
+    }
+}
+
+/// What to do if no image is one of the project's, which has `known`.
+fn advice_on_names(known: &str, image: &Sample) -> String {
+    format!(
+        "The project knows {known}, and an image here is {}. If the images moved, run `spotcheck project relocate`; if \
+         this is a link to their folder, use the folder itself; if they are new or changed, run `spotcheck predict \
+         --resume`",
+        image.uri
+    )
+}
+
+/// Where embeddings are read from: a run of a project, or a file.
 pub(crate) struct VectorsAt<'v> {
     pub(crate) project: Option<&'v Path>,
     /// The name or number of the run.
@@ -186,6 +200,9 @@ pub(crate) fn run(args: &AlikeArgs) -> anyhow::Result<Outcome> {
         (Some(query), _) => similar_lines(args, query, &samples, &dirs, &control)?,
         (None, order) => {
             let order = order.context("specify --query or --order")?;
+            if args.seed.is_some() && order != AlikeOrder::Cover {
+                bail!("--seed is for --order cover: no other order starts with a random image; leave it out");
+            }
             let (origin, vectors) = vectors_of(args, &samples, &dirs, &control)?;
             let lines = || order.lines(args.count as usize, args.seed.unwrap_or(1), (&origin, &vectors), &control);
             with_progress("Comparing", &control, lines)?
@@ -200,9 +217,6 @@ fn similar_lines(
     args: &AlikeArgs,
     query: &Path,
     samples: &[Sample],
-            if args.seed.is_some() && order != AlikeOrder::Cover {
-                bail!("--seed is for --order cover: no other order starts with a random image; leave it out");
-            }
     dirs: &AppDirs,
     control: &TaskControl,
 ) -> anyhow::Result<String> {

@@ -350,6 +350,42 @@ fn vectors_without_a_difference_are_reported() {
     assert!(found.contains("2 of 3"), "{found}");
 }
 
+#[test]
+fn moved_images_and_ambiguous_names_are_explained() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, project) = photos(home.path());
+    std::fs::create_dir(folder.join("more")).unwrap();
+    for name in ["coffee.png", "rocket.jpg"] {
+        std::fs::rename(folder.join(name), folder.join("more").join(name)).unwrap();
+    }
+    std::fs::copy(home.path().join("crop.jpg"), folder.join("rocket.jpg")).unwrap();
+    std::fs::create_dir(folder.join("other")).unwrap();
+    std::fs::copy(folder.join("china.jpg"), folder.join("other/coffee.png")).unwrap();
+    run(&["predict", text(&folder), "--model", "ssd-mobilenet-coco", "--project", text(&project)]);
+    let out = home.path().join("out.jsonl");
+    let export = |query: &str| {
+        let to = ["--force", "--out", text(&out), "--filter", query];
+        Ended::run(&mut spotcheck(&[&["export", text(&project), "--format", "jsonl"][..], &to].concat()))
+    };
+    let first = |query: &str| {
+        export(query).must_succeed();
+        crate::support::json_lines(std::fs::read(&out).unwrap())[0]["uri"].as_str().map(PathBuf::from)
+    };
+    // A path is preferred to a file name.
+    assert_eq!(first("alike:rocket.jpg"), Some(folder.join("rocket.jpg")));
+    assert_eq!(first("alike:more/coffee.png"), Some(folder.join("more/coffee.png")));
+    export("alike:coffee.png").must_fail_with(&["2 images", "more/coffee.png", "other/coffee.png"]);
+
+    let moved = home.path().join("moved");
+    std::fs::rename(&folder, &moved).unwrap();
+    let query = moved.join("chelsea.png");
+    for more in [&[][..], &["--box", "0"]] {
+        let alike = ["alike", text(&moved), "--project", text(&project), "--query", text(&query)];
+        let refused = Ended::run(&mut spotcheck(&[&alike[..], more].concat()));
+        refused.must_fail_with(&["project relocate", text(&folder), text(&moved)]);
+    }
+}
+
 /// A NumPy array of 32-bit floats and the table of its rows.
 fn write_vectors(array: &Path, order: &str, rows: &[(&str, [f32; 3])]) {
     let header = format!("{{'descr': '<f4', 'fortran_order': {order}, 'shape': ({}, 3), }}\n", rows.len());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use super::{AlikeArgs, Found, Origin, embed_query, open_run, sample_of};
+use super::{AlikeArgs, Found, Origin, advice_on_names, embed_query, open_run, sample_of};
 use crate::alike::{METRIC, Neighbor};
 use crate::cli::export::choose_detector;
 use crate::dirs::AppDirs;
@@ -29,10 +29,9 @@ pub(super) fn find(
         bail!(why_no_box_embeddings(&run, &ModelPlace { dirs, runtime_library: None }, control));
     }
     if vectors.boxes.is_empty() {
-        bail!(
-            "none of the {} images has a box with an embedding; were they predicted with this project?",
-            samples.len()
-        );
+        let root = project.root();
+        let advice = samples.first().map(|sample| advice_on_names(root.as_deref().unwrap_or("other images"), sample));
+        bail!("none of the {} images has a box with an embedding. {}", samples.len(), advice.unwrap_or_default());
     }
     eprintln!("embeddings by {}", encoder.text_of_boxes());
     let own = sample_of(image, samples).and_then(|at| u32::try_from(at).ok());

@@ -107,14 +107,41 @@ pub fn matching_samples(
     Ok(order.iter().map(|id| samples[id.index()].clone()).collect())
 }
 
-/// The position of the image with this name or path, ignoring case.
-pub fn find_named<'s>(samples: impl IntoIterator<Item = &'s Sample>, name: &str) -> Option<usize> {
+/// Why a name alone does not say which image is meant.
+#[derive(Debug, thiserror::Error)]
+#[error("{count} images have this name, such as {first} and {second}; write the path of one")]
+pub struct AmbiguousName {
+    count: usize,
+    first: String,
+    second: String,
+}
+
+/// The position of the image with this path or, if there is none, with this file name, ignoring case.
+///
+/// # Errors
+/// Several images have this file name.
+pub fn find_named<'s>(
+    samples: impl IntoIterator<Item = &'s Sample>,
+    name: &str,
+) -> Result<Option<usize>, AmbiguousName> {
     let name = name.to_lowercase();
-    let is_it = |sample: &Sample| {
+    let mut of_name = Vec::new();
+    for (at, sample) in samples.into_iter().enumerate() {
         let path = sample.name.to_lowercase();
-        path == name || path.rsplit('/').next() == Some(&*name) || sample.uri.as_str().to_lowercase() == name
-    };
-    samples.into_iter().position(is_it)
+        if path == name || sample.uri.as_str().to_lowercase() == name {
+            return Ok(Some(at));
+        }
+        if path.rsplit('/').next() == Some(&*name) {
+            of_name.push((at, &sample.name));
+        }
+    }
+    match of_name[..] {
+        [(_, first), (_, second), ..] => {
+            let [first, second] = [first, second].map(ToString::to_string);
+            Err(AmbiguousName { count: of_name.len(), first, second })
+        }
+        _ => Ok(of_name.first().map(|(at, _)| *at)),
+    }
 }
 
 /// The similarity of each image to the one with this name; NaN without an embedding.
@@ -126,7 +153,8 @@ fn similarity_to(
     control: &TaskControl,
 ) -> Result<Arc<[f32]>, ExportError> {
     let failed = |reason: String| ExportError::Similarity { name: name.to_owned(), reason };
-    let query = find_named(samples, name).ok_or_else(|| failed("no image has this name or path".to_owned()))?;
+    let query = find_named(samples, name).map_err(|error| failed(error.to_string()))?;
+    let query = query.ok_or_else(|| failed("no image has this name or path".to_owned()))?;
     let (_, vectors) = stored_vectors(project, run, control)?.ok_or_else(|| failed(missing_embeddings(run)))?;
     let vectors = vectors.of_samples(samples);
     vectors.similarity_to(samples, &samples[query].uri).ok_or_else(|| {

@@ -22,7 +22,7 @@ pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
         let message = format!("This search is too long ({} characters at most)", grouped(most));
         return fail(end..text.len(), message);
     }
-    let mut parser = Parser { text, at: 0, depth: 0 };
+    let mut parser = Parser { text, at: 0, depth: 0, compared_with: None };
     parser.skip_spaces();
     if parser.is_done() {
         return Ok(Query::default());
@@ -41,6 +41,8 @@ struct Parser<'t> {
     at: usize,
     /// The number of `(` and `!` around the next term.
     depth: usize,
+    /// The image that the query names to compare with.
+    compared_with: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,7 +207,7 @@ impl Parser<'_> {
         let span = match span(key, &value, operator) {
             Ok(span) if !value.is_quoted => span,
             _ if key.takes == Takes::Similarity && operator == Operator::Is && is_name(&value) => {
-                return Ok(Term { key, value: Value::Text(value.text.to_lowercase()) });
+                return self.compared_with(key, &value);
             }
             span => span?,
         };
@@ -214,6 +216,17 @@ impl Parser<'_> {
             _ => Value::Number(span),
         };
         Ok(Term { key, value })
+    }
+
+    fn compared_with(&mut self, key: &'static Key, value: &Word) -> Result<Term, QueryError> {
+        let name = value.text.to_lowercase();
+        if let Some(other) = self.compared_with.replace(name.clone()).filter(|other| *other != name) {
+            let other = shortened(&other, SHOWN_LETTERS).into_owned();
+            let message =
+                format!("A search compares with one image, and this one already does with {other}; delete one");
+            return fail(value.at.clone(), message);
+        }
+        Ok(Term { key, value: Value::Text(name) })
     }
 
     fn unknown_key<T>(&self, word: &Word) -> Result<T, QueryError> {
@@ -543,15 +556,17 @@ fn bound(key: &Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError>
     let percent = text.strip_suffix('%').filter(|_| key.takes.is_share());
     // Accepts a decimal comma.
     let digits = percent.unwrap_or(text).replace(',', ".");
-    let is_number = digits.starts_with(|letter: char| letter.is_ascii_digit() || letter == '.');
+    let is_similarity = key.takes == Takes::Similarity;
+    let unsigned = digits.strip_prefix('-').filter(|_| is_similarity).unwrap_or(&digits);
+    let is_number = unsigned.starts_with(|letter: char| letter.is_ascii_digit() || letter == '.');
     let number = digits.parse::<f64>().ok().filter(|_| is_number);
     let Some(number) = number else {
         return fail(value.at.clone(), not_a_number(key, value));
     };
     let number = if percent.is_some() { number / 100.0 } else { number };
-    if key.takes.is_share() && number > 1.0 {
-        let text = shortened(text, SHOWN_LETTERS);
-        let message = format!("Scores go from 0 to 1; for {text} percent write {text}%");
+    if key.takes.is_share() && number.abs() > 1.0 {
+        let (text, lowest) = (shortened(text, SHOWN_LETTERS), if is_similarity { -1 } else { 0 });
+        let message = format!("“{}” goes from {lowest} to 1; for {text} percent write {text}%", key.word());
         return fail(value.at.clone(), message.replace("%%", "%"));
     }
     Ok(Some(number as f32))
@@ -632,6 +647,10 @@ mod tests {
         check("score≥0.5", number("score", from_to(0.5, f32::INFINITY)));
         check("boxes", number("boxes", from_to(1.0, f32::INFINITY)));
         check("margin<.1", number("margin", Span { high: 0.1, includes_high: false, ..Span::ANY }));
+        check("alike<-.2", number("alike", Span { high: -0.2, includes_high: false, ..Span::ANY }));
+        check("alike:-50%..0,25", number("alike", from_to(-0.5, 0.25)));
+        check("alike:a.png", text("alike", "a.png"));
+        check("alike:a.png alike:A.png", Node::All(vec![text("alike", "a.png"), text("alike", "a.png")]));
         check("verdict:rejected", verdict(Value::Verdict(VerdictKind::Reject)));
         check("verdict:wrong", verdict(Value::Verdict(VerdictKind::WrongClass)));
         check("tag:Night", text("tag", "night"));
@@ -671,6 +690,10 @@ mod tests {
         check("score>-1", "-1", "not a number");
         check("score>nan", "nan", "not a number");
         check("score>80", "80", "write 80%");
+        check("alike>2", "2", "from -1 to 1");
+        check("alike<-20", "-20", "write -20%");
+        check("alike>--0.2", "--0.2", "not a number");
+        check("alike:a.png or (!alike:\"b c\")", "\"b c\"", "a.png");
         check("score:0.8", "0.8", "score>=0.8");
         check("score:0.8..0.2", "0.8..0.2", "smaller number first");
         check("boxes>many", "many", "boxes>3");

@@ -52,7 +52,8 @@ fn compare(shared: &Shared, request: &AlikeRequest, control: &TaskControl) -> Re
         AlikeTo::Part(sample, part) => (*sample, *part),
         AlikeTo::Named(name) => {
             // While a name is typed, it is often incomplete: then the search finds nothing.
-            let Some(place) = find_named(request.samples.iter(), name) else {
+            let found = find_named(request.samples.iter(), name).map_err(|error| error.to_string())?;
+            let Some(place) = found else {
                 return Ok(FoundAlike::Nothing);
             };
             (SampleId::from_index(place), ImagePart::Whole)
