@@ -2,6 +2,8 @@
 //! refused where there are no predictions.
 
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::Value;
 use spotcheck::dirs::{AppDirs, HOME_VARIABLE};
@@ -172,6 +174,50 @@ fn what_needs_predictions_refuses_encoders() {
 }
 
 #[test]
+fn refused_run_leaves_no_project() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    std::fs::create_dir(at("full")).unwrap();
+    std::fs::write(at("full/file.txt"), "mine").unwrap();
+    let (project, annotate, out) = (at("p.spotcheck"), at("full"), at("out.jsonl"));
+    for more in [
+        ["--model", CLIP, "--out", &out],
+        ["--model", "nothing-of-this-name", "--out", &out],
+        ["--model", "efficientnet-lite0", "--annotate", &annotate],
+    ] {
+        let refused = with_home(home.path(), &[&["predict", SAMPLES, "--project", &project][..], &more].concat());
+        assert_eq!((refused.code, Path::new(&project).exists()), (Some(1), false), "{more:?}: {}", refused.stderr);
+    }
+    // One that exists stays.
+    assert_eq!(with_home(home.path(), &["predict", SAMPLES, "--project", &project, "--model", CLIP]).code, Some(0));
+    let again = with_home(home.path(), &["predict", SAMPLES, "--project", &project, "--model", CLIP]);
+    assert_eq!((again.code, Path::new(&project).exists()), (Some(1), true), "{}", again.stderr);
+}
+
+#[test]
+fn embeddings_deleted_during_a_run_are_an_error() {
+    let home = tempfile::tempdir().unwrap();
+    let photos = home.path().join("photos");
+    std::fs::create_dir(&photos).unwrap();
+    for at in 0..200 {
+        std::fs::copy(repository().join(SAMPLES).join("chelsea.png"), photos.join(format!("{at}.png"))).unwrap();
+    }
+    let project = home.path().join("p.spotcheck").to_str().unwrap().to_owned();
+    let library = runtime::locate(&AppDirs::below(runtime_home()), None).unwrap();
+    let mut predict = spotcheck(&["predict", photos.to_str().unwrap(), "--model", CLIP, "--project", &project]);
+    predict.env(HOME_VARIABLE, home.path()).env("ORT_DYLIB_PATH", library.path);
+    let mut running = predict.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let embeddings = format!("{project}-embeddings");
+    while std::fs::remove_file(&embeddings).is_err() {
+        assert!(running.try_wait().unwrap().is_none(), "it ended without embeddings");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let ended = Ended::new(&running.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains(&embeddings), "{}", ended.stderr);
+}
+
+#[test]
 fn only_encoders_leave_nothing_to_compare_or_judge() {
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join("p.spotcheck").to_str().unwrap().to_owned();
@@ -181,7 +227,8 @@ fn only_encoders_leave_nothing_to_compare_or_judge() {
     assert!(resumed.stderr.contains("8 of 8 images embedded"), "{}", resumed.stderr);
     std::fs::remove_file(format!("{project}-embeddings")).unwrap();
     let resumed = with_home(home.path(), &[&predict[..], &["--resume"]].concat());
-    assert!(resumed.stderr.contains("missing and computed again: 8"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("0 of 8 images embedded, 8 remain"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("saved 8 of 8 embeddings"), "{}", resumed.stderr);
     let compared = with_home(home.path(), &["compare", &project]);
     assert!(compared.stderr.contains("spotcheck predict"), "{}", compared.stderr);
     let out = home.path().join("second.spotcheck");

@@ -67,12 +67,7 @@ impl SavedEmbeddings {
             eprintln!("{note}");
         }
         if !begun.only_embedding.is_empty() {
-            let missing = begun.only_embedding.len();
-            if is_encoder {
-                eprintln!("embeddings that are missing and computed again: {missing}");
-            } else {
-                eprintln!("images that have a prediction but no embedding: {missing}");
-            }
+            eprintln!("images that have a prediction but no embedding: {}", begun.only_embedding.len());
         }
         Ok(Some(begun))
     }

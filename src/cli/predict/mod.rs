@@ -108,22 +108,31 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let if_empty = "Spotcheck reads JPEG, PNG, WebP, BMP, TIFF, GIF and TFRecord";
     let Page { samples, problems: listing_problems, .. } =
         list_images(&source, limit, args.out.as_deref(), if_empty, &interrupt)?;
-    let project = args.saving.open_project(&opened, "spotcheck predict")?;
-    let model = Loaded::load(args, &opened, &samples, &dirs, &interrupt)?;
-    let card = model.card().clone();
-    let is_encoder = card.is_encoder();
-
     let limits = DecodeLimits { max_megapixels: args.max_megapixels, ..DecodeLimits::default() };
     let (control, _cancel_run) = step_of(&interrupt, ProgressUnit::Images);
-    let saving = project
-        .map(|project| {
-            let key = run_key(args, &model);
-            let info = (&card, model.saved_labels());
-            Saving::begin(&args.saving, project, key, info, &samples, &control)
-        })
-        .transpose()?;
-    let nms_iou = args.nms_iou.map_or_else(|| card.nms_iou(), |NmsIou(iou)| iou);
-    let mut outputs = Outputs::open(args.out.as_deref(), args.annotate.as_deref(), card, nms_iou, &source, &limits)?;
+    let new_project = args.saving.project().filter(|path| !path.exists());
+    let project = args.saving.open_project(&opened, "spotcheck predict")?;
+    let begin = || {
+        let model = Loaded::load(args, &opened, &samples, &dirs, &interrupt)?;
+        let saving = project.map(|project| {
+            let info = (model.card(), model.saved_labels());
+            Saving::begin(&args.saving, project, run_key(args, &model), info, &samples, &control)
+        });
+        let saving = saving.transpose()?;
+        let outputs = args.open_outputs(model.card(), &source, &limits)?;
+        anyhow::Ok((model, saving, outputs))
+    };
+    let (model, saving, mut outputs) = match begin() {
+        Ok(begun) => begun,
+        Err(error) => {
+            // The project is empty.
+            if let Some(Err(problem)) = new_project.map(std::fs::remove_file) {
+                eprintln!("note: the new, empty project was not deleted: {problem}");
+            }
+            return Err(error);
+        }
+    };
+    let is_encoder = model.card().is_encoder();
     let nothing_found = Rc::new(RefCell::new(NothingFound::default()));
     if args.min_score <= NothingFound::MIN_SCORE {
         observe_nothing_found(&mut outputs, Rc::clone(&nothing_found), model.advice_on_presets(args));
@@ -169,7 +178,7 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         listing_problems.len(),
         stored,
         request.samples.len(),
-        args.saving.project().is_some(),
+        args.saving.project().map(|_| if is_encoder { "embeddings" } else { "predictions" }),
     )
 }
 
@@ -214,6 +223,16 @@ impl PredictArgs {
             error
         })?;
         self.listing.apply_to(place)
+    }
+
+    fn open_outputs(
+        &self,
+        card: &ModelCard,
+        source: &Arc<dyn Source>,
+        limits: &DecodeLimits,
+    ) -> anyhow::Result<Outputs> {
+        let nms_iou = self.nms_iou.map_or_else(|| card.nms_iou(), |NmsIou(iou)| iou);
+        Outputs::open(self.out.as_deref(), self.annotate.as_deref(), card.clone(), nms_iou, source, limits)
     }
 
     fn check_out(&self) -> anyhow::Result<()> {
@@ -569,7 +588,7 @@ fn conclude(
     skipped: usize,
     stored: usize,
     total: usize,
-    is_saved: bool,
+    saved: Option<&str>,
 ) -> anyhow::Result<Outcome> {
     for note in &outcome.notes {
         eprintln!("note: {note}");
@@ -588,27 +607,20 @@ fn conclude(
         eprintln!("failed {problem}");
     }
     let tried = stored + outcome.done + outcome.failed;
-    let to_go_on = if is_saved { "; rerun the command with --resume to predict the rest" } else { "" };
+    let to_go_on = if saved.is_some() { "; rerun the command with --resume to complete the run" } else { "" };
+    let written = format!("their {} are written{to_go_on}", saved.unwrap_or("predictions"));
     match &outcome.stopped {
         Some(Stopped::Cancelled) => {
-            bail!("canceled after {tried} of {total} images; their predictions are written{to_go_on}")
+            bail!("canceled after {tried} of {total} images; {written}")
         }
         Some(Stopped::DeviceLost(reason)) => {
-            bail!(
-                "the device was lost after {tried} of {total} images: {reason}; their predictions are written{to_go_on}"
-            )
+            bail!("the device was lost after {tried} of {total} images: {reason}; {written}")
         }
         Some(Stopped::OutOfReach(reason)) => {
-            bail!(
-                "the remote model became unavailable after {tried} of {total} images; their predictions are \
-                written{to_go_on}: {reason}"
-            )
+            bail!("the remote model became unavailable after {tried} of {total} images; {written}: {reason}")
         }
         Some(Stopped::SourceUnreachable(reason)) => {
-            bail!(
-                "the images became unavailable after {tried} of {total}; their predictions are written{to_go_on}: \
-                {reason}"
-            )
+            bail!("the images became unavailable after {tried} of {total}; {written}: {reason}")
         }
         None => Ok(report_failures(failures, skipped, total)),
     }

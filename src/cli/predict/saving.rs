@@ -1,6 +1,6 @@
 //! `spotcheck predict --project`: saves predictions as they arrive, and resumes an earlier run.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::domain::{
 };
 use crate::image::source::absolute;
 use crate::predict::SampleResult;
-use crate::project::{Access, OpenMode, OpenRequest, Project, SaveEvent, StoreError};
+use crate::project::{Access, EmbeddingStore, OpenMode, OpenRequest, Project, SaveEvent, StoreError};
 use crate::tasks::{TaskControl, now_ms};
 
 /// The number of stored predictions that are read together for the output.
@@ -429,7 +429,7 @@ fn resume(
     samples: &[Sample],
     retry_failed: bool,
 ) -> anyhow::Result<(SampleSet, SampleSet)> {
-    let (missing, failed) = find_missing(project, run.id, samples, retry_failed)?;
+    let (missing, failed) = find_missing(project, run, samples, retry_failed)?;
     eprintln!(
         "resuming “{}”: {} of {} {}, {}",
         run.name,
@@ -445,14 +445,17 @@ fn resume(
     Ok((missing, failed))
 }
 
-/// The indices of the images that must be predicted to complete a run, and which of the others failed.
+/// The indices of the images that must be predicted to complete a run, and which of the others failed. The run of an
+/// encoder needs the embeddings themselves.
 fn find_missing(
     project: &Project,
-    run: RunId,
+    run: &RunInfo,
     samples: &[Sample],
     retry_failed: bool,
 ) -> anyhow::Result<(SampleSet, SampleSet)> {
-    let stamps = project.stamps(run)?;
+    let stamps = project.stamps(run.id)?;
+    let is_encoder = run.card.is_encoder();
+    let embedded = if is_encoder { EmbeddingStore::stamps_of(project, run)? } else { HashMap::default() };
     let (mut missing, mut failed) = (SampleSet::default(), SampleSet::default());
     let mut changed = Vec::new();
     for (place, sample) in samples.iter().enumerate() {
@@ -467,6 +470,9 @@ fn find_missing(
             Some(stored) if stored.is_failure => {
                 if retry_failed { &mut missing } else { &mut failed }.insert(id);
             }
+            Some(_) if is_encoder && embedded.get(&sample.uri) != Some(&sample.stamp()) => {
+                missing.insert(id);
+            }
             Some(_) => {}
         }
     }
@@ -477,7 +483,7 @@ fn find_missing(
     let judged: HashSet<SampleUri> = project
         .judgments()?
         .into_iter()
-        .filter(|judged| judged.verdicts.iter().any(|(target, _)| target.run == Some(run)))
+        .filter(|judged| judged.verdicts.iter().any(|(target, _)| target.run == Some(run.id)))
         .map(|judged| judged.sample)
         .collect();
     let (kept, again): (Vec<SampleId>, Vec<SampleId>) =
