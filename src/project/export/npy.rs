@@ -145,8 +145,11 @@ fn parse(bytes: &[u8]) -> Result<Array<'_>, String> {
     if !entry("fortran_order").starts_with("False") {
         return Err("it is in Fortran order".to_owned());
     }
+    if dims == 0 {
+        return Err(format!("its shape is ({shape}), so its rows have no numbers"));
+    }
     let expected = rows.checked_mul(dims).and_then(|count| count.checked_mul(size));
-    if dims == 0 || expected != Some(values.len()) {
+    if expected != Some(values.len()) {
         return Err(format!("its shape is ({shape}), but it has {} bytes of values", values.len()));
     }
     Ok(Array { dims, size, values })

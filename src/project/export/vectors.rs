@@ -302,6 +302,7 @@ mod tests {
             ("{'descr': '>f4', 'fortran_order': False, 'shape': (2, 2), }", ">f4"),
             ("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", "(4,)"),
             ("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }", "16 bytes"),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 0), }", "no numbers"),
         ] {
             write(header, &values);
             let error = Vectors::read(&path).unwrap_err().to_string();
