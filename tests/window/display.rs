@@ -12,6 +12,7 @@ use spotcheck::window::state::{Action, ReviewCommand, ViewNumber};
 use crate::layout::shapes;
 use crate::window::{click, folder_of, open, open_with, sees, wait_for, wait_until, wait_until_idle};
 
+const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
 
 fn open_cups(count: usize) -> (tempfile::TempDir, Harness<'static, App>) {
@@ -104,6 +105,30 @@ fn context_menus_act_on_what_is_under_the_pointer() {
     entry("Accept")(&mut window);
     window.run_steps(3);
     assert_eq!(window.state().state().verdict_of(SampleId(1)), Some(VerdictKind::Accept));
+}
+
+/// Clicks an entry of the open context menu.
+fn choose(window: &mut Harness<'static, App>, label: &str) {
+    let entries: Vec<_> = window.query_all_by_role_and_label(Role::Button, label).collect();
+    entries.last().unwrap().click();
+    window.run_steps(3);
+}
+
+#[test]
+fn class_of_a_classifier_has_a_context_menu() {
+    let folder = folder_of(1, "chelsea.png");
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
+    wait_until(&mut window, "the prediction", |window| window.state().state().shown.prediction.is_some());
+    window.run_steps(3);
+    let second = prediction(&window).classes()[1].clone();
+    window.get_by_label_contains(&format!("{} {:.1}%", second.label, second.score * 100.0)).click_secondary();
+    wait_for(&mut window, "Save image as…");
+    assert_eq!(window.state().state().shown.selected_class, Some(second.index));
+    assert!(!sees(&window, "Duplicate box"));
+    choose(&mut window, "Reject");
+    assert_eq!(window.state().state().verdict_of(SampleId(0)), Some(VerdictKind::Reject));
+    assert!(!sees(&window, "Save image as…"), "the menu is closed");
 }
 
 /// The mean of all channels within the first crop of the filmstrip.

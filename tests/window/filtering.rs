@@ -12,7 +12,7 @@ use spotcheck::window::state::{
 };
 
 use crate::support::repository;
-use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
+use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_for_notice, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -341,6 +341,39 @@ fn folders_are_counted_and_limit_the_search() {
     wait_until(&mut window, "the closed folder", |window| tree_items(window) == closed);
     std::fs::write(folder.path().join("10/f.jpg"), std::fs::read(folder.path().join("a.jpg")).unwrap()).unwrap();
     wait_until(&mut window, "the new image", |window| tree_items(window).contains(&"10, 2 images".to_owned()));
+}
+
+#[test]
+fn folder_menu_searches_and_copies_the_path() {
+    let folder = nested();
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "5 images");
+    window.state_mut().command(Action::ToggleFolders);
+    wait_for(&mut window, "9, 3 images");
+    let choose = |window: &mut Harness<'static, App>, entry: &str| {
+        window.get_by_label("9, 3 images").click_secondary();
+        wait_for(window, "Search in this folder");
+        assert!(!window.get_by_label("Show folder in file manager").accesskit_node().is_disabled());
+        window.get_by_label(entry).click();
+        window.run_steps(3);
+        assert!(!sees(window, "Search in this folder"), "the menu is closed");
+    };
+    choose(&mut window, "Copy folder path");
+    wait_for_notice(&mut window, "Copied");
+    assert_eq!(window.state().state().arranging.text(), "", "the search stays");
+    choose(&mut window, "Search in this folder");
+    assert_eq!(window.state().state().arranging.text(), "folder:9");
+    // The same without the pointer.
+    let copies = |window: &mut Harness<'static, App>, expected: &str| {
+        window.state_mut().command(Action::CopyFolderPath);
+        let is_copied =
+            |command: &egui::OutputCommand| matches!(command, egui::OutputCommand::CopyText(text) if text == expected);
+        wait_until(window, expected, |window| window.output().platform_output.commands.iter().any(is_copied));
+    };
+    copies(&mut window, folder.path().join("9").to_str().unwrap());
+    window.state_mut().command(Action::ClearSearch);
+    wait_for(&mut window, "5 images");
+    copies(&mut window, folder.path().to_str().unwrap());
 }
 
 /// The number next to the threshold slider.

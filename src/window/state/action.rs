@@ -150,6 +150,12 @@ pub enum Action {
     /// Opens the folder of the image
     #[strum(message = "Show in file manager", props(keys = "Ctrl+Shift+R"))]
     Reveal,
+    /// Copies the path of the folder that the search is limited to, or else of the opened one
+    #[strum(message = "Copy folder path")]
+    CopyFolderPath,
+    /// Opens the folder that the search is limited to, or else the opened one
+    #[strum(message = "Show folder in file manager")]
+    RevealFolder,
     /// Closes Spotcheck; asks first if a task is unfinished
     #[strum(message = "Quit", props(keys = "Ctrl+Q"))]
     Quit,
@@ -487,11 +493,12 @@ impl Action {
             Self::CopyImage
             | Self::SaveImage
             | Self::CopyPath
+            | Self::CopyFolderPath
             | Self::FitImage
             | Self::ActualSize
             | Self::ZoomIn
             | Self::ZoomOut => has_shown(state),
-            Self::Reveal => can_reveal(state),
+            Self::Reveal | Self::RevealFolder => can_reveal(state),
             Self::FindAlike => {
                 has_shown(state)?;
                 need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Predict images first")

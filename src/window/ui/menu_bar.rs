@@ -55,6 +55,7 @@ const FILE: &Menu = &[
     &[OpenPredictions],
     &[OpenProject, SaveProjectAs, Export, Upload, MoveProject],
     &[CopyImage, SaveImage, FindAlike, FindAlikeBoxes, CopyPath, Reveal],
+    &[CopyFolderPath, RevealFolder],
     &[Quit],
 ];
 
@@ -132,6 +133,14 @@ pub(crate) const BOX_MENU: &Menu = &[
     &[Accept, Reject, Unsure, WrongClass, ClearVerdict, FixLabel],
     &[FindAlikeBoxes, DuplicateBox, ZoomToBox, Explain],
     &[CopyImage, SaveImage, CopyPath, Reveal],
+    &[Export],
+];
+
+/// The context menu of a class in the list of a classifier's results.
+pub(crate) const CLASS_MENU: &Menu = &[
+    &[PredictShown, Explain],
+    &[Accept, Reject, Unsure, WrongClass, ClearVerdict, ReturnToLabeler],
+    &[CopyImage, SaveImage, FindAlike, CopyPath, Reveal],
     &[Export],
 ];
 

@@ -149,8 +149,10 @@ fn on_action(state: &mut State, action: Action) {
         Action::FindAlikeBoxes => browse::update::find_alike_boxes(state),
         Action::FindDuplicates => duplicates::update::find(state),
         Action::TagDuplicates => duplicates::update::tag_copies(state),
-        Action::CopyPath => browse::update::copy_path(state),
-        Action::Reveal => browse::update::reveal(state),
+        Action::CopyPath => browse::update::paths::copy_image(state),
+        Action::Reveal => browse::update::paths::reveal_image(state),
+        Action::CopyFolderPath => browse::update::paths::copy_searched_folder(state),
+        Action::RevealFolder => browse::update::paths::reveal_searched_folder(state),
         Action::Quit => state.effects.push(Effect::Quit),
         Action::Palette => state.overlay = toggled(state.overlay, Overlay::Palette),
         Action::GoTo => {

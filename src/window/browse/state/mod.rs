@@ -58,6 +58,9 @@ pub enum BrowseCommand {
     ClearCache,
     /// Shows a file or folder in the file manager.
     Reveal(SampleUri),
+    /// Shows a folder of the tree in the file manager.
+    RevealFolder(Arc<str>),
+    CopyFolderPath(Arc<str>),
     /// Loads the missing visible tiles of the image, most urgent first. Replaces the previous request.
     LoadTiles(Vec<TileKey>),
     /// The limit for images opened from now on.

@@ -49,9 +49,25 @@ fn folder_ui(ui: &mut Ui, state: &State, place: usize, commands: &mut Commands) 
     } else if click.response.clicked() {
         commands.push(search_in(state, folder));
     }
+    menu_ui(&click.response, state, folder, commands);
     let path = if folder.path.is_empty() { name } else { &*folder.path };
     let response = click.response.on_hover_text(format!("{path}\n{}", counts_text(counts)));
     response.clicked() || click.is_toggled
+}
+
+/// The context menu of a folder, which does not change the search by itself.
+fn menu_ui(response: &Response, state: &State, folder: &Folder, commands: &mut Commands) {
+    response.context_menu(|ui| {
+        let search = if folder.parent.is_none() { "Search in all folders" } else { "Search in this folder" };
+        ui.button(search).on_click(commands, || search_in(state, folder));
+        ui.separator();
+        let path = || folder.path.clone();
+        ui.button(Action::CopyFolderPath.label()).on_click(commands, || BrowseCommand::CopyFolderPath(path()));
+        let check = Action::RevealFolder.check(state);
+        ui.add_enabled(check.is_ok(), Button::new(Action::RevealFolder.label()))
+            .on_disabled_hover_text(check.err().unwrap_or_default())
+            .on_click(commands, || BrowseCommand::RevealFolder(path()));
+    });
 }
 
 /// “128 images, 12 judged, 3 with errors”

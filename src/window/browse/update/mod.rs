@@ -2,6 +2,7 @@
 
 pub(crate) mod captures;
 pub(crate) mod go_to;
+pub(crate) mod paths;
 pub(crate) mod shown;
 pub(crate) mod watch;
 
@@ -13,7 +14,7 @@ use crate::review::{Direction, Sort, SortBy};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     Alike, AlikeRequest, AlikeTo, BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, CaptureReading,
-    Display, DisplayInfo, DrawnPrediction, DrawnTruth, DroppedKind, Effect, Failure, FilePick, FileRequest, FolderPane,
+    Display, DisplayInfo, DrawnPrediction, DrawnTruth, DroppedKind, Failure, FilePick, FileRequest, FolderPane,
     FoundAlike, ImportSubject, LastViewed, Listing, MergeCommand, OpenSource, Overlay, PathQuestion, ProjectCommand,
     ProjectStatus, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt,
     TruthReading,
@@ -55,6 +56,8 @@ pub(crate) fn on_command(state: &mut State, command: BrowseCommand) {
         BrowseCommand::MeasureCache => state.effects.push(BrowseEffect::MeasureCache),
         BrowseCommand::ClearCache => state.effects.push(BrowseEffect::ClearCache),
         BrowseCommand::Reveal(path) => state.effects.push(BrowseEffect::Reveal(path)),
+        BrowseCommand::RevealFolder(folder) => paths::reveal_folder(state, &folder),
+        BrowseCommand::CopyFolderPath(folder) => paths::copy_folder(state, &folder),
         BrowseCommand::LoadTiles(requested) => request_tiles(state, requested),
         BrowseCommand::SetMaxMegapixels(max) => {
             state.settings.max_megapixels = max;
@@ -595,20 +598,6 @@ pub(crate) fn save_image(state: &mut State) {
     }
 }
 
-pub(crate) fn copy_path(state: &mut State) {
-    if let Some(entry) = shown_entry(state) {
-        state
-            .effects
-            .push(Effect::CopyText { text: entry.uri.as_str().to_owned(), notice: "Copied the path".to_owned() });
-    }
-}
-
-pub(crate) fn reveal(state: &mut State) {
-    if let Some(entry) = shown_entry(state) {
-        state.effects.push(BrowseEffect::Reveal(entry.uri.clone()));
-    }
-}
-
 /// Compares all images with the one on screen, or all boxes with a part of it.
 pub(crate) fn find_alike(state: &mut State, part: ImagePart) {
     if let Some(sample) = state.selection.shown() {
@@ -694,6 +683,6 @@ fn sort_by_similarity(state: &mut State, alike: Alike) {
     }
 }
 
-fn shown_entry(state: &State) -> Option<&crate::domain::Sample> {
+pub(crate) fn shown_entry(state: &State) -> Option<&crate::domain::Sample> {
     state.samples.get(state.selection.shown()?)
 }

@@ -9,7 +9,7 @@ use crate::window::canvas::ui::boxes::object_text;
 use crate::window::explain::ui::explanation_ui;
 use crate::window::remote_inference::ui::panel::latency_ui;
 use crate::window::state::{ShownObject, TaskEntry, TaskKind};
-use crate::window::ui::menu_bar::BOX_MENU;
+use crate::window::ui::menu_bar::{BOX_MENU, CLASS_MENU};
 use crate::window::ui::prelude::*;
 
 /// Further rows are shown on request.
@@ -201,7 +201,10 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mu
         if response.clicked() {
             let selected = (!is_selected).then_some(class.index);
             commands.push(ReviewCommand::SelectClass(selected));
+        } else if response.secondary_clicked() {
+            commands.push(ReviewCommand::SelectClass(Some(class.index)));
         }
+        context_menu_ui(&response, state, CLASS_MENU, commands);
         response.on_hover_text(format!("{} (class {})\nClick to explain this class", class.label, class.index));
     }
 }
