@@ -9,7 +9,7 @@ use spotcheck::project::export::options::{ExportFormat, ExportOptions, VerdictCh
 use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
-    Action, Drawing, EvaluationCommand, ExportCommand, ExportScope, Overlay, ReviewCommand, TruthAt,
+    Action, CanvasView, Drawing, EvaluationCommand, ExportCommand, ExportScope, Overlay, ReviewCommand, TruthAt,
 };
 
 use crate::support::{spotcheck, stderr};
@@ -42,6 +42,10 @@ pub(crate) fn on_screen_of(window: &Harness<'static, App>, name: &str, x: f32, y
 /// Drags from one point of the image to another, in pixels of the image.
 fn drag(window: &mut Harness<'static, App>, [from, to]: [[f32; 2]; 2]) {
     let ends = [from, to].map(|[x, y]| on_screen(window, x, y));
+    drag_on_screen(window, ends);
+}
+
+fn drag_on_screen(window: &mut Harness<'static, App>, ends: [Pos2; 2]) {
     window.hover_at(ends[0]);
     window.run_steps(1);
     window.drag_at(ends[0]);
@@ -206,6 +210,12 @@ fn handles_and_arrow_keys_move_the_selected_box() {
     window.run_steps(2);
     let resized = verdict(&window, 0).unwrap().drawn().unwrap().bounds();
     assert_eq!((resized.y1, resized.y2), (nudged.y1, nudged.y2 - 1.0));
+    window.key_press_modifiers(Modifiers::ALT | Modifiers::SHIFT, Key::ArrowUp);
+    window.key_press_modifiers(Modifiers::ALT | Modifiers::SHIFT, Key::ArrowRight);
+    window.run_steps(2);
+    let left_top = verdict(&window, 0).unwrap().drawn().unwrap().bounds();
+    let expected = BoundingBox::new(resized.x1 + 1.0, resized.y1 - 1.0, resized.x2, resized.y2);
+    assert_eq!(left_top, expected);
     assert!(sees(&window, "moved"));
     // The image is judged once its other boxes are.
     window.key_press(Key::Escape);
@@ -217,6 +227,37 @@ fn handles_and_arrow_keys_move_the_selected_box() {
     let state = window.state().state();
     let sample = state.samples.ids().next().unwrap();
     assert_eq!(state.verdict_of(sample), Some(VerdictKind::Moved));
+}
+
+#[test]
+fn box_is_edited_to_half_a_pixel_when_zoomed() {
+    let folder = folder_of(1, IMAGE);
+    let mut window = open_cup(folder.path());
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
+    window.run_steps(2);
+    let stored = window.state().state().shown.prediction.as_ref().unwrap().detections()[0].bounds;
+    let (zoom, corner) = (8.0, vec2(stored.x1, stored.y1));
+    window.state_mut().command(ReviewCommand::SetCanvas(CanvasView::Free { zoom, center: corner.into() }));
+    window.run_steps(3);
+    let canvas = window.get_by_role_and_label(Role::Image, "Image 0-coffee.png").rect();
+    drag_on_screen(&mut window, [canvas.center(), canvas.center() + vec2(20.0, -12.0)]);
+    let dragged = verdict(&window, 0).unwrap().drawn().unwrap().bounds();
+    let half = |edge: f32| (edge * 2.0).round() / 2.0;
+    let [left, top] = [half(corner.x + 20.0 / zoom), half(corner.y - 12.0 / zoom)];
+    assert_eq!([dragged.x1, dragged.y1], [left, top]);
+    assert_eq!([dragged.x2, dragged.y2], [half(stored.x2), half(stored.y2)]);
+    for (modifiers, key, by) in [
+        (Modifiers::COMMAND, Key::ArrowLeft, [-0.5, 0.0, -0.5, 0.0]),
+        (Modifiers::COMMAND | Modifiers::SHIFT, Key::ArrowUp, [0.0, 0.0, 0.0, -0.5]),
+        (Modifiers::ALT | Modifiers::SHIFT, Key::ArrowDown, [0.0, 0.5, 0.0, 0.0]),
+    ] {
+        let before = verdict(&window, 0).unwrap().drawn().unwrap().bounds();
+        window.key_press_modifiers(modifiers, key);
+        window.run_steps(2);
+        let now = <[f32; 4]>::from(verdict(&window, 0).unwrap().drawn().unwrap().bounds());
+        let before = <[f32; 4]>::from(before);
+        assert_eq!(now, std::array::from_fn(|edge| before[edge] + by[edge]), "{modifiers:?} {key:?}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use spotcheck::review::{GroupBy, SampleBy};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
     Action, BrowseCommand, Command, Display, MapCommand, MapStage, MergeCommand, ModelsCommand, ProjectCommand,
-    ReviewCommand, S3Command, SampleDesign, SearchCommand, ViewChange,
+    RIGHT_AND_BOTTOM, ReviewCommand, S3Command, SampleDesign, SearchCommand, ViewChange,
 };
 
 use crate::adding_models::wait_until_tried;
@@ -114,7 +114,7 @@ fn repaired_boxes_dark() {
         window.state_mut().command(ReviewCommand::ChooseClass(class.to_owned()));
     }
     window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
-    window.state_mut().command(ReviewCommand::NudgeBox { by: [3.0, 2.0], resizes: true });
+    window.state_mut().command(ReviewCommand::NudgeBox { by: [3.0, 2.0], edges: RIGHT_AND_BOTTOM });
     take(&mut window, "repair-dark");
 }
 

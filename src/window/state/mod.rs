@@ -27,6 +27,7 @@ pub use crate::window::export::state::*;
 pub use crate::window::filmstrip::state::*;
 pub use crate::window::jobs::form::state::*;
 pub use crate::window::jobs::state::*;
+pub use crate::window::judge::state::edges::*;
 pub use crate::window::judge::state::judgments::*;
 pub use crate::window::judge::state::spot_check::*;
 pub use crate::window::judge::state::*;

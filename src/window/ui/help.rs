@@ -6,7 +6,7 @@ use crate::window::ui::keys;
 use crate::window::ui::prelude::*;
 
 /// Keys and gestures without an action of their own.
-const GESTURES: [(&str, &str); 12] = [
+const GESTURES: [(&str, &str); 15] = [
     ("Arrow keys, Page up and down", "Browse the images"),
     ("Shift with these", "Extend the selection"),
     ("Ctrl or Shift click", "Select individual images or a range"),
@@ -15,6 +15,9 @@ const GESTURES: [(&str, &str); 12] = [
     ("Drag on the map", "Select the images inside the line; with Shift: move the map"),
     ("Double click", "Switch between fit and actual size"),
     ("Click on a box", "Select it on the image and in the list"),
+    ("Ctrl and arrow keys", "Move the selected box by a pixel, or by half a pixel from a zoom of 200% on"),
+    ("Ctrl, Shift and arrow keys", "Move only its right and bottom edges"),
+    ("Alt, Shift and arrow keys", "Move only its left and top edges"),
     ("Hold H", "Hide the boxes"),
     ("1 to 9, when asked for a class", "Choose it"),
     ("Ctrl and 1 to 9, when asked for a class", "Assign the digit to it, or free the digit"),

@@ -6,7 +6,10 @@ use strum::VariantArray;
 use crate::window::browse::ui::grid;
 use crate::window::browse::ui::grid::GridSteps;
 use crate::window::canvas;
-use crate::window::state::{Action, BrowseCommand, Command, KeyboardOwner, Overlay, ReviewCommand, State, Step};
+use crate::window::state::{
+    Action, BrowseCommand, Command, KeyboardOwner, LEFT_AND_TOP, Overlay, RIGHT_AND_BOTTOM, ReviewCommand, State, Step,
+    WHOLE_BOX,
+};
 use crate::window::ui::event_order::{end_wait, hold_for_boxes, hold_from};
 
 /// Reads the keys of a frame in order. Each command is executed before the next key is read, and what is typed after a
@@ -115,9 +118,13 @@ impl PressedKeys {
     }
 }
 
-/// With Ctrl, arrow keys move the selected box by a pixel; with Shift as well, only its right and bottom edges.
+/// From this zoom on, arrow keys move a box by half a pixel, the precision that is stored.
+const ZOOM_OF_HALF_PIXELS: f32 = 200.0;
+
+/// With Ctrl, arrow keys move the selected box; with Ctrl and Shift, only its right and bottom edges; with Alt and Shift,
+/// only its left and top edges.
 fn nudge(ctx: &Context, state: &State, press: KeyPress) -> Option<Command> {
-    let by = match press.key {
+    let [x, y] = match press.key {
         Key::ArrowLeft => [-1.0, 0.0],
         Key::ArrowRight => [1.0, 0.0],
         Key::ArrowUp => [0.0, -1.0],
@@ -125,9 +132,17 @@ fn nudge(ctx: &Context, state: &State, press: KeyPress) -> Option<Command> {
         _ => return None,
     };
     let Modifiers { alt, shift, command, .. } = press.modifiers;
+    let edges = match (command, alt, shift) {
+        (true, false, false) => WHOLE_BOX,
+        (true, false, true) => RIGHT_AND_BOTTOM,
+        (false, true, true) => LEFT_AND_TOP,
+        _ => return None,
+    };
     let is_taken = ctx.text_edit_focused() || grid::is_taken_remote(ctx) || state.has_dialog();
-    let is_meant = command && !alt && state.shown.selected_box.is_some() && !is_taken;
-    is_meant.then_some(ReviewCommand::NudgeBox { by, resizes: shift }.into())
+    let is_large = canvas::ui::zoom_percent(ctx).is_some_and(|zoom| zoom >= ZOOM_OF_HALF_PIXELS);
+    let step = if is_large { 0.5 } else { 1.0 };
+    let is_meant = state.shown.selected_box.is_some() && !is_taken;
+    is_meant.then_some(ReviewCommand::NudgeBox { by: [x * step, y * step], edges }.into())
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use eframe::egui::{CursorIcon, PointerButton};
 use super::boxes;
 use super::placement::{Placement, selected_bounds};
 use crate::domain::BoundingBox;
-use crate::window::state::Drawing;
+use crate::window::state::{Drawing, Edges, LEFT_AND_TOP, RIGHT_AND_BOTTOM, WHOLE_BOX, with_moved_edges};
 use crate::window::ui::prelude::*;
 
 /// The distance from a handle at which the pointer takes it, in points.
@@ -15,20 +15,17 @@ const HANDLE: f32 = 8.0;
 /// Handles in the middle of an edge, and of the box, need an edge of this length in points.
 const ROOM: f32 = 36.0;
 
-/// Which edges of a box follow the pointer: left, top, right, bottom.
-type Edges = [bool; 4];
-
 /// All handles of a box.
 const HANDLES: [Edges; 9] = [
-    [true, true, false, false],
+    LEFT_AND_TOP,
     [false, true, true, false],
     [true, false, false, true],
-    [false, false, true, true],
+    RIGHT_AND_BOTTOM,
     [true, false, false, false],
     [false, true, false, false],
     [false, false, true, false],
     [false, false, false, true],
-    [true; 4],
+    WHOLE_BOX,
 ];
 
 /// A box while the pointer changes it.
@@ -107,20 +104,8 @@ impl Editing {
 }
 
 impl Drag {
-    /// The box with its edges moved, inside the image and with its edges in order.
     fn moved_to(&self, at: Vec2, size: Vec2) -> BoundingBox {
-        let by = at - self.from;
-        let before = self.before.clipped(size.x as u32, size.y as u32);
-        let [left, top, right, bottom] = self.edges;
-        if self.edges == [true; 4] {
-            let x = by.x.clamp(-before.x1, size.x - before.x2);
-            let y = by.y.clamp(-before.y1, size.y - before.y2);
-            return BoundingBox::new(before.x1 + x, before.y1 + y, before.x2 + x, before.y2 + y);
-        }
-        let moved = |edge: f32, by: f32, moves: bool| if moves { edge + by } else { edge };
-        let x = [moved(before.x1, by.x, left), moved(before.x2, by.x, right)].map(|edge| edge.clamp(0.0, size.x));
-        let y = [moved(before.y1, by.y, top), moved(before.y2, by.y, bottom)].map(|edge| edge.clamp(0.0, size.y));
-        BoundingBox::new(x[0].min(x[1]), y[0].min(y[1]), x[0].max(x[1]), y[0].max(y[1]))
+        with_moved_edges(self.before, self.edges, (at - self.from).into(), [size.x as u32, size.y as u32])
     }
 }
 
@@ -132,7 +117,7 @@ fn started(ui: &Ui, state: &State, placement: &Placement) -> Option<Drag> {
         let size = placement.image_size();
         let corner = from.clamp(Vec2::ZERO, size);
         let before = BoundingBox::new(corner.x, corner.y, corner.x, corner.y);
-        return Some(Drag { edges: [false, false, true, true], before, from: corner, is_new: true });
+        return Some(Drag { edges: RIGHT_AND_BOTTOM, before, from: corner, is_new: true });
     }
     let edges = handle_at(state, placement, pressed)?;
     Some(Drag { edges, before: selected_bounds(state)?, from, is_new: false })
@@ -202,27 +187,7 @@ fn edited_rect(state: &State, placement: &Placement, moved: Option<BoundingBox>)
 
 #[cfg(test)]
 mod tests {
-    use eframe::egui::vec2;
-
     use super::*;
-
-    const SIZE: Vec2 = vec2(100.0, 50.0);
-
-    fn drag(edges: Edges, by: [f32; 2]) -> [f32; 4] {
-        let drag =
-            Drag { edges, before: BoundingBox::new(10.0, 10.0, 30.0, 20.0), from: vec2(15.0, 15.0), is_new: false };
-        drag.moved_to(vec2(15.0 + by[0], 15.0 + by[1]), SIZE).into()
-    }
-
-    #[test]
-    fn handles_move_their_edges_inside_the_image() {
-        assert_eq!(drag([true, true, false, false], [-2.5, 3.0]), [7.5, 13.0, 30.0, 20.0]);
-        assert_eq!(drag([false, false, true, false], [5.0, 7.0]), [10.0, 10.0, 35.0, 20.0]);
-        assert_eq!(drag([false, false, true, true], [900.0, 900.0]), [10.0, 10.0, 100.0, 50.0]);
-        assert_eq!(drag([true; 4], [-50.0, 60.0]), [0.0, 40.0, 20.0, 50.0]);
-        // Across the opposite edge.
-        assert_eq!(drag([true, false, false, false], [25.0, 0.0]), [30.0, 10.0, 35.0, 20.0]);
-    }
 
     #[test]
     fn small_boxes_have_only_corner_handles() {
@@ -230,7 +195,7 @@ mod tests {
         let large = Rect::from_min_size(pos2(5.0, 5.0), vec2(90.0, 60.0));
         assert_eq!(handles(small).count(), 6);
         assert_eq!(handles(large).count(), 9);
-        let corner = handles(large).find(|(edges, _)| *edges == [false, false, true, true]).unwrap();
+        let corner = handles(large).find(|(edges, _)| *edges == RIGHT_AND_BOTTOM).unwrap();
         assert_eq!(corner.1, large.right_bottom());
     }
 }

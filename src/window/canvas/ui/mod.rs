@@ -200,7 +200,7 @@ fn image_bar_ui(ui: &mut Ui, state: &State, textures: &Textures, commands: &mut 
             }
             action_icon_ui(ui, state, Action::ZoomOut, "−", commands);
             if width > ZOOM_BAR_WIDTH {
-                let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));
+                let percent = zoom_percent(ui.ctx());
                 let percent = percent.map_or_else(String::new, |zoom| format!("{zoom:.0}%"));
                 ui.add_sized([52.0, 18.0], Label::new(percent));
             }
@@ -242,6 +242,11 @@ fn pointer_id() -> Id {
 
 fn zoom_id() -> Id {
     Id::unique("zoom in percent")
+}
+
+/// The zoom of the image on screen: 100 if each of its pixels is a pixel of the screen.
+pub(crate) fn zoom_percent(ctx: &Context) -> Option<f32> {
+    ctx.data(|data| data.get_temp(zoom_id()))
 }
 
 /// The position and value of a pixel: decimal, hexadecimal, and as a color sample.

@@ -1,10 +1,12 @@
 //! Commands, effects and events about comparing and judging.
 
+pub(crate) mod edges;
 pub(crate) mod judgments;
 pub(crate) mod spot_check;
 
 use std::collections::HashMap;
 
+use self::edges::Edges;
 use self::spot_check::{SampleDesign, SampleRequest};
 use crate::domain::{BoundingBox, RunInfo, Saliency, SampleSet, SampleUri, ViewSettings};
 use crate::evaluation::Agreement;
@@ -60,11 +62,10 @@ pub enum ReviewCommand {
     DrawBox(BoundingBox),
     /// The user moved the edges of the selected box.
     MoveBox(BoundingBox),
-    /// Moves the selected box by pixels of the upright image, right and down.
+    /// Moves edges of the selected box by pixels of the upright image, right and down.
     NudgeBox {
         by: [f32; 2],
-        /// Whether only the right and the bottom edge move.
-        resizes: bool,
+        edges: Edges,
     },
     /// The class of the box that was drawn, or the right class of the selected box or the selected images.
     ChooseClass(String),

@@ -3,7 +3,7 @@
 use crate::domain::{BoundingBox, DrawnBox, RunId, SampleId, Verdict, VerdictTarget};
 use crate::window::judge::state::judgments::Mark;
 use crate::window::judge::update::verdicts;
-use crate::window::state::{Action, Drawing, Overlay, State};
+use crate::window::state::{Action, Drawing, Edges, Overlay, State, with_moved_edges};
 
 /// The offset of a copied box, in image pixels.
 const COPY_OFFSET: f32 = 8.0;
@@ -65,21 +65,11 @@ pub(crate) fn move_box(state: &mut State, bounds: BoundingBox) {
     verdicts::edit(state, format!("move {what}"), vec![(edited.sample, mark)]);
 }
 
-/// Moves the selected box by this many pixels to the right and down, or only its right and bottom edges.
-pub(crate) fn nudge(state: &mut State, [x, y]: [f32; 2], resizes: bool) {
-    let Some(edited) = Edited::new(state) else {
-        return;
-    };
-    let [width, height] = edited.size.map(|side| side as f32);
-    let bounds = edited.bounds.clipped(edited.size[0], edited.size[1]);
-    let moved = if resizes {
-        BoundingBox::new(bounds.x1, bounds.y1, bounds.x2 + x, bounds.y2 + y)
-    } else {
-        let x = x.clamp(-bounds.x1, width - bounds.x2);
-        let y = y.clamp(-bounds.y1, height - bounds.y2);
-        BoundingBox::new(bounds.x1 + x, bounds.y1 + y, bounds.x2 + x, bounds.y2 + y)
-    };
-    move_box(state, moved);
+/// Moves edges of the selected box by this many pixels to the right and down.
+pub(crate) fn nudge(state: &mut State, by: [f32; 2], edges: Edges) {
+    if let Some(edited) = Edited::new(state) {
+        move_box(state, with_moved_edges(edited.bounds, edges, by, edited.size));
+    }
 }
 
 /// Adds a copy of the selected box next to it.

@@ -89,7 +89,7 @@ pub(crate) fn on_command(state: &mut State, command: ReviewCommand) {
         ReviewCommand::SetVerdict(verdict) => verdicts::set_verdict(state, verdict.as_ref()),
         ReviewCommand::DrawBox(bounds) => drawing::drawn(state, bounds),
         ReviewCommand::MoveBox(bounds) => drawing::move_box(state, bounds),
-        ReviewCommand::NudgeBox { by, resizes } => drawing::nudge(state, by, resizes),
+        ReviewCommand::NudgeBox { by, edges } => drawing::nudge(state, by, edges),
         ReviewCommand::ChooseClass(class) => drawing::choose_class(state, &class),
         ReviewCommand::ToggleClassDigit { digit, class } => drawing::toggle_class_digit(state, digit, &class),
         ReviewCommand::ResetClassDigits => {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::domain::{BoundingBox, Detection, DrawnBox, ModelTask, Verdict, VerdictTarget};
 use crate::review::VerdictKind;
-use crate::window::state::Drawing;
+use crate::window::state::{Drawing, RIGHT_AND_BOTTOM, WHOLE_BOX};
 
 const SIZE: [u32; 2] = [100, 80];
 
@@ -91,9 +91,9 @@ fn model_box_keeps_its_position_next_to_the_moved_one() {
     assert_eq!(state.shown.selected_box, Some(0), "it stays selected");
     let stored = state.shown.stored.as_ref().unwrap().detections()[0].bounds;
     assert_eq!(stored, BoundingBox::new(10.0, 10.0, 30.0, 30.0));
-    command(&mut state, ReviewCommand::NudgeBox { by: [1.0, -1.0], resizes: false });
+    command(&mut state, ReviewCommand::NudgeBox { by: [1.0, -1.0], edges: WHOLE_BOX });
     assert_eq!(shown(&state)[0].1, [13.0, 9.0, 29.0, 29.0]);
-    command(&mut state, ReviewCommand::NudgeBox { by: [-1.0, 0.0], resizes: true });
+    command(&mut state, ReviewCommand::NudgeBox { by: [-1.0, 0.0], edges: RIGHT_AND_BOTTOM });
     assert_eq!(shown(&state)[0].1, [13.0, 9.0, 28.0, 29.0]);
     command(&mut state, ReviewCommand::ChooseClass("dog".to_owned()));
     let moved = Verdict::Moved(drawn("dog", [13.0, 9.0, 28.0, 29.0]));
@@ -109,7 +109,7 @@ fn model_box_keeps_its_position_next_to_the_moved_one() {
 fn nudged_box_keeps_its_size_at_the_edge() {
     let (mut state, _) = with_boxes();
     command(&mut state, ReviewCommand::SelectBox(Some(0)));
-    command(&mut state, ReviewCommand::NudgeBox { by: [-40.0, 500.0], resizes: false });
+    command(&mut state, ReviewCommand::NudgeBox { by: [-40.0, 500.0], edges: WHOLE_BOX });
     assert_eq!(shown(&state)[0].1, [0.0, 60.0, 20.0, 80.0]);
 }
 
