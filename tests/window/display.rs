@@ -1,7 +1,7 @@
 //! How the image is drawn, and the context menus.
 
 use egui::accesskit::Role;
-use egui::vec2;
+use egui::{Key, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::domain::{Look, Prediction, SampleId};
@@ -10,6 +10,7 @@ use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, ReviewCommand, ViewNumber};
 
 use crate::layout::shapes;
+use crate::repairing::on_screen;
 use crate::window::{click, folder_of, open, open_with, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -129,6 +130,55 @@ fn class_of_a_classifier_has_a_context_menu() {
     choose(&mut window, "Reject");
     assert_eq!(window.state().state().verdict_of(SampleId(0)), Some(VerdictKind::Reject));
     assert!(!sees(&window, "Save image as…"), "the menu is closed");
+}
+
+#[test]
+fn image_and_filmstrip_have_context_menus() {
+    let (_folder, mut window) = open_cups(1);
+    window.state_mut().command(Action::GoOnAfterVerdict);
+    let bounds = prediction(&window).detections()[0].bounds;
+    let on_cup = on_screen(&window, bounds.x1 + 3.0, f32::midpoint(bounds.y1, bounds.y2));
+    window.hover_at(on_cup);
+    window.run_steps(2);
+    secondary_click(&mut window, on_cup);
+    wait_for(&mut window, "Save image as…");
+    assert_eq!(window.state().state().shown.selected_box, Some(0));
+    choose(&mut window, "Accept");
+    let verdict = |window: &Harness<'static, App>| {
+        window.state().state().judgments.box_verdict(SampleId(0), 0).map(VerdictKind::from)
+    };
+    assert_eq!(verdict(&window), Some(VerdictKind::Accept));
+    let cup = prediction(&window).detections()[0].class_id;
+    window.state_mut().command(ReviewCommand::SelectBox(None));
+    window.state_mut().command(ReviewCommand::OpenFilmstrip(cup));
+    wait_for(&mut window, "%, 0-coffee.png");
+    window.get_by_label_contains("%, 0-coffee.png").click_secondary();
+    wait_for(&mut window, "Find similar boxes");
+    assert_eq!(window.state().state().shown.selected_box, Some(0));
+    choose(&mut window, "Unsure");
+    assert_eq!(verdict(&window), Some(VerdictKind::Unsure));
+}
+
+fn secondary_click(window: &mut Harness<'static, App>, pos: egui::Pos2) {
+    for pressed in [true, false] {
+        let modifiers = egui::Modifiers::NONE;
+        window.event(egui::Event::PointerButton { pos, button: egui::PointerButton::Secondary, pressed, modifiers });
+        window.step();
+    }
+}
+
+#[test]
+fn boxes_are_hidden_while_h_is_held() {
+    let (_folder, mut window) = open_cups(1);
+    window.run_steps(3);
+    let has_label = |window: &Harness<'static, App>| texts(window).iter().any(|text| text.starts_with("cup 9"));
+    assert!(has_label(&window), "{:?}", texts(&window));
+    window.key_down(Key::H);
+    window.run_steps(2);
+    assert!(!has_label(&window), "{:?}", texts(&window));
+    window.key_up(Key::H);
+    window.run_steps(2);
+    assert!(has_label(&window), "{:?}", texts(&window));
 }
 
 /// The mean of all channels within the first crop of the filmstrip.
