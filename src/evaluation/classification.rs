@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hotcoco::metrics::calibration::{calibration_curve, calibration_error};
 use serde::Serialize;
 
+use super::curve::{CoveragePoint, Curve, of_top_classes};
 use super::detection::{ConfusionCell, EvaluatedClass};
 use super::mean;
 use crate::review::{ClassOutcomes, share};
@@ -47,6 +48,9 @@ pub struct ClassificationMetrics {
     pub ece: Option<f64>,
     pub ece_bins: usize,
     pub reliability: Vec<ReliabilityBin>,
+    /// The accuracy of the top class on the images with at least a minimum score.
+    #[serde(skip)]
+    pub curve: Curve<CoveragePoint>,
     pub classes: Vec<ClassifiedClass>,
     pub confusion: Vec<ConfusionCell>,
 }
@@ -148,6 +152,7 @@ impl ClassificationEvaluation {
             macro_f1: mean(|class| class.f1),
             ece: (!self.scores.is_empty()).then_some(ece),
             ece_bins: CALIBRATION_BINS,
+            curve: Curve::from_outcomes(&of_top_classes(self.scores.into_iter().zip(self.is_correct).collect())),
             reliability: bins
                 .iter()
                 .map(|bin| ReliabilityBin {
@@ -168,9 +173,11 @@ impl ClassificationEvaluation {
 mod tests {
     use serde_json::Value;
 
+    use super::super::curve::distance;
     use super::*;
 
     const CLOSE: f64 = 1e-9;
+    const THINNED: f64 = 2e-3;
 
     fn check(what: &str, got: Option<f64>, expected: &Value) {
         let is_close = match (got, expected.as_f64()) {
@@ -178,6 +185,20 @@ mod tests {
             (got, expected) => got.is_none() && expected.is_none(),
         };
         assert!(is_close, "{what}: {got:?}, expected {expected}");
+    }
+
+    /// Each score with its accuracy and coverage is on the curve, which is thinned for drawing.
+    fn check_curve(curve: &Curve<CoveragePoint>, expected: &[Value]) {
+        assert!(expected.len() > 1, "{} scores", expected.len());
+        for row in expected {
+            let [threshold, accuracy, coverage] = std::array::from_fn(|column| row[column].as_f64().unwrap());
+            let point = CoveragePoint { threshold, accuracy, coverage };
+            let lines = curve.points.windows(2).map(|ends| distance(point, ends[0], ends[1]));
+            let off = lines.fold(f64::INFINITY, f64::min);
+            assert!(off < THINNED, "{point:?} is {off} away");
+        }
+        let last = expected.last().and_then(|row| row[1].as_f64());
+        assert_eq!(curve.points.last().map(|point| (Some(point.accuracy), point.coverage)), Some((last, 1.0)));
     }
 
     /// `fixture` was written by `tests/evaluation/make_classification.py` with scikit-learn.
@@ -211,6 +232,7 @@ mod tests {
             confusion[cell.truth.unwrap() as usize][cell.predicted.unwrap() as usize] = cell.count;
         }
         assert_eq!(serde_json::to_value(confusion).unwrap(), expected["confusion"]);
+        check_curve(&metrics.curve, expected["coverage"].as_array().unwrap());
         let filled: Vec<&ReliabilityBin> = metrics.reliability.iter().filter(|bin| bin.images > 0).collect();
         assert_eq!(filled.len(), expected["bins"].as_array().unwrap().len());
         for (bin, expected) in filled.into_iter().zip(expected["bins"].as_array().unwrap()) {

@@ -1,4 +1,5 @@
-//! Precision, recall and F1 at a minimum score and over all of them, thinned to chart resolution, and Pascal VOC's AP.
+//! Precision, recall and F1, or accuracy and coverage, at a minimum score and over all of them, thinned to chart
+//! resolution, and Pascal VOC's AP.
 
 use std::collections::BinaryHeap;
 
@@ -6,7 +7,7 @@ use serde::Serialize;
 
 use super::objects::{CORRECT_IOU, ImageObjects, Overlaps};
 use crate::domain::BoxRole;
-use crate::review::ClassOutcomes;
+use crate::review::{ClassOutcomes, share};
 
 /// More points than a chart can show.
 const MOST_POINTS: usize = 300;
@@ -15,13 +16,30 @@ const TOLERANCE: f64 = 1e-3;
 /// Points closer to the previous one than this cannot be told apart; dropping them first shortens long curves.
 const CLOSEST: f64 = TOLERANCE / 4.0;
 
-/// Precision, recall and F1 at each minimum score, highest first. Straight lines between the points approximate the
+/// The numbers at each minimum score, highest first. Straight lines between the points approximate the
 /// curve to about a thousandth of an axis, whichever two numbers are plotted. Of two points with the same threshold,
 /// the later one applies at the threshold, the earlier one just above it. The curve starts with the highest and ends
 /// with the lowest score of a detection; it is empty without detections or objects.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Curve {
-    pub points: Vec<CurvePoint>,
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve<P = CurvePoint> {
+    pub points: Vec<P>,
+}
+
+impl<P> Default for Curve<P> {
+    fn default() -> Self {
+        Self { points: Vec::new() }
+    }
+}
+
+/// A point of a curve: what a minimum score leaves.
+pub trait ScorePoint: Copy {
+    /// `None` if nothing is left to measure.
+    fn new(threshold: f64, counts: ClassOutcomes) -> Option<Self>;
+
+    /// The threshold, and what is plotted; unused ones are 0.
+    fn numbers(self) -> [f64; 4];
+
+    fn from_numbers(numbers: [f64; 4]) -> Self;
 }
 
 /// The metrics if detections with a score of at least `threshold` are shown. All numbers are `0.0..=1.0`.
@@ -33,7 +51,7 @@ pub struct CurvePoint {
     pub f1: f64,
 }
 
-impl CurvePoint {
+impl ScorePoint for CurvePoint {
     fn new(threshold: f64, counts: ClassOutcomes) -> Option<Self> {
         let (precision, recall, f1) = (counts.precision()?, counts.recall()?, counts.f1()?);
         Some(Self { threshold, precision, recall, f1 })
@@ -42,36 +60,62 @@ impl CurvePoint {
     fn numbers(self) -> [f64; 4] {
         [self.threshold, self.precision, self.recall, self.f1]
     }
+
+    fn from_numbers([threshold, precision, recall, f1]: [f64; 4]) -> Self {
+        Self { threshold, precision, recall, f1 }
+    }
 }
 
-impl Curve {
-    /// The point of the curve at a minimum score; `None` if no detection reaches it.
-    pub fn at(&self, threshold: f64) -> Option<CurvePoint> {
-        let after = self.points.partition_point(|point| point.threshold >= threshold);
-        let before = *self.points.get(after.checked_sub(1)?)?;
+/// The images of a classifier whose top class has a score of at least `threshold` (selective classification; Geifman
+/// and El-Yaniv 2017, whose risk is 1 − accuracy). All numbers are `0.0..=1.0`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CoveragePoint {
+    pub threshold: f64,
+    /// The fraction of these images whose top class is correct.
+    pub accuracy: f64,
+    /// The fraction of all images that these are.
+    pub coverage: f64,
+}
+
+impl ScorePoint for CoveragePoint {
+    fn new(threshold: f64, counts: ClassOutcomes) -> Option<Self> {
+        let coverage = share(counts.correct + counts.wrong, counts.truths())?;
+        Some(Self { threshold, accuracy: counts.precision()?, coverage })
+    }
+
+    fn numbers(self) -> [f64; 4] {
+        [self.threshold, self.accuracy, self.coverage, 0.0]
+    }
+
+    fn from_numbers([threshold, accuracy, coverage, _]: [f64; 4]) -> Self {
+        Self { threshold, accuracy, coverage }
+    }
+}
+
+impl<P: ScorePoint> Curve<P> {
+    /// The point of the curve at a minimum score; `None` if no score reaches it.
+    pub fn at(&self, threshold: f64) -> Option<P> {
+        let after = self.points.partition_point(|point| point.numbers()[0] >= threshold);
+        let before = self.points.get(after.checked_sub(1)?)?.numbers();
         let Some(next) = self.points.get(after) else {
-            return Some(CurvePoint { threshold, ..before });
+            return Some(with_threshold(before, threshold));
         };
         // The next point is below the threshold, so the two differ.
-        let share = (before.threshold - threshold) / (before.threshold - next.threshold);
-        let between = |from: f64, to: f64| from + share * (to - from);
-        Some(CurvePoint {
-            threshold,
-            precision: between(before.precision, next.precision),
-            recall: between(before.recall, next.recall),
-            f1: between(before.f1, next.f1),
-        })
+        let next = next.numbers();
+        let share = (before[0] - threshold) / (before[0] - next[0]);
+        let between = std::array::from_fn(|number| before[number] + share * (next[number] - before[number]));
+        Some(with_threshold(between, threshold))
     }
 
     pub fn from_outcomes(outcomes: &ScoredOutcomes) -> Self {
-        let mut whole: Vec<CurvePoint> = Vec::new();
+        let mut whole: Vec<P> = Vec::new();
         let mut is_dropped = false;
         for (threshold, counts) in outcomes.steps() {
-            let Some(point) = CurvePoint::new(threshold, counts) else {
+            let Some(point) = P::new(threshold, counts) else {
                 return Self::default();
             };
             // Nothing changes between two scores, so a chart over the threshold has steps.
-            let corner = whole.last().map(|before| CurvePoint { threshold, ..*before });
+            let corner = whole.last().map(|before| with_threshold(before.numbers(), threshold));
             for point in corner.into_iter().chain([point]) {
                 let before = whole.last().copied();
                 if before.is_some_and(|before| farthest_apart(before, point) < CLOSEST) {
@@ -83,13 +127,17 @@ impl Curve {
             }
         }
         if is_dropped && let Some((threshold, counts)) = outcomes.steps().last() {
-            whole.extend(CurvePoint::new(threshold, counts));
+            whole.extend(P::new(threshold, counts));
         }
         Self { points: thinned(&whole) }
     }
 }
 
-fn farthest_apart(one: CurvePoint, other: CurvePoint) -> f64 {
+fn with_threshold<P: ScorePoint>([_, rest @ ..]: [f64; 4], threshold: f64) -> P {
+    P::from_numbers([threshold, rest[0], rest[1], rest[2]])
+}
+
+fn farthest_apart<P: ScorePoint>(one: P, other: P) -> f64 {
     let differences = one.numbers().into_iter().zip(other.numbers()).map(|(one, other)| (one - other).abs());
     differences.fold(0.0, f64::max)
 }
@@ -123,7 +171,7 @@ impl Ord for Stretch {
 }
 
 /// The ends, then repeatedly the point that is farthest from the lines (Douglas and Peucker 1973).
-fn thinned(whole: &[CurvePoint]) -> Vec<CurvePoint> {
+fn thinned<P: ScorePoint>(whole: &[P]) -> Vec<P> {
     let Some(last) = whole.len().checked_sub(1) else {
         return Vec::new();
     };
@@ -142,7 +190,7 @@ fn thinned(whole: &[CurvePoint]) -> Vec<CurvePoint> {
     kept.into_iter().map(|place| whole[place]).collect()
 }
 
-fn stretch(whole: &[CurvePoint], first: usize, last: usize) -> Stretch {
+fn stretch<P: ScorePoint>(whole: &[P], first: usize, last: usize) -> Stretch {
     let mut worst = Stretch { first, last, farthest: first, distance: 0.0 };
     for farthest in first + 1..last {
         let distance = distance(whole[farthest], whole[first], whole[last]);
@@ -155,7 +203,7 @@ fn stretch(whole: &[CurvePoint], first: usize, last: usize) -> Stretch {
 
 /// The distance of a point from the line between two others, over all four numbers together, so it is an upper bound
 /// for every chart.
-fn distance(point: CurvePoint, from: CurvePoint, to: CurvePoint) -> f64 {
+pub(super) fn distance<P: ScorePoint>(point: P, from: P, to: P) -> f64 {
     let (point, from, to) = (point.numbers(), from.numbers(), to.numbers());
     let dot = |one: [f64; 4], other: [f64; 4]| -> f64 { one.iter().zip(other).map(|(one, other)| one * other).sum() };
     let minus = |one: [f64; 4], other: [f64; 4]| std::array::from_fn(|axis| one[axis] - other[axis]);
@@ -167,7 +215,8 @@ fn distance(point: CurvePoint, from: CurvePoint, to: CurvePoint) -> f64 {
     dot(away, away).sqrt()
 }
 
-/// The correct and wrong detections of one class, and the number of objects.
+/// The correct and wrong detections of one class, and the number of objects; or the images of a classifier by their top
+/// class.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScoredOutcomes {
     /// Score, and whether the detection is correct; highest score first after [`Self::sort`].
@@ -180,6 +229,13 @@ pub struct BestThreshold {
     /// `0.0..=1.0`.
     pub threshold: f64,
     pub f1: f64,
+}
+
+/// The images of a classifier: the score of each top class, and whether it is correct.
+pub(super) fn of_top_classes(scored: Vec<(f64, bool)>) -> ScoredOutcomes {
+    let mut outcomes = ScoredOutcomes { truths: scored.len() as u64, scored };
+    outcomes.sort();
+    outcomes
 }
 
 /// Adds the objects of an image that count, by class.

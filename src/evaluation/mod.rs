@@ -49,7 +49,7 @@ pub use classification::{
 };
 pub use confident_errors::{ConfidentError, ConfidentErrors, ErrorSide};
 pub use confident_learning::ConfidentThresholds;
-pub use curve::{BestThreshold, Curve, CurvePoint, ScoredOutcomes};
+pub use curve::{BestThreshold, CoveragePoint, Curve, CurvePoint, ScorePoint, ScoredOutcomes};
 pub use detection::{
     ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, EvaluatedClass, FoundOutcomes,
 };

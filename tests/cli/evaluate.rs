@@ -814,7 +814,7 @@ fn classifier_has_its_own_plots_and_table() {
     evaluate.arg(&truth).arg("--predictions").arg(&predictions).arg("--plots").arg(&plots);
     let output = evaluate.arg("--out").arg(&table).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    check_plots(&plots, &["confusion-matrix", "f1-by-class", "reliability"]);
+    check_plots(&plots, &["confusion-matrix", "coverage", "f1-by-class", "reliability"]);
     let text = std::fs::read_to_string(&table).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!((lines.len(), lines[0]), (4, "id,name,truths,predictions,precision,recall,f1"));
@@ -1398,6 +1398,55 @@ fn two_runs(fixture: &Path, folder: &Path) {
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn two_classifiers_are_compared_by_coverage() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("images")).unwrap();
+    let names: Vec<String> = (0..4).map(|number| format!("{number}.png")).collect();
+    for name in &names {
+        image::RgbImage::new(8, 8).save(at("images").join(name)).unwrap();
+    }
+    let table = |rows: &[&str]| -> String {
+        let rows = names.iter().zip(rows).map(|(name, row)| format!("{name},{row}\n"));
+        rows.collect()
+    };
+    let truth = at("truth.csv");
+    std::fs::write(&truth, "image,class\n".to_owned() + &table(&["cat", "cat", "dog", "dog"])).unwrap();
+    let runs = [
+        ("a.csv", ["cat,0.9", "dog,0.8", "dog,0.8", "dog,0.6"]),
+        ("b.csv", ["cat,0.9", "dog,0.7", "dog,0.5", "cat,0.3"]),
+    ];
+    for (name, rows) in runs {
+        std::fs::write(at(name), "image,class,score\n".to_owned() + &table(&rows)).unwrap();
+        let mut import = spotcheck(&["import"]);
+        import.arg(at("images")).arg("--predictions").arg(at(name)).arg("--project").arg(at("p.spotcheck"));
+        let output = import.output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let compare = |out: &str| {
+        let mut command =
+            spotcheck(&["compare", "p.spotcheck", "--runs", "1", "2", "--truth", "truth.csv", "--out", out]);
+        let output = command.current_dir(folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        at(out)
+    };
+    let truth = &json_of(&compare("c.json"))["truth"];
+    // By hand: of 1, 3 and 4 images, 1, 2 and 3 are correct.
+    let expected = [(0.9, 1.0, 0.25), (0.8, 2.0 / 3.0, 0.75), (0.6, 0.75, 1.0)];
+    let points = truth["a"]["curve"].as_array().unwrap();
+    for (threshold, accuracy, coverage) in expected {
+        let point = points.iter().rfind(|point| point["threshold"] == threshold).unwrap();
+        check("accuracy", &point["accuracy"], &json!(accuracy));
+        check("coverage", &point["coverage"], &json!(coverage));
+    }
+    assert_eq!(truth["b"]["curve"].as_array().unwrap().last().unwrap()["accuracy"], 0.5);
+    let page = std::fs::read_to_string(compare("c.html")).unwrap();
+    for fact in ["A (top-1 75.0%)", "B (top-1 50.0%)", "Coverage"] {
+        assert!(page.contains(fact), "{fact} in {page}");
     }
 }
 

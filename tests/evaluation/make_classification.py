@@ -45,6 +45,11 @@ def write(name, truth, scores, kept=5):
     in_top5 = (order[:, :5] == truth[:, None]).any(1)
     if all(len(np.unique(row)) == classes for row in scores):
         assert in_top5.mean() == metrics.top_k_accuracy_score(truth, scores, k=5, labels=labels)
+    coverage = [
+        [float(score), float(right[shown].mean()), float(shown.mean())]
+        for score in np.unique(top)[::-1]
+        for shown in [top >= score]
+    ]
     expected = {
         "top1": metrics.accuracy_score(truth, best),
         "top5": float(in_top5.mean()) if kept >= min(5, classes) else None,
@@ -57,6 +62,7 @@ def write(name, truth, scores, kept=5):
         "f1": known(f1),
         "truths": support.tolist(),
         "confusion": metrics.confusion_matrix(truth, best, labels=labels).tolist(),
+        "coverage": coverage,
         "bins": [[int(count), a, c] for count, a, c in zip(counts, accuracy, confidence)],
     }
     predictions = [[[int(index), float(scores[place, index])] for index in row] for place, row in enumerate(order)]

@@ -1,9 +1,11 @@
+use std::fmt::Write as _;
+
 use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::review::SortBy;
 use spotcheck::window::app::App;
-use spotcheck::window::state::{Action, InferenceCommand, Overlay, ReviewCommand, Run};
+use spotcheck::window::state::{Action, InferenceCommand, Overlay, ReviewCommand, Run, ViewChange};
 
 use crate::job_outputs::{open_folder_of_outputs, put_output};
 use crate::remote::wait_for_listing;
@@ -236,6 +238,50 @@ fn changed_class_leads_to_its_images() {
     click(&mut window, "End comparison");
     wait_until_idle(&mut window);
     assert_eq!(found(&window).len(), 10, "no comparison");
+}
+
+#[test]
+fn classifiers_are_compared_by_coverage() {
+    let images = folder_of(12, "chelsea.png");
+    let files = tempfile::tempdir().unwrap();
+    let mut truth = "image,label\n".to_owned();
+    for number in 0..12 {
+        let image = format!("{number}-chelsea.png");
+        let (right, wrong) = if number % 2 == 0 { ("cat", "dog") } else { ("dog", "cat") };
+        writeln!(truth, "{image},{right}").unwrap();
+        let score = 0.99 - 0.05 * f64::from(number);
+        // A is wrong where its score is low, B also elsewhere.
+        for (run, is_right) in [("a", number < 9), ("b", number % 3 > 0)] {
+            let class = if is_right { right } else { wrong };
+            std::fs::create_dir_all(files.path().join(run)).unwrap();
+            put_output(&files.path().join(run), &image, &[(u32::from(class == "dog"), class, score)]);
+        }
+    }
+    let truth_file = files.path().join("truth.csv");
+    std::fs::write(&truth_file, truth).unwrap();
+    let mut window = open(Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "12 images, 1 predicted");
+    wait_for_listing(&mut window);
+    let mut runs = Vec::new();
+    for run in ["b", "a"] {
+        open_folder_of_outputs(&mut window, &files.path().join(run));
+        wait_until(&mut window, "the outputs", |window| {
+            let run = window.state().state().run();
+            run.is_some_and(|run| !run.info.key.made.is_here() && run.predictions.predicted() == 12)
+                && window.state().state().runs.iter().count() == runs.len() + 2
+        });
+        runs.push(window.state().state().run().unwrap().id());
+    }
+    open_truth(&mut window, truth_file);
+    wait_for(&mut window, "Accuracy by coverage, top-1 0.750");
+    window.state_mut().command(ReviewCommand::Compare(runs[0]));
+    wait_for(&mut window, "Accuracy by coverage, A: top-1 0.750, B: top-1 0.667");
+    let chart = window.get_by_label_contains("Accuracy by coverage, A").rect();
+    window.hover_at(chart.center());
+    // A has 6 of 12 images with a score of at least 0.74, all of them correct.
+    wait_for(&mut window, "A: score ≥ 0.74: accuracy 1.000, coverage 0.500");
+    window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinClassScore(0.6)));
+    wait_for(&mut window, "A: top-1 0.750, score ≥ 0.60: accuracy 1.000, coverage 0.667");
 }
 
 #[test]

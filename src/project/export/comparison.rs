@@ -13,8 +13,8 @@ use super::report::{ComparedRuns, DifferingImage, comparison_page};
 use super::target::{ExportTarget, JsonEntries, WholeFile};
 use crate::domain::{ModelTask, Prediction, PredictionContent, RunInfo, SampleId, ViewSettings, counted};
 use crate::evaluation::{
-    Agreement, AgreementSummary, ClassGain, ClassMap, Comparison, CurvePoint, Evaluated, ImageAgreement, MATCHING_IOU,
-    Metrics, class_gains,
+    Agreement, AgreementSummary, ClassGain, ClassMap, Comparison, CoveragePoint, CurvePoint, Evaluated, ImageAgreement,
+    MATCHING_IOU, Metrics, class_gains,
 };
 use crate::project::export::options::ComparisonFormat;
 use crate::project::{PredictionPair, StoreError};
@@ -303,8 +303,14 @@ struct AgainstTruth<'c> {
 struct MeasuredRun<'c> {
     #[serde(flatten)]
     evaluated: &'c Evaluated,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    curve: Option<&'c [CurvePoint]>,
+    curve: CurveOfRun<'c>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum CurveOfRun<'c> {
+    Detector(&'c [CurvePoint]),
+    Classifier(&'c [CoveragePoint]),
 }
 
 impl<'c> AgainstTruth<'c> {
@@ -312,8 +318,8 @@ impl<'c> AgainstTruth<'c> {
         let measured = |evaluated: &'c Evaluated| MeasuredRun {
             evaluated,
             curve: match &evaluated.metrics {
-                Metrics::Detection { metrics, .. } => Some(metrics.curve.points.as_slice()),
-                Metrics::Classification { .. } => None,
+                Metrics::Detection { metrics, .. } => CurveOfRun::Detector(&metrics.curve.points),
+                Metrics::Classification { metrics, .. } => CurveOfRun::Classifier(&metrics.curve.points),
             },
         };
         Self {

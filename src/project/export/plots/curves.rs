@@ -3,7 +3,7 @@
 use super::plane::{Axis, Mark, Plane, SIDE};
 use super::plot::{Plot, Spot, percent};
 use crate::domain::{counted, min_score_text, score_text};
-use crate::evaluation::{ClassMetrics, ClassificationMetrics, CurvePoint, DetectionMetrics, ReliabilityBin};
+use crate::evaluation::{ClassMetrics, ClassificationMetrics, CurvePoint, DetectionMetrics, Metrics, ReliabilityBin};
 
 /// The styles of classes with a named line; further classes are thin lines without names.
 const STYLES: [&str; 5] = ["s1", "s2", "s3", "s4", "s5"];
@@ -38,8 +38,50 @@ fn precision_recall(metrics: &DetectionMetrics) -> Plot {
     plane.plot("precision-recall", "Precision and recall", caption)
 }
 
-/// Precision and recall of two runs, A and B, with all classes pooled.
-pub(crate) fn of_two(runs: [&DetectionMetrics; 2]) -> Plot {
+/// The curves of two runs, A and B; `None` if there is nothing to draw.
+pub(crate) fn of_two(runs: [&Metrics; 2]) -> Option<Plot> {
+    match runs {
+        [Metrics::Detection { metrics: a, .. }, Metrics::Detection { metrics: b, .. }] => {
+            Some(precision_recall_of_two([a, b]))
+        }
+        [Metrics::Classification { metrics: a, .. }, Metrics::Classification { metrics: b, .. }] => {
+            let names = [a, b].map(|metrics| percent(metrics.top1));
+            let names = [format!("A (top-1 {})", names[0]), format!("B (top-1 {})", names[1])];
+            let [name_a, name_b] = names;
+            let title = "Accuracy and coverage of both runs";
+            coverage_plot("coverage-of-two", title, vec![("s1", name_a, a), ("s2", name_b, b)])
+        }
+        _ => None,
+    }
+}
+
+/// The accuracy of the top class over coverage.
+pub(super) fn coverage(metrics: &ClassificationMetrics) -> Option<Plot> {
+    let name = format!("top-1 {}", percent(metrics.top1));
+    coverage_plot("coverage", "Accuracy and coverage", vec![("s0", name, metrics)])
+}
+
+/// A line per run: its style, its name and its metrics.
+fn coverage_plot(
+    name: &'static str,
+    title: &'static str,
+    runs: Vec<(&'static str, String, &ClassificationMetrics)>,
+) -> Option<Plot> {
+    if runs.iter().all(|(_, _, metrics)| metrics.curve.points.is_empty()) {
+        return None;
+    }
+    let mut plane = Plane::new(SIDE, Axis::Share("Coverage"), Axis::Share("Accuracy"));
+    for (style, name, metrics) in runs {
+        let points = metrics.curve.points.iter().map(|point| [point.coverage, point.accuracy]).collect();
+        plane.line(style, points, name);
+    }
+    let caption = "The accuracy of the top class on the images with at least a minimum score, over their fraction of \
+        all images.";
+    Some(plane.plot(name, title, caption.to_owned()))
+}
+
+/// All classes pooled.
+fn precision_recall_of_two(runs: [&DetectionMetrics; 2]) -> Plot {
     let mut plane = Plane::new(SIDE, Axis::Share("Recall"), Axis::Share("Precision"));
     for (metrics, (letter, style)) in runs.into_iter().zip([("A", "s1"), ("B", "s2")]) {
         let points = metrics.curve.points.iter().map(|point| [point.recall, point.precision]).collect();

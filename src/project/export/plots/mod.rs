@@ -25,7 +25,8 @@ pub(super) fn plots(metrics: &Metrics) -> Vec<Plot> {
         }
         Metrics::Classification { metrics, .. } => {
             let matrix = matrix::plot(&classes, &metrics.confusion, &matrix::WORDS_OF_CLASSIFICATION);
-            [matrix, bars::f1(metrics), curves::reliability(metrics)].into_iter().flatten().collect()
+            let curves = [curves::reliability(metrics), curves::coverage(metrics)];
+            [matrix, bars::f1(metrics)].into_iter().chain(curves).flatten().collect()
         }
     }
 }

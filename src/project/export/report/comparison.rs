@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::super::plots::{curves_of_two, percent};
 use super::page::{grouped, utc, whole};
 use crate::domain::{ModelTask, RunInfo, ViewSettings, counted, decimal, score_text};
-use crate::evaluation::{AgreementSummary, Evaluated, MATCHING_IOU, Metrics, class_gains};
+use crate::evaluation::{AgreementSummary, Evaluated, MATCHING_IOU, class_gains};
 
 /// The number of class changes that are listed without a click.
 const OPEN_CHANGES: usize = 20;
@@ -128,10 +128,7 @@ fn runs(compared: &ComparedRuns<'_>) -> Markup {
 
 /// The curves of both runs, and what each class gains or loses.
 fn against_truth([a, b]: [&Evaluated; 2]) -> Markup {
-    let curves = match (&a.metrics, &b.metrics) {
-        (Metrics::Detection { metrics: a, .. }, Metrics::Detection { metrics: b, .. }) => Some(curves_of_two([a, b])),
-        _ => None,
-    };
+    let curves = curves_of_two([&a.metrics, &b.metrics]);
     let measure = a.metrics.class_measure();
     html! {
         section {

@@ -6,6 +6,7 @@ use super::halves_ui;
 use crate::domain::{ModelTask, decimal, score_text};
 use crate::evaluation::{ClassGain, Curve, Evaluated, EvaluatedClass, Interval, Metrics, class_gains};
 use crate::review::FilterCounts;
+use crate::window::evaluation::ui::coverage::{CoverageLine, coverage_ui};
 use crate::window::evaluation::ui::curves::{Chart, Line};
 use crate::window::evaluation::ui::decimals;
 use crate::window::state::{EvaluatedRun, Run};
@@ -63,7 +64,7 @@ pub(super) fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], memory: &mut
             }
         },
         |ui, _| {
-            let scores = runs.map(|run| decimal(state.view_of_run(run.id()).min_score));
+            let scores = runs.map(|run| state.view_of_run(run.id()).min_score_for(run.info.card.stored_as()));
             curves_ui(ui, evaluated, selected.as_ref(), scores);
         },
     );
@@ -159,8 +160,26 @@ struct RunCurve<'c> {
     score: f64,
 }
 
-/// Both precision-recall curves of a class, or of all classes pooled, and the points at the minimum scores.
-fn curves_ui(ui: &mut Ui, evaluated: [&Arc<Evaluated>; 2], selected: Option<&EvaluatedClass>, scores: [f64; 2]) {
+/// The curves of both runs: of a detector those of a class, or of all classes pooled; of a classifier one each.
+fn curves_ui(ui: &mut Ui, evaluated: [&Arc<Evaluated>; 2], selected: Option<&EvaluatedClass>, scores: [f32; 2]) {
+    let [a, b] = evaluated.map(|run| &run.metrics);
+    if let (Metrics::Classification { metrics: a, .. }, Metrics::Classification { metrics: b, .. }) = (a, b) {
+        let size = vec2(ui.available_width(), CURVES_HEIGHT);
+        let a = CoverageLine { prefix: "A: ", line: Line::Solid, metrics: a, min_score: scores[0] };
+        let b = CoverageLine { prefix: "B: ", line: Line::Dashed, metrics: b, min_score: scores[1] };
+        coverage_ui(ui, size, &[a, b]);
+    } else {
+        precision_recall_ui(ui, evaluated, selected, scores.map(decimal));
+    }
+}
+
+/// Both precision-recall curves, and the points at the minimum scores.
+fn precision_recall_ui(
+    ui: &mut Ui,
+    evaluated: [&Arc<Evaluated>; 2],
+    selected: Option<&EvaluatedClass>,
+    scores: [f64; 2],
+) {
     let of_run = |at: usize| {
         let Metrics::Detection { metrics, .. } = &evaluated[at].metrics else {
             return None;
@@ -220,7 +239,7 @@ const COLUMNS: [TableColumn<ClassGain>; 4] = [
     TableColumn::new("A − B", WIDTH, |row| row.gain, signed, "The gain or loss of A"),
 ];
 
-/// The classes with their gains and losses. Clicking one shows its curves.
+/// The classes with their gains and losses. Clicking one of a detector shows its curves.
 fn classes_ui(ui: &mut Ui, evaluated: [&Arc<Evaluated>; 2], memory: &mut TruthMemory) {
     let known = memory.gains.take().filter(|known| known.is_of(evaluated));
     let gains = &memory.gains.insert(known.unwrap_or_else(|| KnownGains::new(evaluated))).gains;
@@ -235,6 +254,7 @@ fn classes_ui(ui: &mut Ui, evaluated: [&Arc<Evaluated>; 2], memory: &mut TruthMe
     table.header_ui(ui, &mut memory.table);
     let rows = || gains.iter().filter(|row| row.truths > 0).map(|row| (row.class.name.clone(), row.clone())).collect();
     let rows = table.sorted(&mut memory.table, gains, rows);
+    let has_curves = matches!(evaluated[0].metrics, Metrics::Detection { .. });
     rows_in_sight_ui(ui, TABLE_ROW_HEIGHT, rows.len(), |ui, at| {
         let (name, row) = &rows[at];
         let is_selected = memory.selected.as_ref() == Some(&row.class);
@@ -242,7 +262,9 @@ fn classes_ui(ui: &mut Ui, evaluated: [&Arc<Evaluated>; 2], memory: &mut TruthMe
         let color = Some(theme::class_color(name));
         let (rect, response) = table.row_ui(ui, (name, color), 0.0, (&label, is_selected));
         table.numbers_ui(ui, rect, row);
-        if response.on_hover_text(format!("{name}; click to show its curves")).clicked() {
+        if !has_curves {
+            response.on_hover_text(name);
+        } else if response.on_hover_text(format!("{name}; click to show its curves")).clicked() {
             memory.selected = (!is_selected).then(|| row.class.clone());
         }
     });

@@ -319,8 +319,13 @@ fn moved_by_keys(ui: &Ui, response: &Response, score: f32) -> Option<f32> {
 const HEIGHT: f32 = 280.0;
 const MOST_WIDTH: f32 = 460.0;
 
+/// The size of a single chart.
+pub(crate) fn chart_size(ui: &Ui) -> Vec2 {
+    vec2(ui.available_width().min(MOST_WIDTH), HEIGHT)
+}
+
 pub(crate) fn reliability_ui(ui: &mut Ui, metrics: &ClassificationMetrics, commands: &mut Commands) {
-    let size = vec2(ui.available_width().min(MOST_WIDTH), HEIGHT);
+    let size = chart_size(ui);
     let chart = Chart::new(ui, size, Sense::hover(), ["Score of the top class", "Accuracy"]);
     let most = metrics.reliability.iter().map(|bin| bin.images).max().unwrap_or(0).max(1);
     for bin in &metrics.reliability {

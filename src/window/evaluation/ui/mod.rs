@@ -1,5 +1,6 @@
 //! The evaluation of the run on screen against ground truth, in place of the image. Every number leads to its boxes.
 
+pub(crate) mod coverage;
 pub(crate) mod curves;
 mod head;
 mod matching;

@@ -5,7 +5,8 @@ use crate::evaluation::{
     ClassificationIntervals, ClassificationMetrics, DetectionIntervals, DetectionMetrics, Interval, Metrics,
 };
 use crate::review::{ClassOutcomes, OutcomeKind, OutcomeWord};
-use crate::window::evaluation::ui::curves::{Threshold, curves_ui, reliability_ui};
+use crate::window::evaluation::ui::coverage::{CoverageLine, coverage_ui};
+use crate::window::evaluation::ui::curves::{Line, Threshold, chart_size, curves_ui, reliability_ui};
 use crate::window::evaluation::ui::suspicious::suspicious_ui;
 use crate::window::evaluation::ui::{Shown, count_button_ui, decimals};
 use crate::window::state::EvaluationCommand;
@@ -187,6 +188,11 @@ fn classification_ui(
     });
     ui.separator();
     section_ui(ui, "Reliability", true, |ui| reliability_ui(ui, metrics, commands));
+    section_ui(ui, "Accuracy and coverage", true, |ui| {
+        let min_score = shown.state.view().min_class_score;
+        coverage_ui(ui, chart_size(ui), &[CoverageLine { prefix: "", line: Line::Solid, metrics, min_score }]);
+        small_note_ui(ui, "From the images with the highest scores to all images, whose accuracy is top-1");
+    });
 }
 
 fn classification_cards_ui(ui: &mut Ui, metrics: &ClassificationMetrics, intervals: Option<ClassificationIntervals>) {
