@@ -1,24 +1,27 @@
 //! `spotcheck export`: exports a project for other programs and people.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
 
 use super::out_file::check_is_new;
-use super::place::{self, S3Args, is_in_s3, parse_location};
+use super::place::S3Args;
+pub(crate) use super::stored::{
+    choose_detector, choose_predictions, choose_run, find_run, list_of_runs, open_project, open_project_as,
+    open_source, source_name, stored_view,
+};
 use super::terminal::with_progress;
 use super::values::{NmsIou, parse_nms_iou, variant};
 use super::{Outcome, UsageError};
-use crate::aws::Aws;
 use crate::cli::terminal::{interruptible, print_problems};
 use crate::dirs::AppDirs;
-use crate::domain::{CardTask, Location, RunInfo, S3Place, Sample, ViewSettings, counted, problem_of};
+use crate::domain::{RunInfo, Sample, ViewSettings, counted, problem_of};
 use crate::image::capture::CaptureReader;
 use crate::image::decode::DecodeLimits;
-use crate::image::source::{Source, WithRecords, absolute, for_task};
+use crate::image::source::{Source, for_task};
+use crate::project::Project;
 use crate::project::export::options::{
     AnnotatedKind, BoxChoice, ClassChoice, EmbeddedPart, ExportFormat, ExportOptions, VerdictChoice,
 };
@@ -26,7 +29,6 @@ use crate::project::export::{
     Existing, ExportContext, ExportError, ExportReport, ExportTarget, export_run, follow_listing, known_samples,
     matching_samples, rows_file,
 };
-use crate::project::{OpenMode, OpenRequest, Project, default_path, default_path_of_place};
 use crate::review::{Query, Target};
 use crate::similar::{ExportVectorsError, ModelPlace, export_vectors};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -331,137 +333,8 @@ pub(crate) fn read_captures(
     Ok(())
 }
 
-/// The name of a project's images for people.
-pub(crate) fn source_name(project: &Project) -> String {
-    project.root().as_deref().unwrap_or("several locations").to_owned()
-}
-
 fn parse_query(text: &str) -> anyhow::Result<Query> {
     Query::parse(text).map_err(|error| anyhow::anyhow!("--filter: {}", error.message))
-}
-
-/// `program` is the name that other programs show while the project is locked.
-pub(crate) fn open_project(path: &Path, s3: &S3Args, dirs: &AppDirs, program: &'static str) -> anyhow::Result<Project> {
-    open_project_as(path, s3, dirs, OpenMode::Read, program)
-}
-
-/// As [`open_project`], also for writing.
-pub(crate) fn open_project_as(
-    path: &Path,
-    s3: &S3Args,
-    dirs: &AppDirs,
-    mode: OpenMode,
-    program: &'static str,
-) -> anyhow::Result<Project> {
-    let path = match default_project(path, s3, dirs)? {
-        Some((of, project)) if !project.exists() => {
-            bail!("{of} has no project yet; open it in the window, or predict with --project")
-        }
-        Some((_, project)) => project,
-        None => path.to_owned(),
-    };
-    let request = OpenRequest { path: &path, root: None, mode, program };
-    let opened = Project::open(&request, |_| ())?;
-    for note in &opened.notes {
-        eprintln!("note: {note}");
-    }
-    Ok(opened.project)
-}
-
-/// The root and project of a folder or an S3 prefix; `None` for a project file.
-fn default_project(path: &Path, s3: &S3Args, dirs: &AppDirs) -> anyhow::Result<Option<(String, PathBuf)>> {
-    if path.is_dir() {
-        let root = absolute(path)?;
-        let root = root.to_string_lossy();
-        return Ok(Some((root.to_string(), default_path(dirs, &root))));
-    }
-    if !is_in_s3(path) {
-        return Ok(None);
-    }
-    let Location::S3(place) = parse_location(path, s3)? else {
-        return Ok(None);
-    };
-    let server = Aws::new().s3(&place.access).endpoint(None)?;
-    let folder = S3Place { address: place.address.as_folder(), ..*place };
-    let folder = folder.on_server(server.as_deref());
-    Ok(Some((folder.identity(), default_path_of_place(dirs, &folder))))
-}
-
-/// The run with this name or number, or the newest of a model: labels that were opened to correct them are chosen only
-/// if there is nothing else. `doing` is the action for messages: “exporting”.
-pub(crate) fn choose_run(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
-    choose(project, wanted, (doing, "of a model"), |_| true)
-}
-
-/// As [`choose_run`], for what needs boxes.
-pub(crate) fn choose_detector(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
-    choose(project, wanted, (doing, "of a detector"), |run| run.card.task == CardTask::Detection)
-}
-
-/// As [`choose_run`], for what needs predictions.
-///
-/// # Errors
-/// Also if the run is an encoder's.
-pub(crate) fn choose_predictions(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
-    let run = choose(project, wanted, (doing, "of a model"), |run| !run.card.is_encoder())?;
-    run.card.must_predict()?;
-    Ok(run)
-}
-
-fn choose(
-    project: &Project,
-    wanted: Option<&str>,
-    (doing, which): (&str, &str),
-    fits: impl Fn(&RunInfo) -> bool,
-) -> anyhow::Result<RunInfo> {
-    let mut runs = project.runs()?;
-    let Some(wanted) = wanted else {
-        if runs.is_empty() {
-            bail!("the project has no runs yet; run `spotcheck predict` first");
-        }
-        let last = runs.len() - 1;
-        let newest = runs.iter().rposition(|run| !run.is_labels() && fits(run));
-        let newest = newest.or_else(|| runs.iter().rposition(&fits)).unwrap_or(last);
-        let newest = runs.remove(newest);
-        if !runs.is_empty() {
-            eprintln!(
-                "{doing} the newest run {which}, “{}”; to choose another, add --run:{}",
-                newest.name,
-                list_of_runs(&runs)
-            );
-        }
-        return Ok(newest);
-    };
-    find_run(&runs, wanted)
-}
-
-pub(crate) fn find_run(runs: &[RunInfo], wanted: &str) -> anyhow::Result<RunInfo> {
-    let is_wanted = |run: &&RunInfo| run.name == wanted || run.id.0.to_string() == wanted;
-    let found: Vec<&RunInfo> = runs.iter().filter(is_wanted).collect();
-    let list = list_of_runs(runs);
-    match found[..] {
-        [run] => Ok(run.clone()),
-        [] => bail!("the project has no run “{wanted}”; it has:{list}"),
-        _ => bail!("several runs are named “{wanted}”; specify one by number:{list}"),
-    }
-}
-
-/// One line per run, with its number.
-pub(crate) fn list_of_runs(runs: &[RunInfo]) -> String {
-    let lines = runs.iter().map(|run| format!("\n  {}  {}", run.id.0, run.name));
-    lines.collect()
-}
-
-/// The project's last view settings for the run's model.
-pub(crate) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<ViewSettings> {
-    let name = ViewSettings::name_in_project(&run.key.model_id);
-    let Some(json) = project.views()?.remove(&name) else {
-        return Ok(ViewSettings::from_card(&run.card));
-    };
-    Ok(serde_json::from_str(&json).unwrap_or_else(|error| {
-        eprintln!("note: could not read the view settings of the project ({error}); using the defaults");
-        ViewSettings::from_card(&run.card)
-    }))
 }
 
 /// The project's last view settings, overridden by the flags.
@@ -479,27 +352,6 @@ fn view_of(project: &Project, run: &RunInfo, args: &ExportArgs) -> anyhow::Resul
         view.top_k = top_k as usize;
     }
     Ok(view)
-}
-
-/// The source of the images. If it does not exist any more, only formats with images fail.
-pub(crate) fn open_source(project: &Project, args: &S3Args, control: &TaskControl) -> anyhow::Result<Arc<dyn Source>> {
-    let nothing = || Arc::new(WithRecords::from_paths([]));
-    let Some(root) = project.root() else {
-        return Ok(nothing());
-    };
-    let location = match project.place()? {
-        Some(place) => args.place(place),
-        None => parse_location(Path::new(&*root), args)?,
-    };
-    let opened = place::open(&location, control);
-    control.checkpoint()?;
-    Ok(opened.map_or_else(
-        |error| {
-            eprintln!("note: could not open the images ({error:#}): {root}");
-            nothing() as Arc<dyn Source>
-        },
-        |opened| opened.source,
-    ))
 }
 
 /// Reports the result, and returns the outcome for the exit code.

@@ -32,6 +32,7 @@ mod project;
 mod review;
 mod runtime;
 mod sample;
+mod stored;
 mod terminal;
 mod train;
 mod transform;

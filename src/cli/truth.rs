@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 
-use super::export::{find_run, open_project, stored_view};
 use super::out_file::Input;
 use super::place::{S3Args, is_stdin, parse_location};
+use super::stored::{find_run, open_project, stored_view};
 use super::values::{find_labels, read_class_map};
 use crate::annotations::AnnotationsError;
 use crate::annotations::matching::{ClassCorrections, Folders};
