@@ -9,11 +9,11 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::Outcome;
-use super::evaluate::{self, Bound, advice};
+use super::evaluate::{self, Bound};
 use super::export::{find_run, list_of_runs, open_project, open_source, source_name, stored_view};
 use super::place::S3Args;
 use super::terminal::with_progress;
-use super::truth::{TruthArgs, names_of_run, problem_notes, with_advice};
+use super::truth::{TruthArgs, advice, names_of_run, problem_notes, with_advice};
 use super::values::{NmsIou, parse_nms_iou};
 use crate::annotations::matching::MatchRules;
 use crate::cli::out_file::check_is_new;

@@ -16,7 +16,7 @@ use strum::VariantArray as _;
 use super::Outcome;
 use super::place::S3Args;
 use super::terminal::{interruptible, stdout, with_progress};
-use super::truth::TruthArgs;
+use super::truth::{TruthArgs, advice};
 use super::values::{NmsIou, parse_nms_iou, parse_score};
 use crate::annotations::matching::MatchSummary;
 use crate::dirs::AppDirs;
@@ -27,7 +27,6 @@ use crate::project::export::Existing;
 use crate::review::SuspectOrder;
 use crate::tasks::ProgressUnit;
 use outputs::Outputs;
-pub(crate) use outputs::advice;
 use sides::Opened;
 
 #[derive(Debug, Args)]
@@ -122,7 +121,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
         eprintln!("{note}");
     }
     for doubt in &sides.matching.doubts {
-        eprintln!("warning: {doubt}{}", outputs::advice(doubt));
+        eprintln!("warning: {doubt}{}", advice(doubt));
     }
     let mut evaluated = with_progress("Evaluating", &control, || {
         let extras = Extras { draws: args.draws, suspicious: args.suspicious_labels.is_some(), ..Extras::default() };

@@ -6,18 +6,20 @@ use std::str::FromStr;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::out_file::check_is_new;
+use super::out_file::{check_is_new, check_is_no_input};
 use super::place::S3Args;
 pub(crate) use super::stored::{
     choose_detector, choose_predictions, choose_run, find_run, list_of_runs, open_project, open_project_as,
     open_source, source_name, stored_view,
 };
 use super::terminal::with_progress;
+use super::truth::TruthArgs;
 use super::values::{NmsIou, parse_nms_iou, variant};
 use super::{Outcome, UsageError};
 use crate::cli::terminal::{interruptible, print_problems};
 use crate::dirs::AppDirs;
 use crate::domain::{RunInfo, Sample, ViewSettings, counted, problem_of};
+use crate::evaluation::DRAWS;
 use crate::image::capture::CaptureReader;
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Source, for_task};
@@ -90,6 +92,8 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "PRECISION", value_parser = super::values::parse_score::<f64>)]
     target_precision: Option<f64>,
     #[command(flatten)]
+    truth: TruthArgs,
+    #[command(flatten)]
     s3: S3Args,
 }
 
@@ -122,6 +126,7 @@ impl ExportArgs {
             (self.with_images, "--with-images"),
             (self.annotated_kind != AnnotatedKind::AsImage, "--image-kind"),
             (self.target_precision.is_some(), "--target-precision"),
+            (self.truth.is_given(), "--truth"),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
     }
@@ -134,6 +139,7 @@ impl ExportArgs {
             (self.with_images, &[Yolo, Voc], ("--with-images", "yolo or voc")),
             (self.annotated_kind != AnnotatedKind::AsImage, &[AnnotatedImages], ("--image-kind", "images")),
             (self.target_precision.is_some(), &[Report], ("--target-precision", "report")),
+            (self.truth.is_given(), &[Report, AnnotatedImages], ("--truth", "report or images")),
         ];
         given.into_iter().find(|(is_given, of, _)| *is_given && !of.contains(&format)).map(|(.., names)| names)
     }
@@ -215,6 +221,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         Format::Embeddings => return export_embeddings(args),
     };
     check_is_new(&args.out, args.force)?;
+    check_is_no_input(&args.out, &args.truth.inputs())?;
     let query = parse_query(args.filter.as_deref().unwrap_or_default())?;
     let dirs = AppDirs::find()?;
     let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
@@ -222,7 +229,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let view = view_of(&project, &run, args)?;
     if query.needs_truth() || query.needs_patterns() {
         bail!(
-            "--filter: this search needs ground truth, which `export` does not read; search in the window and export \
+            "--filter: this search needs ground truth, which `export` does not search; search in the window and export \
              “Search results” there"
         );
     }
@@ -257,6 +264,9 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
             control.set_step("EXIF data");
             read_captures(&mut samples, &*for_task(&source, &control), "--filter", &control)?;
         }
+        let draws = if format == ExportFormat::Report { DRAWS } else { 0 };
+        let evaluate = || args.truth.evaluate(&args.s3, (&project, &run, &view), &samples, draws, &control);
+        let (evaluation, truth) = args.truth.is_given().then(evaluate).transpose()?.unzip();
         let samples = matching_samples(samples, &project, &run, &view, &query, &judgments, &control)?;
         let context = ExportContext {
             run,
@@ -264,8 +274,8 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
             source_name: source_name(&project),
             source,
             limits: DecodeLimits::default(),
-            evaluation: None,
-            truth: None,
+            evaluation,
+            truth,
             target_precision: args.target_precision.unwrap_or(Target::USUAL),
             review: None,
             new_classes: Vec::new(),

@@ -1,7 +1,8 @@
-//! Ground truth on the command line, for `evaluate` and `review report`.
+//! Ground truth on the command line, for `evaluate`, `compare`, `review report` and `export`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -11,14 +12,19 @@ use super::place::{S3Args, is_stdin, parse_location};
 use super::stored::{find_run, open_project, stored_view};
 use super::values::{find_labels, read_class_map};
 use crate::annotations::AnnotationsError;
-use crate::annotations::matching::{ClassCorrections, Folders};
+use crate::annotations::matching::{ClassCorrections, Doubt, Folders, MatchRules};
 use crate::aws::Aws;
 use crate::dirs::AppDirs;
-use crate::domain::{AnnotationProblems, LabelSet, Location, NamePattern, RunId, RunInfo};
-use crate::evaluation::pipeline::{EvaluateError, TruthFrom, TruthScores, open_truth};
-use crate::evaluation::{GroundTruth, NoTruth};
+use crate::domain::{
+    AnnotationProblems, LabelSet, Location, NamePattern, RunId, RunInfo, Sample, SampleId, ViewSettings,
+};
+use crate::evaluation::pipeline::{
+    EvaluateError, Extras, RunSide, TruthFrom, TruthScores, measure_boxes, open_truth, run_sides,
+};
+use crate::evaluation::{Evaluated, GroundTruth, NoTruth};
 use crate::image::source::Files;
 use crate::project::Project;
+use crate::project::export::{EvaluatedBoxes, known_predictions};
 use crate::tasks::TaskControl;
 
 /// The number of unusable entries per kind that are named.
@@ -123,6 +129,59 @@ impl TruthArgs {
             }
             error => anyhow::Error::from(error).context("Could not read the ground truth"),
         })
+    }
+
+    /// The metrics of a run over `samples`, with intervals unless `draws` is 0, and the outcomes of its boxes.
+    /// Predictions of other versions of a sample do not count. Reports on stderr what was skipped or is in doubt.
+    pub(crate) fn evaluate(
+        &self,
+        s3: &S3Args,
+        (project, run, view): (&Project, &RunInfo, &ViewSettings),
+        samples: &[Sample],
+        draws: usize,
+        control: &TaskControl,
+    ) -> anyhow::Result<(Evaluated, EvaluatedBoxes)> {
+        let names = || names_of_run(project, run, control);
+        let truth = self.read(s3, &AppDirs::find()?, control, names, || run.labels.clone())?;
+        let corrections = self.corrections()?;
+        let rules = MatchRules { corrections: &corrections, folders: self.folders() };
+        let ids: HashMap<_, _> =
+            (0..).map(SampleId::from_index).zip(samples).map(|(id, sample)| (&sample.uri, id)).collect();
+        let predictions = known_predictions(project, run, &ids, control)?;
+        let side = RunSide { project, run, view, listed: Some(samples.iter().collect()) };
+        let sides = run_sides(&truth, &side, rules, control).map_err(with_advice)?;
+        for note in problem_notes(&truth.problems).iter().chain(&sides.notes) {
+            eprintln!("{note}");
+        }
+        for doubt in &sides.matching.doubts {
+            eprintln!("warning: {doubt}{}", advice(doubt));
+        }
+        let extras = Extras { draws, ..Extras::default() };
+        let (mut evaluated, drawn, outcomes) = measure_boxes(sides, predictions, extras, control)?;
+        if let Some(drawn) = drawn {
+            drawn.add_intervals(&mut evaluated, control)?;
+        }
+        let samples = ids.into_iter().map(|(uri, id)| (uri.clone(), id)).collect();
+        Ok((evaluated, EvaluatedBoxes { outcomes: Arc::new(outcomes), samples }))
+    }
+}
+
+/// What to do about a doubt, to follow its sentence.
+pub(crate) fn advice(doubt: &Doubt) -> &'static str {
+    match doubt {
+        Doubt::NumbersAlone { .. } => {
+            " Set --truth-labels to coco-80, a label file, or `model` for the model's class order."
+        }
+        Doubt::UnknownNumbers { .. } => {
+            " Name the classes of the predictions with --labels: coco-91, coco-80 or a label file."
+        }
+        Doubt::SameName(_) | Doubt::FewClasses { .. } => " Map the classes with --class-map.",
+        Doubt::OtherFolders(_)
+        | Doubt::FewImages { .. }
+        | Doubt::Unpredicted { .. }
+        | Doubt::Outside { .. }
+        | Doubt::Fractions { .. }
+        | Doubt::Repeated { .. } => "",
     }
 }
 

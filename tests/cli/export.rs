@@ -428,6 +428,46 @@ fn report_is_one_self_contained_page() {
 }
 
 #[test]
+fn report_compares_verdicts_with_ground_truth() {
+    let predicted = Predicted::new(DETECTOR);
+    let values = predicted.values();
+    let coffee = values.iter().find(|line| line["uri"].as_str().unwrap().ends_with("images/coffee.png")).unwrap();
+    let found = coffee["detections"].as_array().unwrap();
+    assert!(found.len() > 1, "{coffee}");
+    predicted.change(vec![
+        predicted.judge("coffee.png", Some(0), Verdict::Accept),
+        predicted.judge("coffee.png", Some(1), Verdict::Accept),
+    ]);
+    // The first box is an object; the object of the second one's class is elsewhere.
+    let objects = serde_json::json!([
+        {"box": found[0]["box"], "label": found[0]["label"]},
+        {"box": [0, 0, 9, 9], "label": found[1]["label"]},
+    ]);
+    let image = serde_json::json!({"image": "coffee.png", "width": 600, "height": 400, "detections": objects});
+    let truth = predicted.out("truth.jsonl");
+    std::fs::write(&truth, image.to_string()).unwrap();
+    let with_truth = ["--truth", truth.to_str().unwrap(), "--min-score", "0.05"];
+    let page = |file: PathBuf| std::fs::read_to_string(file).unwrap();
+    let without = page(predicted.exported("report", "without.html", &["--min-score", "0.05"]));
+    let with = page(predicted.exported("report", "with.html", &with_truth));
+    for (fact, count) in [("Against the ground truth", 1), ("Verdicts that the ground truth agrees with", 1)] {
+        assert_eq!((without.matches(fact).count(), with.matches(fact).count()), (0, count), "{fact}");
+    }
+    assert!(with.contains("1 of 1 verdict") && with.contains("0 of 1 verdict"), "in {} characters", with.len());
+    // The drawn images have their outcomes.
+    let drawn = |name: &str, more: &[&str]| image::open(predicted.exported("images", name, more).join("coffee.png"));
+    assert_ne!(drawn("plain", &with_truth[2..]).unwrap(), drawn("outcomes", &with_truth).unwrap());
+    for (format, out) in [("coco", "x.json"), ("embeddings", "x.npy")] {
+        let refused = predicted.export(format, &predicted.out(out), &with_truth[..2]);
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains("--truth"), "{}", stderr(&refused));
+    }
+    let lost = predicted.export("report", &truth, &[&with_truth[..], &["--force"]].concat());
+    assert_eq!(lost.status.code(), Some(1), "{}", stderr(&lost));
+    assert_eq!(std::fs::read_to_string(&truth).unwrap(), image.to_string());
+}
+
+#[test]
 fn annotated_images_skip_broken_ones() {
     let predicted = Predicted::new(DETECTOR);
     let folder = predicted.exported("pictures", "pictures", &["--picture-kind", "png"]);

@@ -8,7 +8,6 @@ use anyhow::{Context, bail};
 
 use super::EvaluateArgs;
 use super::sides::Listing;
-use crate::annotations::matching::Doubt;
 use crate::cli::out_file::{check_is_new, check_is_no_input, is_stdout};
 use crate::cli::terminal::stdout;
 use crate::domain::{counted, grouped, min_score_text, score_text, visible};
@@ -245,25 +244,6 @@ impl Rows {
                 "no 95% CI: fewer than 40 resamples (--draws), or some have too few boxes or objects to measure this\n",
             );
         }
-    }
-}
-
-/// What to do about a doubt, to follow its sentence.
-pub(crate) fn advice(doubt: &Doubt) -> &'static str {
-    match doubt {
-        Doubt::NumbersAlone { .. } => {
-            " Set --truth-labels to coco-80, a label file, or `model` for the model's class order."
-        }
-        Doubt::UnknownNumbers { .. } => {
-            " Name the classes of the predictions with --labels: coco-91, coco-80 or a label file."
-        }
-        Doubt::SameName(_) | Doubt::FewClasses { .. } => " Map the classes with --class-map.",
-        Doubt::OtherFolders(_)
-        | Doubt::FewImages { .. }
-        | Doubt::Unpredicted { .. }
-        | Doubt::Outside { .. }
-        | Doubt::Fractions { .. }
-        | Doubt::Repeated { .. } => "",
     }
 }
 

@@ -1,32 +1,25 @@
 //! `spotcheck review report`: what the verdicts say about the run.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
 
 use super::{ReviewedRun, reviewed_view};
-use crate::annotations::matching::MatchRules;
 use crate::cli::Outcome;
-use crate::cli::evaluate::advice;
 use crate::cli::out_file::{check_is_no_input, is_stdout};
 use crate::cli::terminal::{interruptible, raw_stdout, stdout, with_progress};
-use crate::cli::truth::{TruthArgs, names_of_run, problem_notes, with_advice};
+use crate::cli::truth::TruthArgs;
 use crate::cli::values::parse_score;
-use crate::dirs::AppDirs;
-use crate::domain::{RunInfo, SampleId, ViewSettings, grouped};
-use crate::evaluation::pipeline::{Extras, RunSide, measure_boxes, run_sides};
+use crate::domain::grouped;
 use crate::image::source::ImageList;
+use crate::project::OpenMode;
 use crate::project::export::{
-    EvaluatedBoxes, Existing, ExportTarget, RunReview, WholeFile, known_predictions, known_samples, report_of_run,
-    review_sample,
+    Existing, ExportTarget, RunReview, WholeFile, known_samples, report_of_run, review_sample,
 };
-use crate::project::{OpenMode, Project};
 use crate::review::ReviewReport;
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::ProgressUnit;
 
 /// The number of corrections listed in the terminal.
 const MAX_CORRECTIONS: usize = 10;
@@ -80,7 +73,12 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
     }
     let control = interruptible(ProgressUnit::Images)?;
     let report = with_progress("Reading", &control, || -> anyhow::Result<ReviewReport> {
-        let truth = args.truth.is_given().then(|| evaluated(args, &project, &run, &view, &control)).transpose()?;
+        // Predictions of files that have changed since count, as they do in the rest of the report.
+        let evaluate = || {
+            let samples = known_samples(&project, run.id, &[], &control)?;
+            args.truth.evaluate(&args.of.s3, (&project, &run, &view), &samples, 0, &control)
+        };
+        let truth = args.truth.is_given().then(evaluate).transpose()?.map(|(_, boxes)| boxes);
         let review = RunReview {
             view: &view,
             min_score: Some(min_score),
@@ -105,36 +103,6 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
         None => stdout().write_all(text.as_bytes()).context("Could not write to stdout")?,
     }
     Ok(Outcome::AllWell)
-}
-
-/// The outcomes of the run's boxes against the ground truth. Predictions of files that have changed since count, as they
-/// do in the rest of the report.
-fn evaluated(
-    args: &ReportArgs,
-    project: &Project,
-    run: &RunInfo,
-    view: &ViewSettings,
-    control: &TaskControl,
-) -> anyhow::Result<EvaluatedBoxes> {
-    let names = || names_of_run(project, run, control);
-    let truth = args.truth.read(&args.of.s3, &AppDirs::find()?, control, names, || run.labels.clone())?;
-    let corrections = args.truth.corrections()?;
-    let rules = MatchRules { corrections: &corrections, folders: args.truth.folders() };
-    let samples = known_samples(project, run.id, &[], control)?;
-    let ids: HashMap<_, _> =
-        (0..).map(SampleId::from_index).zip(&samples).map(|(id, sample)| (&sample.uri, id)).collect();
-    let predictions = known_predictions(project, run, &ids, control)?;
-    let side = RunSide { project, run, view, listed: Some(samples.iter().collect()) };
-    let sides = run_sides(&truth, &side, rules, control).map_err(with_advice)?;
-    for note in problem_notes(&truth.problems).iter().chain(&sides.notes) {
-        eprintln!("{note}");
-    }
-    for doubt in &sides.matching.doubts {
-        eprintln!("warning: {doubt}{}", advice(doubt));
-    }
-    let (_, _, outcomes) = measure_boxes(sides, predictions, Extras::default(), control)?;
-    let samples = ids.into_iter().map(|(uri, id)| (uri.clone(), id)).collect();
-    Ok(EvaluatedBoxes { outcomes: Arc::new(outcomes), samples })
 }
 
 fn read_list(path: &Path) -> anyhow::Result<ImageList> {
