@@ -112,8 +112,8 @@ pub struct MatchedImages {
     pub pairs: Vec<(SampleId, Option<u32>)>,
     /// Predicted images that the source does not have.
     unmatched: Vec<(usize, Unmatched)>,
-    /// Images that were matched although their folders differ.
-    by_name_alone: Option<OtherFolders>,
+    /// Images with the same file name whose folders differ.
+    pub other_folders: Option<OtherFolders>,
     samples: usize,
 }
 
@@ -220,8 +220,8 @@ impl ImportedRun {
         let keys: Vec<ImageKey> = self.images.iter().map(ImageKey::new).collect();
         let named: Vec<ImageKey> = samples.iter().map(|sample| ImageKey::named(&sample.name)).collect();
         let matches = ImageMatches::between(&keys, &named, folders);
-        if let Some(OtherFolders { example: [one, other], count, are_refused: true }) = matches.other_folders {
-            return Err(ImportError::OtherFolders { count, example: format!("{one} and {other}") });
+        if let Some(OtherFolders { example: [one, other], count, .. }) = matches.only_other_folders() {
+            return Err(ImportError::OtherFolders { count: *count, example: format!("{one} and {other}") });
         }
         let mut pairs = Vec::new();
         let mut unmatched = Vec::new();
@@ -250,7 +250,7 @@ impl ImportedRun {
             pairs.extend(missing.map(|(sample, _)| (SampleId::from_index(*sample as usize), None)));
         }
         pairs.sort_unstable();
-        Ok(MatchedImages { pairs, unmatched, by_name_alone: matches.other_folders, samples: samples.len() })
+        Ok(MatchedImages { pairs, unmatched, other_folders: matches.other_folders, samples: samples.len() })
     }
 
     /// The predicted images that the source does not have, or that are ambiguous; one line per reason.
@@ -267,7 +267,7 @@ impl ImportedRun {
             let images = counted(those.len(), "image", "images");
             (!those.is_empty()).then(|| format!("{images} in the predictions {text}: {}", examples.join(", ")))
         };
-        let doubt = matches.by_name_alone.clone().map(|other_folders| Doubt::OtherFolders(other_folders).to_string());
+        let doubt = matches.other_folders.clone().map(|other_folders| Doubt::OtherFolders(other_folders).to_string());
         reasons.into_iter().filter_map(line).chain(doubt).collect()
     }
 
@@ -382,7 +382,7 @@ impl MatchedImages {
 
     /// Whether the source has every predicted image, beyond doubt.
     pub fn is_complete(&self) -> bool {
-        self.unmatched.is_empty() && self.by_name_alone.is_none()
+        self.unmatched.is_empty() && self.other_folders.is_none()
     }
 }
 

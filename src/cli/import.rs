@@ -101,6 +101,9 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     for line in run.unmatched_lines(&matches).into_iter().chain(outside.line()).chain(run.unmarked_line()) {
         eprintln!("warning: {line}");
     }
+    if matches.other_folders.as_ref().is_some_and(|found| found.are_refused) {
+        eprintln!("If these are the same images, import again with --ignore-folders");
+    }
     let is_well = !outside.are_many()
         && run.unknown_classes.is_empty()
         && failures.is_empty()

@@ -12,7 +12,7 @@ use super::place::{S3Args, is_stdin, parse_location};
 use super::stored::{find_run, open_project, stored_view};
 use super::values::{find_labels, read_class_map};
 use crate::annotations::AnnotationsError;
-use crate::annotations::matching::{ClassCorrections, Doubt, Folders, MatchRules};
+use crate::annotations::matching::{ClassCorrections, Doubt, Folders, MatchRules, OtherFolders};
 use crate::aws::Aws;
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -176,6 +176,9 @@ pub(crate) fn advice(doubt: &Doubt) -> &'static str {
             " Name the classes of the predictions with --labels: coco-91, coco-80 or a label file."
         }
         Doubt::SameName(_) | Doubt::FewClasses { .. } => " Map the classes with --class-map.",
+        Doubt::OtherFolders(OtherFolders { are_refused: true, .. }) => {
+            " If the images are the same, add --ignore-folders."
+        }
         Doubt::OtherFolders(_)
         | Doubt::FewImages { .. }
         | Doubt::Unpredicted { .. }

@@ -235,6 +235,32 @@ fn exports_with_equal_names_in_folders_are_read_back() {
 }
 
 #[test]
+fn images_with_equal_names_are_matched_by_folder() {
+    let bench = Bench::new();
+    image::RgbImage::new(60, 50).save(bench.path("images/sub/a.png")).unwrap();
+    let rows = "image,label,score,x1,y1,x2,y2\na.png,cat,0.5,0,5,8,40\nsub/b.png,cat,0.5,0,5,8,40\n";
+    std::fs::write(bench.path("labels.csv"), rows).unwrap();
+    let output = bench.import("labels.csv", &[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines = bench.exported();
+    assert_eq!((lines.len(), &line(&lines, "sub/a.png")["detections"]), (4, &json!([])));
+    // Another folder's image, although all others match by path.
+    std::fs::write(
+        bench.path("labels.csv"),
+        format!("{rows}other/a.png,cat,0.5,0,5,8,40\n").replace("\na.png", "\nc.png"),
+    )
+    .unwrap();
+    for name in ["images/a.png", "p.spotcheck"] {
+        std::fs::remove_file(bench.path(name)).unwrap();
+    }
+    let output = bench.import("labels.csv", &[]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let messages = stderr(&output);
+    assert!(messages.contains("other/a.png and sub/a.png") && messages.contains("--ignore-folders"), "{messages}");
+    assert_eq!(bench.exported().iter().map(|line| line["detections"].as_array().unwrap().len()).sum::<usize>(), 2);
+}
+
+#[test]
 fn labels_and_corrections_name_the_classes() {
     let bench = Bench::new();
     let rows = "image,label,score,x1,y1,x2,y2\na.png,Katze,0.5,1,2,3,4\na.png,dog,0.25,1,2,3,4\nb.png,ufo,1,1,2,3,4\n";

@@ -37,14 +37,14 @@ pub struct OtherFolders {
     /// One of them, as named on the left and on the right.
     pub example: [String; 2],
     pub count: usize,
-    /// No folder of any image agrees, so they were not matched.
+    /// They were not matched.
     pub are_refused: bool,
 }
 
 /// How folders affect images with the same file name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Folders {
-    /// If no folder is on both sides, the images are different.
+    /// Images in different folders are different.
     #[default]
     Agree,
     /// Folders are ignored.
@@ -73,7 +73,7 @@ pub enum ImageReason {
 pub enum Unmatched {
     /// The other side has no such image.
     Missing,
-    /// A side has several images with this name, in folders that the other side does not name.
+    /// Unmatched images of the other side have this name, in folders that this side does not name.
     Ambiguous,
 }
 
@@ -166,6 +166,11 @@ impl ImageMatches {
     /// The index on the right side.
     pub fn index(&self, left: usize) -> Option<u32> {
         Some(self.left.get(left)?.ok()?.0)
+    }
+
+    /// The images in different folders because of which no image matches.
+    pub fn only_other_folders(&self) -> Option<&OtherFolders> {
+        self.other_folders.as_ref().filter(|_| self.left.iter().all(Result::is_err))
     }
 
     /// The number of matched images, by reason.
@@ -302,12 +307,9 @@ impl Matching {
     /// Records why the remaining images have no partner.
     fn finish(mut self, left: &[ImageKey], right: &[ImageKey], folders: Folders) -> ImageMatches {
         let other_folders = self.other_folders(left, right, folders);
-        if other_folders.as_ref().is_some_and(|other_folders| other_folders.are_refused) {
-            self.left.fill(None);
-            self.right.fill(None);
-        }
         let stem = |key: &ImageKey| end(without_extension(key.path(self.nameless_by)), 1);
-        let [left_by, right_by] = [left, right].map(|side| unique(side, stem, |_| true));
+        let left_by = unique(left, stem, |index| self.left[index].is_none());
+        let right_by = unique(right, stem, |index| self.right[index].is_none());
         let why = |key: &ImageKey, others: &HashMap<String, Option<u32>>| match stem(key) {
             Some(stem) if others.contains_key(&stem) => Unmatched::Ambiguous,
             _ => Unmatched::Missing,
@@ -322,19 +324,22 @@ impl Matching {
         }
     }
 
-    /// The images with the same file name in different folders. They are rejected if there are no others.
-    fn other_folders(&self, left: &[ImageKey], right: &[ImageKey], folders: Folders) -> Option<OtherFolders> {
-        let matched = || (0..).zip(&self.left).filter_map(|(index, matched)| Some((index, (*matched)?)));
-        let by_name: Vec<(usize, u32)> = matched()
-            .filter(|(_, (_, reason))| *reason == ImageReason::FileName)
-            .map(|(one, (other, _))| (one, other))
+    /// The images with the same file name in different folders, which lose their partners unless folders may differ.
+    fn other_folders(&mut self, left: &[ImageKey], right: &[ImageKey], folders: Folders) -> Option<OtherFolders> {
+        let by_name: Vec<(usize, u32)> = (0..)
+            .zip(&self.left)
+            .filter_map(|(one, matched)| Some((one, matched.filter(|(_, reason)| *reason == ImageReason::FileName)?.0)))
             .collect();
         let &(one, other) = by_name.first()?;
-        let are_all = matched().count() == by_name.len();
+        let are_refused = folders == Folders::Agree;
+        for (one, other) in by_name.iter().filter(|_| are_refused) {
+            self.left[*one] = None;
+            self.right[*other as usize] = None;
+        }
         Some(OtherFolders {
             example: [&left[one], &right[other as usize]].map(|key| key.path(self.nameless_by).to_owned()),
             count: by_name.len(),
-            are_refused: are_all && folders == Folders::Agree,
+            are_refused,
         })
     }
 }
@@ -437,7 +442,7 @@ mod tests {
         assert_eq!(back.right_unmatched.len(), matches.left.iter().filter(|matched| matched.is_err()).count());
     }
 
-    use ImageReason::{FileName, Id, Number, Path, PathEnd, Stem};
+    use ImageReason::{Id, Number, Path, PathEnd, Stem};
     use Unmatched::{Ambiguous, Missing};
 
     #[test]
@@ -485,11 +490,11 @@ mod tests {
     }
 
     #[test]
-    fn other_folders_need_one_matching_image() {
+    fn images_in_other_folders_do_not_match() {
         let named = |names: &[&'static str]| names.iter().map(|name| (None, *name)).collect::<Vec<_>>();
         let truth = named(&["train/1.jpg", "train/2.jpg", "train/3.jpg"]);
         check(&named(&["val/1.jpg", "val/2.jpg"]), &truth, &[Err(Ambiguous), Err(Ambiguous)]);
-        check(&named(&["val/1.jpg", "train/2.jpg"]), &truth, &[Ok((0, FileName)), Ok((1, Path))]);
+        check(&named(&["val/1.jpg", "train/2.jpg"]), &truth, &[Err(Ambiguous), Ok((1, Path))]);
         check(&named(&["1.jpg", "data/train/2.jpg"]), &truth, &[Ok((0, PathEnd)), Ok((1, PathEnd))]);
         check(&named(&["images/1.jpg", "JPEGImages/train/2.png"]), &truth, &[Ok((0, PathEnd)), Ok((1, Stem))]);
         check(&named(&["train/images/1.jpg"]), &named(&["valid/images/1.jpg"]), &[Err(Ambiguous)]);
@@ -551,6 +556,15 @@ mod tests {
     }
 
     #[test]
+    fn matched_images_do_not_make_a_name_ambiguous() {
+        check(&[(None, "a/x.jpg")], &[(None, "a/x.jpg"), (None, "b/x.jpg")], &[Ok((0, Path))]);
+        let [listed, opened] = [&["a/x.jpg"][..], &["a/x.jpg", "b/x.jpg"]];
+        let keys = |names: &[&'static str]| names.iter().map(|name| ImageKey::named(name)).collect::<Vec<_>>();
+        let matches = ImageMatches::between(&keys(listed), &keys(opened), Folders::Agree);
+        assert_eq!(matches.right_unmatched, [(1, Missing)]);
+    }
+
+    #[test]
     fn ambiguous_name_is_not_guessed() {
         check(
             &[(None, "a/x.jpg"), (None, "b/x.jpg")],
@@ -565,7 +579,7 @@ mod tests {
         check(&[(None, one)], &[(None, two)], &[Ok((0, Path))]);
         check(&[(None, "a/caf\u{e9}.png")], &[(None, two)], &[Ok((0, Stem))]);
         check(&[(None, one), (None, two)], &[(None, two), (None, one)], &[Ok((1, Path)), Ok((0, Path))]);
-        check(&[(None, one), (None, two)], &[(None, two)], &[Err(Ambiguous), Ok((0, Path))]);
+        check(&[(None, one), (None, two)], &[(None, two)], &[Err(Missing), Ok((0, Path))]);
         check(&[(None, "b/caf\u{e9}.jpg")], &[(None, one), (None, two)], &[Err(Ambiguous)]);
     }
 

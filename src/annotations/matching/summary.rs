@@ -70,7 +70,7 @@ pub enum Doubt {
         matched: usize,
         of: usize,
     },
-    /// Images were matched although their folders differ.
+    /// Images with the same file name were matched although their folders differ, or because of that not matched.
     OtherFolders(OtherFolders),
     /// The ground truth has only numbers, and the predictions have names: two classes as matched by number, and as they
     /// would match by order if that differs.
@@ -137,7 +137,7 @@ impl MatchSummary {
         let partners = partners(truth, classes);
         let classes_of = ClassSummary::new(truth, &partners, classes);
         let mut doubts = images_of.doubts();
-        doubts.extend(images.other_folders.clone().filter(|found| !found.are_refused).map(Doubt::OtherFolders));
+        doubts.extend(images.other_folders.clone().map(Doubt::OtherFolders));
         doubts.extend(few_classes(truth, &partners, classes, list));
         doubts.extend(numbers_alone(truth, classes));
         doubts.extend(same_name(truth, &partners));
@@ -347,10 +347,16 @@ impl fmt::Display for Doubt {
                 let matched = grouped(matched);
                 write!(formatter, "Only {matched} of {} with objects were matched.", counted(*of, "class", "classes"))
             }
-            Self::OtherFolders(OtherFolders { example: [one, other], count, .. }) => write!(
+            Self::OtherFolders(OtherFolders { example: [one, other], count, are_refused: false }) => write!(
                 formatter,
                 "{} matched by file name only, although the folders differ: {one} and {other}.",
                 counted(*count, "image was", "images were")
+            ),
+            Self::OtherFolders(OtherFolders { example: [one, other], count, .. }) => write!(
+                formatter,
+                "{} the same file name on both sides, but different folders, and {} not matched: {one} and {other}.",
+                counted(*count, "image has", "images have"),
+                if *count == 1 { "was" } else { "were" }
             ),
             Self::NumbersAlone { by_number, by_order } if by_order.is_empty() => write!(
                 formatter,

@@ -318,7 +318,7 @@ impl<'t> Matching<'t> {
         is_predicted: impl Fn(usize) -> bool,
     ) -> Result<ImageMatches, EvaluateError> {
         let mut matches = ImageMatches::between(&self.truth.keys(), keys, self.rules.folders);
-        if let Some(OtherFolders { example: [truth, predicted], count, are_refused: true }) = &matches.other_folders {
+        if let Some(OtherFolders { example: [truth, predicted], count, .. }) = matches.only_other_folders() {
             let (truth, predicted) = (truth.clone(), predicted.clone());
             return Err(EvaluateError::OtherFolders { count: *count, truth, predicted });
         }

@@ -223,7 +223,8 @@ fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>)
             counted(*count, "image has", "images have")
         );
         state.report_problem(text);
-    } else if opened.images.matched == 0 {
+    }
+    if opened.images.matched == 0 && other_folders.is_none() {
         let text = format!(
             "None of the {} in the ground truth {name} is open, for example {}. Open their folder",
             images(opened.truth.images.len()),
