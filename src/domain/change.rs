@@ -1,5 +1,7 @@
 //! Verdicts, and changes to a project file.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
@@ -81,6 +83,13 @@ pub fn covers_image<'v>(
 }
 
 impl Prediction {
+    /// The detections that are this box if a person draws them.
+    pub fn drawn_as(&self, drawn: &DrawnBox) -> impl Iterator<Item = u32> {
+        let size = [self.width, self.height];
+        let is_same = move |found: &Detection| DrawnBox::new(&found.label, found.bounds, size).as_ref() == Some(drawn);
+        (0..).zip(self.detections()).filter(move |(_, found)| is_same(found)).map(|(index, _)| index)
+    }
+
     /// The prediction as a person corrected it: moved boxes have the drawn position and added boxes follow, all with
     /// the class that the person gave ([`NEW_CLASS`] if it is not in `labels`). An added box has a score of 1. Wrong
     /// classes remain. Added boxes whose index does not follow are skipped with a warning.
@@ -150,6 +159,40 @@ pub struct JudgedSample {
     /// Empty if there is none.
     pub note: String,
     pub tags: Vec<String>,
+}
+
+impl JudgedSample {
+    /// What verdicts on ground truth mean for the same labels opened as a run: one judged as wrong is rejected, or has
+    /// the class with which it was added to another run. With the index of the label's box and the original verdict's
+    /// target. A label with a verdict of its own keeps that.
+    pub fn implied(&self, run: &RunInfo, prediction: &Prediction) -> Vec<(u32, Verdict, VerdictTarget)> {
+        let own = self.verdicts.iter().filter(|(target, _)| target.run == Some(run.id));
+        let mut taken: HashSet<u32> = own.filter_map(|(target, _)| target.box_index).collect();
+        let mut implied = Vec::new();
+        for (target, wrong) in self.wrong_labels().filter(|_| run.is_labels()) {
+            let mut same = prediction.drawn_as(wrong);
+            let Some(index) = same.find(|index| taken.insert(*index)) else { continue };
+            let class = self.replacement(wrong, run.id).map(str::to_owned);
+            implied.push((index, class.map_or(Verdict::Reject, Verdict::WrongClass), target));
+        }
+        implied
+    }
+
+    /// The labels of the ground truth that were judged as wrong.
+    pub fn wrong_labels(&self) -> impl Iterator<Item = (VerdictTarget, &DrawnBox)> {
+        self.verdicts.iter().filter_map(|(target, verdict)| match verdict {
+            Verdict::Spurious(wrong) => Some((*target, wrong)),
+            _ => None,
+        })
+    }
+
+    /// The class with which a wrong label was added to another run.
+    pub fn replacement(&self, wrong: &DrawnBox, run: RunId) -> Option<&str> {
+        self.verdicts.iter().find_map(|(target, verdict)| match verdict {
+            Verdict::Added(drawn) if target.run != Some(run) && drawn.bounds() == wrong.bounds() => Some(drawn.class()),
+            _ => None,
+        })
+    }
 }
 
 /// Whose verdict counts where two differ.

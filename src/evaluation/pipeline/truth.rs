@@ -125,6 +125,8 @@ impl Judged {
                 None => image = Some(verdict.clone()),
             }
         }
+        boxes.extend(judged.implied(run, prediction).into_iter().map(|(index, verdict, _)| (index, verdict)));
+        boxes.sort_unstable_by_key(|(index, _)| *index);
         let drawn = boxes.iter().map(|(index, verdict)| (*index, verdict));
         let prediction = prediction.with_drawn_boxes(drawn, &run.labels);
         let confirmed = boxes.iter().filter(|(_, verdict)| VerdictKind::from(verdict).confirms());
@@ -166,7 +168,10 @@ fn verdicts(
 ) -> Result<Found, EvaluateError> {
     let side = RunSide { project, run, view, listed: None };
     let mut images = Vec::new();
-    each_judged(&side, |(target, _)| target.is_of(run.id), control, |image, _| images.push(image))?;
+    let is_used = |(target, verdict): &(VerdictTarget, Verdict)| {
+        target.is_of(run.id) || run.is_labels() && matches!(verdict, Verdict::Spurious(_))
+    };
+    each_judged(&side, is_used, control, |image, _| images.push(image))?;
     let judged_images = images.iter().map(|image| JudgedImage {
         name: &image.name,
         prediction: &image.prediction,

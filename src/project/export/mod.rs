@@ -156,7 +156,7 @@ pub fn export_run(
     if options.classes == ClassChoice::Judged {
         context.new_classes = row::new_classes(&judgments, &context.run, &project.given_classes(context.run.id)?);
     }
-    let mut rows = project_rows(project, context.run.id, samples.into_iter(), judgments);
+    let mut rows = project_rows(project, context.run.clone(), samples.into_iter(), judgments);
     export(&mut rows, &context, options, target, control)
 }
 

@@ -8,7 +8,7 @@ use super::tally::Tally;
 use super::{ExportError, RowError};
 use crate::domain::{
     BoundingBox, ClassScore, Detection, DrawnBox, JudgedSample, ModelTask, NEW_CLASS, Prediction, PredictionContent,
-    RunId, RunInfo, Sample, SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings, covers_image,
+    RunInfo, Sample, SampleId, SamplePrediction, SampleUri, Verdict, ViewSettings, covers_image,
 };
 use crate::evaluation::Evaluated;
 use crate::image::decode::DecodeLimits;
@@ -129,7 +129,11 @@ pub(super) fn new_classes(judgments: &[JudgedSample], run: &RunInfo, given: &[St
     let is_new = |name: &&str| run.labels.find(name).is_none();
     let verdicts = judgments.iter().flat_map(|judged| &judged.verdicts);
     let of_run = verdicts.filter(|(target, _)| target.run == Some(run.id));
-    let used = of_run.filter_map(|(_, verdict)| verdict.right_class());
+    let replacements = judgments
+        .iter()
+        .filter(|_| run.is_labels())
+        .flat_map(|judged| judged.wrong_labels().filter_map(|(_, wrong)| judged.replacement(wrong, run.id)));
+    let used = of_run.filter_map(|(_, verdict)| verdict.right_class()).chain(replacements);
     let used: BTreeSet<&str> = used.filter(is_new).collect();
     let given: Vec<&str> = given.iter().map(String::as_str).filter(is_new).collect();
     let last = given.iter().rposition(|name| used.contains(name)).map_or(0, |last| last + 1);
@@ -142,7 +146,7 @@ pub(super) fn new_classes(judgments: &[JudgedSample], run: &RunInfo, given: &[St
 /// notes and tags.
 pub fn project_rows(
     project: Project,
-    run: RunId,
+    run: RunInfo,
     samples: impl Iterator<Item = Sample>,
     judgments: impl IntoIterator<Item = JudgedSample>,
 ) -> impl Iterator<Item = Result<ExportRow, RowError>> {
@@ -150,7 +154,7 @@ pub fn project_rows(
     let judgments: HashMap<SampleUri, JudgedSample> = judgments.collect();
     paged(samples, PAGE_LEN, move |samples| {
         let uris: Vec<SampleUri> = samples.iter().map(|sample| sample.uri.clone()).collect();
-        let predictions = project.predictions(run, &uris)?;
+        let predictions = project.predictions(run.id, &uris)?;
         let row = |(sample, prediction): (Sample, Option<SamplePrediction>)| {
             let stamp = sample.stamp();
             let mut row = ExportRow::new(sample);
@@ -158,7 +162,7 @@ pub fn project_rows(
             let prediction = prediction.filter(|_| !row.is_outdated);
             row.result = prediction.map(|prediction| prediction.result);
             if let Some(judged) = judgments.get(&row.sample.uri) {
-                judge(&mut row, judged, run);
+                judge(&mut row, judged, &run);
             }
             row
         };
@@ -168,9 +172,13 @@ pub fn project_rows(
 
 /// The verdicts on this run's prediction, or on the image itself if it was judged before there was a prediction.
 /// Verdicts on an outdated prediction do not apply to the current file.
-fn judge(row: &mut ExportRow, judged: &JudgedSample, run: RunId) {
-    row.loses_verdicts = row.is_outdated && judged.verdicts.iter().any(|(target, _)| target.run == Some(run));
-    let run = Some(run).filter(|_| !row.is_outdated);
+fn judge(row: &mut ExportRow, judged: &JudgedSample, run: &RunInfo) {
+    row.loses_verdicts = row.is_outdated && judged.verdicts.iter().any(|(target, _)| target.run == Some(run.id));
+    if let Some(Ok(prediction)) = &row.result {
+        let implied = judged.implied(run, prediction).into_iter();
+        row.box_verdicts.extend(implied.map(|(index, verdict, _)| (index, verdict)));
+    }
+    let run = Some(run.id).filter(|_| !row.is_outdated);
     for (target, verdict) in &judged.verdicts {
         match (target.run, target.box_index) {
             (of @ Some(_), Some(index)) if of == run => {
