@@ -127,7 +127,7 @@ pub(crate) fn xml_text(xml: &mut XmlBytes, tag: &str, content: &str) -> io::Resu
 }
 
 /// XML 1.0 cannot represent other control characters, not even escaped (section 2.2).
-pub(super) fn xml_char(letter: char) -> char {
+pub(crate) fn xml_char(letter: char) -> char {
     match letter {
         '\t' | '\n' | '\r' => letter,
         '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,

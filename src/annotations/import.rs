@@ -5,6 +5,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use crate::annotations::dataset_files::xml_char;
 use crate::annotations::matching::{
     ClassCorrections, CorrectionsError, Doubt, Folders, ImageKey, ImageMatches, OtherFolders, Unmatched,
 };
@@ -34,6 +35,15 @@ pub enum ImportError {
     Mixed { place: String },
     #[error(transparent)]
     Classes(#[from] CorrectionsError),
+    #[error(
+        "the class name {name} contains a control character, which some formats cannot store; rename it in the file, or \
+         choose other class names: {place}"
+    )]
+    ClassName {
+        /// With the character as an escape sequence.
+        name: String,
+        place: String,
+    },
     #[error("none of the {images} in the predictions matches the {samples} opened, for example {example}")]
     NoImage {
         /// “3 images”
@@ -185,6 +195,10 @@ impl ImportedRun {
             (ModelTask::Detection, None) => UnlistedImages::Empty,
         };
         let classes = RunClasses::new(&annotations, naming.labels, &naming.corrections)?;
+        if let Some((_, class)) = classes.labels.iter().find(|(_, class)| class.chars().any(|one| xml_char(one) != one))
+        {
+            return Err(ImportError::ClassName { name: format!("{class:?}"), place: name });
+        }
         let left_out = classes.of_annotations.iter().zip(&annotations.classes).filter(|(matched, _)| matched.is_none());
         let left_out = left_out.map(|(_, class)| class.to_string()).collect();
         // Distinguishes what was written into the same file at different times.

@@ -118,7 +118,16 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (
         "annotations::import",
-        &["domain", "tasks", "annotations::matching", "image::source", "annotations", "image::size", "predict"],
+        &[
+            "domain",
+            "tasks",
+            "annotations::matching",
+            "annotations::dataset_files",
+            "image::source",
+            "annotations",
+            "image::size",
+            "predict",
+        ],
     ),
     (
         "similar",
