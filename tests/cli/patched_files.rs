@@ -365,6 +365,28 @@ fn numbers_in_place_of_class_names_stay_numbers() {
 }
 
 #[test]
+fn classes_named_since_the_review_are_the_same() {
+    let line = "0 0.175 0.3 0.25 0.4\n";
+    let patch = Patch::new("truth", &[("truth/labels/a.txt", format!("{line}{line}").as_bytes())]);
+    patch.run(&["import", "images", "--to-correct", "--predictions", "truth", "--project", "p.spotcheck"], 0);
+    let rows = "a.png,0,reject,,,,,\na.png,,added,class 1,20,3,36,15\n";
+    patch.write("v.csv", format!("image,box,verdict,right_class,x1,y1,x2,y2\n{rows}"));
+    patch.run(&["review", "import", "p.spotcheck", "v.csv"], 0);
+    patch.run(&["review", "changes", "p.spotcheck", "--truth", "truth", "--out", "changes.jsonl"], 0);
+    let added = "1 0.7000000 0.3000000 0.4000000 0.4000000\n";
+    assert_counts(&patch.apply_to("truth", "out", 0), [2, 0, 0]);
+    patch.write("truth/data.yaml", "names: [cat, dog]\n");
+    assert_counts(&patch.apply_to("truth", "out", 0), [2, 0, 0]);
+    assert_eq!(patch.read("out/labels/a.txt"), format!("{line}{added}"));
+    // Without names, 1 and “class 1” are the same.
+    std::fs::remove_file(patch.path("truth/data.yaml")).unwrap();
+    patch.write("changes.jsonl", patch.read("changes.jsonl").replace("class 1", "1"));
+    assert_counts(&patch.apply_to("truth", "out", 0), [2, 0, 0]);
+    assert_eq!(patch.accept("truth/labels/a.txt"), format!("{line}{added}"));
+    assert_counts(&patch.apply_to("truth", "out", 0), [0, 2, 0]);
+}
+
+#[test]
 fn output_inside_the_ground_truth_is_refused() {
     let voc = document("a.png", &object("cat", [3, 4, 12, 15], ""));
     let patch = Patch::new("truth", &[("truth/Annotations/a.xml", voc.as_bytes())]);

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::LabelPatchError;
-use super::text::{LabelEdit, NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
+use super::text::{
+    LabelEdit, NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break, number_of, unnamed,
+};
 use crate::annotations::json::shortened;
 use crate::annotations::rows::{each_row, escaped, fields};
 use crate::annotations::table::{Bounds, Columns, PlacedRow, PlacedRows, placed_rows};
@@ -104,8 +106,7 @@ impl Csv {
 
     /// The number of a class without a name. Where no class has a name, 7 and “class 7” are the same.
     fn number(&self, class: &str) -> Option<i64> {
-        let text = class.strip_prefix("class ").unwrap_or(class);
-        text.parse().ok().filter(|number: &i64| self.are_numbers && number.to_string() == text)
+        number_of(class).filter(|_| self.are_numbers)
     }
 
     fn set_class(&self, cells: &mut Vec<String>, class: &str) -> Result<(), String> {
@@ -172,7 +173,7 @@ impl TextFormat for Csv {
     }
 
     fn class_as_read(&self, class: &str) -> String {
-        self.number(class).map_or_else(|| class.to_owned(), |number| format!("class {number}"))
+        self.number(class).map_or_else(|| class.to_owned(), unnamed)
     }
 
     fn changed(&self, label: &LabelEdit<'_>) -> Result<(String, bool), String> {

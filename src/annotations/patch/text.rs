@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::contained::{Step, steps};
-use super::{Applied, Corrected, Label, LabelChange, LabelPatchError, Labels, in_pixels};
+use super::{Applied, Corrected, Label, LabelChange, LabelPatchError, Labels, class_name, in_pixels};
 use crate::annotations::BOM;
-use crate::domain::{BoxUnit, ExactBox};
+use crate::domain::{BoxUnit, ExactBox, TruthLabel};
 
 /// A text format of labels.
 pub(super) trait TextFormat {
@@ -263,8 +263,8 @@ impl<F: TextFormat> Labels for TextLabels<F> {
             let reason = "“size”, the width and height of the image, is missing";
             return vec![Err(reason.to_owned()); changes.len()];
         }
-        for LabelChange { before, after, .. } in &mut changes {
-            for label in [before.as_mut(), after.as_mut()].into_iter().flatten() {
+        for LabelChange { before, after, near, .. } in &mut changes {
+            for label in near.iter_mut().chain(before.as_mut()).chain(after.as_mut()) {
                 label.class = self.format.class_as_read(&label.class);
             }
             if let Some(after) = after.as_mut().filter(|after| before.as_ref().is_none_or(|one| one.bbox != after.bbox))
@@ -303,6 +303,17 @@ impl<F: TextFormat> Labels for TextLabels<F> {
 fn is_inside(name: &str) -> bool {
     let path = std::path::Path::new(name);
     !name.is_empty() && path.components().all(|part| matches!(part, std::path::Component::Normal(_)))
+}
+
+/// The number of a class without a name: 7 and “class 7” are the same.
+pub(super) fn number_of(class: &str) -> Option<i64> {
+    let text = class.strip_prefix("class ").unwrap_or(class);
+    text.parse().ok().filter(|number: &i64| number.to_string() == text)
+}
+
+/// The name of a class that has only a number.
+pub(super) fn unnamed(number: i64) -> String {
+    class_name(&TruthLabel { number: Some(number), name: None })
 }
 
 /// The line break of a text.

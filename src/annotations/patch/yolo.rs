@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::LabelPatchError;
-use super::text::{LabelEdit, NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break};
+use super::text::{
+    LabelEdit, NewLabel, Output, PlacedLabel, TextFile, TextFormat, TextLabels, line_break, number_of, unnamed,
+};
 use crate::annotations::dataset_files::yolo_label_text;
 use crate::annotations::yolo::{ImagesByLabel, Reader, YoloFiles, label_of_image};
 use crate::annotations::{AnnotationsError, yolo};
@@ -71,7 +73,7 @@ fn placed(reader: &mut Reader, image: &str, text: &str) -> Vec<PlacedLabel> {
 
 impl Yolo {
     fn number(&self, class: &str) -> Result<i64, String> {
-        let unnamed = || class.strip_prefix("class ")?.parse().ok().filter(|_| self.numbers.is_empty());
+        let unnamed = || number_of(class).filter(|_| self.numbers.is_empty());
         self.numbers.get(class).copied().or_else(unnamed).ok_or_else(|| {
             format!("no class is named “{class}”; add it to data.yaml or classes.txt, and apply the changes again")
         })
@@ -81,6 +83,15 @@ impl Yolo {
 impl TextFormat for Yolo {
     fn unit(&self) -> BoxUnit {
         BoxUnit::Fractions
+    }
+
+    /// A class without a name may have got one since the changes were listed.
+    fn class_as_read(&self, class: &str) -> String {
+        let Some(number) = number_of(class).filter(|_| !self.numbers.contains_key(class)) else {
+            return class.to_owned();
+        };
+        let named = self.numbers.iter().find(|(_, known)| **known == number);
+        named.map_or_else(|| unnamed(number), |(name, _)| name.clone())
     }
 
     fn changed(&self, label: &LabelEdit<'_>) -> Result<(String, bool), String> {
