@@ -119,6 +119,18 @@ impl Columns {
         [self.image].into_iter().chain(self.status).chain(self.size.into_iter().flatten()).collect()
     }
 
+    /// Fills a row of an image that has none, in a table of so many columns.
+    pub(super) fn name_image(&self, cells: &mut Vec<String>, columns: usize, image: String, size: Option<[u32; 2]>) {
+        *cells = vec![String::new(); columns];
+        cells[self.image] = image;
+        for (column, side) in self.size.into_iter().flatten().zip(size.into_iter().flatten()) {
+            cells[column] = side.to_string();
+        }
+        if let Some(column) = self.status {
+            cells[column].push_str("ok");
+        }
+    }
+
     /// The columns that describe the label of a row.
     pub(super) fn of_label(&self) -> Vec<usize> {
         let bounds = self.bounds.iter().flat_map(Bounds::columns).copied();

@@ -24,6 +24,8 @@ pub(super) struct Csv {
     are_numbers: bool,
     /// The text of the first row of each image.
     first_of_image: HashMap<String, Range<usize>>,
+    /// The columns of the header.
+    width: usize,
     /// The position after the last row.
     end: usize,
 }
@@ -56,8 +58,10 @@ impl TextLabels<Csv> {
         let PlacedRows { columns, unit, classes, .. } = read;
         let end = spans.values().map(|span| span.end).max().unwrap_or_default();
         let are_numbers = !classes.is_empty() && classes.values().all(|class| class.name.is_none());
-        let format = Csv { columns, unit, delimiter, classes, are_numbers, first_of_image, end };
-        Ok(Self { format, files: vec![file.with_labels(labels)], file_of, output: Output::File })
+        let width = fields(header, delimiter).map_or(0, |names| names.len());
+        let format = Csv { columns, unit, delimiter, classes, are_numbers, first_of_image, width, end };
+        let unlisted = Some(0);
+        Ok(Self { format, files: vec![file.with_labels(labels)], file_of, unlisted, output: Output::File })
     }
 }
 
@@ -185,8 +189,12 @@ impl TextFormat for Csv {
     }
 
     fn added(&self, file: &str, label: &NewLabel<'_>) -> Result<(usize, String), String> {
-        let first = self.first_of_image.get(label.image).ok_or("the file has no row of this image")?;
-        let row = self.row(file[first.clone()].trim_end_matches(['\r', '\n']), |cells| {
+        let first =
+            self.first_of_image.get(label.image).map(|first| file[first.clone()].trim_end_matches(['\r', '\n']));
+        let row = self.row(first.unwrap_or_default(), |cells| {
+            if first.is_none() {
+                self.columns.name_image(cells, self.width, escaped(label.image), label.size);
+            }
             let of_image = self.columns.of_image();
             for (column, cell) in cells.iter_mut().enumerate() {
                 if !of_image.contains(&column) {

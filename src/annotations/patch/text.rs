@@ -55,6 +55,8 @@ pub(super) struct NewLabel<'l> {
     pub image: &'l str,
     pub class: &'l str,
     pub bounds: ExactBox,
+    /// The size of the image, if known.
+    pub size: Option<[u32; 2]>,
     /// If the other labels have one.
     pub score: Option<f64>,
 }
@@ -92,6 +94,8 @@ pub(super) struct TextLabels<F> {
     pub files: Vec<TextFile>,
     /// The position of the file of each image that may change, or why it cannot be read.
     pub file_of: HashMap<String, Result<usize, String>>,
+    /// The position of the file for images that no file lists, if it need not list them.
+    pub unlisted: Option<usize>,
     pub output: Output,
 }
 
@@ -237,7 +241,8 @@ impl OfImage<'_> {
             (None, _, after) => {
                 let after = after.as_ref().ok_or("an added label needs “after”")?;
                 let bounds = self.in_unit(after.bbox);
-                let new = NewLabel { image: self.image, class: &after.class, bounds, score: self.added_score };
+                let (image, class, size, score) = (self.image, &*after.class, self.size, self.added_score);
+                let new = NewLabel { image, class, bounds, size, score };
                 let (position, text) = format.added(&file.text, &new)?;
                 let label = PlacedLabel::new(self.image.to_owned(), after.class.clone(), bounds, position..position);
                 file.push(PlacedLabel { state: State::Changed(text), ..label });
@@ -251,13 +256,13 @@ impl<F: TextFormat> Labels for TextLabels<F> {
     fn apply(&mut self, mut changes: Vec<LabelChange>, added_score: Option<f64>) -> Vec<Result<Applied, String>> {
         let Some(LabelChange { image, size, .. }) = changes.first().cloned() else { return Vec::new() };
         let of_image = OfImage { image: &image, unit: self.format.unit(), size, added_score };
-        let file = match self.file_of.get(&image) {
-            Some(Ok(file)) => &mut self.files[*file],
-            Some(Err(reason)) => {
+        let file = match (self.file_of.get(&image), &self.unlisted) {
+            (Some(Ok(file)), _) | (None, Some(file)) => &mut self.files[*file],
+            (Some(Err(reason)), _) => {
                 let reason = format!("the labels of the image cannot be read: {reason}");
                 return vec![Err(reason); changes.len()];
             }
-            None => return vec![Err("the ground truth has no such image".to_owned()); changes.len()],
+            (None, None) => return vec![Err("the ground truth has no such image".to_owned()); changes.len()],
         };
         if of_image.unit == BoxUnit::Fractions && size.is_none_or(|size| size.contains(&0)) {
             let reason = "“size”, the width and height of the image, is missing";

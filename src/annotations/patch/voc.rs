@@ -36,7 +36,8 @@ impl TextLabels<Voc> {
         let stems: HashSet<&str> = wanted.iter().flat_map(|image| [file_name(image), stem(image)]).collect();
         let mut reader = voc::reader(files, found, control)?;
         let format = Voc { classes: reader.classes.clone() };
-        let mut opened = Self { format, files: Vec::new(), file_of: HashMap::new(), output: Output::Folder };
+        let mut opened =
+            Self { format, files: Vec::new(), file_of: HashMap::new(), unlisted: None, output: Output::Folder };
         for entry in &found.documents {
             let listed = found.listed.get(&entry.name);
             if listed.is_none() && !stems.contains(stem(&entry.name)) {

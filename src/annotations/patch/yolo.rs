@@ -33,6 +33,7 @@ impl TextLabels<Yolo> {
             format: Yolo { numbers: HashMap::new(), keypoints: reader.keypoints() },
             files: Vec::new(),
             file_of: HashMap::new(),
+            unlisted: None,
             output: Output::Folder,
         };
         for entry in &found.labels {
