@@ -72,7 +72,7 @@ pub(super) fn unreadable(reason: impl Into<String>) -> Refusal {
 }
 
 /// The name of a class in a run of these annotations.
-pub(super) fn class_name(class: &TruthLabel) -> String {
+pub fn class_name(class: &TruthLabel) -> String {
     class.name.clone().unwrap_or_else(|| class.to_string())
 }
 

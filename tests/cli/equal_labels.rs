@@ -223,6 +223,26 @@ fn rest_of_partly_applied_changes_is_applied() {
 }
 
 #[test]
+fn equal_changes_in_two_files_are_not_lost() {
+    for format in FORMATS {
+        let reviewed = Reviewed::new(format, &SCENARIOS[1]);
+        let path = reviewed.folder.path().join("changes.jsonl");
+        let all = std::fs::read_to_string(&path).unwrap();
+        for (part, counts, code) in [
+            (all.lines().next().unwrap(), "applied 1 change, 0 unchanged, 0 rejected, 0 in conflict", 0),
+            (all.lines().nth(1).unwrap(), "applied 0 changes, 0 unchanged, 0 rejected, 1 in conflict", 3),
+            (&*all, "applied 1 change, 1 unchanged, 0 rejected, 0 in conflict", 0),
+            (all.lines().nth(1).unwrap(), "applied 0 changes, 1 unchanged, 0 rejected, 0 in conflict", 0),
+        ] {
+            std::fs::write(&path, part).unwrap();
+            let messages = reviewed.apply(&[], code);
+            assert!(messages.contains(counts), "{format}: {messages}");
+        }
+        assert_eq!(reviewed.labels(), sorted(SCENARIOS[1].expected), "{format}");
+    }
+}
+
+#[test]
 fn equal_labels_that_do_not_explain_the_file_are_conflicts() {
     for format in FORMATS {
         // Another label of the same object took the place of the deleted one.

@@ -16,6 +16,7 @@ mod kill;
 mod label_patch;
 mod labeler;
 mod models;
+mod opened_labels;
 mod out;
 mod patched_files;
 mod predict;

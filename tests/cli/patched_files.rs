@@ -387,6 +387,37 @@ fn classes_named_since_the_review_are_the_same() {
 }
 
 #[test]
+fn second_file_of_an_image_is_reported() {
+    let voc = |class: &str| document("a.png", &object(class, [3, 4, 12, 15], ""));
+    let files = [("truth/Annotations/a.xml", voc("cat")), ("truth/JPEGImages/a.xml", voc("dog"))];
+    let patch = Patch::new("truth", &files.each_ref().map(|(name, text)| (*name, text.as_bytes())));
+    let changes = [added("JPEGImages/a.png", "cat", [20.0, 4.0, 5.0, 5.0])];
+    let messages = patch.apply(&changes, 0);
+    assert!(messages.contains("JPEGImages/a.xml repeats"), "{messages}");
+    patch.run(&["import", "images", "--to-correct", "--predictions", "truth", "--project", "p.spotcheck"], 3);
+    let list = ["review", "changes", "p.spotcheck", "--truth", "truth", "--out", "c.jsonl"];
+    let messages = stderr(&patch.run(&list, 0));
+    assert!(messages.contains("JPEGImages/a.xml repeats"), "{messages}");
+}
+
+#[test]
+fn output_next_to_the_opened_data_yaml_is_refused() {
+    let patch = Patch::new(
+        "truth/data.yaml",
+        &[("truth/data.yaml", b"names: [cat]\n"), ("truth/labels/a.txt", b"0 0.175 0.3 0.25 0.4\n")],
+    );
+    let before = json!({"class": "cat", "bbox": [2, 3, 10, 12]});
+    let deleted = json!({"image": "images/a", "change": "deleted", "before": before, "size": [40, 30]});
+    patch.write("changes.jsonl", deleted.to_string());
+    for out in ["truth/out", "truth/labels"] {
+        let messages = patch.apply_to("truth/data.yaml", out, 1);
+        assert!(messages.contains("ground truth"), "{messages}");
+    }
+    assert!(!patch.path("truth/out").exists());
+    assert_counts(&patch.apply_to("truth/data.yaml", "out", 0), [1, 0, 0]);
+}
+
+#[test]
 fn output_inside_the_ground_truth_is_refused() {
     let voc = document("a.png", &object("cat", [3, 4, 12, 15], ""));
     let patch = Patch::new("truth", &[("truth/Annotations/a.xml", voc.as_bytes())]);

@@ -32,6 +32,9 @@ pub struct LabelChange {
     /// In formats without ids, the other labels that the image had before any change at about the same place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub near: Vec<Label>,
+    /// The number of equal lines in the list, itself included, if there are several: a part of a list may lack some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equal: Option<usize>,
     /// Width and height of the image, where the ground truth has boxes as fractions of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<[u32; 2]>,
@@ -83,6 +86,11 @@ impl LabelChange {
             );
         }
         Self::deserialize(value).map_err(|error| format!("is not a change: {error}"))
+    }
+
+    /// Whether both do the same to labels that cannot be told apart.
+    pub fn has_same_labels(&self, other: &Self) -> bool {
+        self.id.is_none() && other.id.is_none() && [&self.before, &self.after] == [&other.before, &other.after]
     }
 
     /// The change of an image of this size, if known. Unless only the class changes, the new box is clipped.

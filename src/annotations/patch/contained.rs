@@ -7,6 +7,9 @@ use super::{Label, LabelChange};
 /// Of how many changes to the same labels any part may be contained; of more, only all or none.
 const MOST_MIXED: usize = 12;
 
+const PARTLY: &str = "the list has several lines like this one, of which a part has been applied, perhaps this one; apply \
+    them together";
+
 /// What to do for a change.
 #[derive(Debug, PartialEq)]
 pub(super) enum Step {
@@ -27,6 +30,31 @@ struct Equal {
 
 /// What to do for each change of an image with these labels.
 pub(super) fn steps(changes: &[LabelChange], labels: &[Label]) -> Vec<Result<Step, String>> {
+    let mut all_changes = changes.to_vec();
+    for change in changes {
+        let present = all_changes.iter().filter(|other| other.has_same_labels(change)).count();
+        let missing = change.equal.unwrap_or_default().min(MOST_MIXED).saturating_sub(present);
+        all_changes.extend(std::iter::repeat_n(change.clone(), missing));
+    }
+    let mut steps = steps_of_all(&all_changes, labels);
+    let missing = changes.len()..all_changes.len();
+    let is = |at: usize, unchanged: bool| steps[at].as_ref().is_ok_and(|step| (*step == Step::Unchanged) == unchanged);
+    let is_unclear = |at: &usize| {
+        let equal = || (0..all_changes.len()).filter(|other| all_changes[*other].has_same_labels(&all_changes[*at]));
+        equal().any(|other| missing.contains(&other))
+            && equal().any(|other| is(other, true))
+            && equal().any(|other| is(other, false))
+    };
+    let unclear: Vec<usize> = (0..changes.len()).filter(is_unclear).collect();
+    for at in unclear {
+        steps[at] = Err(PARTLY.to_owned());
+    }
+    steps.truncate(changes.len());
+    steps
+}
+
+/// As [`steps`], for all equal lines of the list.
+fn steps_of_all(changes: &[LabelChange], labels: &[Label]) -> Vec<Result<Step, String>> {
     let mut all: Vec<Equal> = Vec::new();
     let mut ends = Vec::new();
     for change in changes {

@@ -11,7 +11,7 @@ mod text;
 mod voc;
 mod yolo;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -22,10 +22,10 @@ use self::csv::Csv;
 use self::text::TextLabels;
 use self::voc::Voc;
 use self::yolo::Yolo;
-use super::collect::class_name;
+pub use super::collect::class_name;
 use super::recognize::{Recognized, recognize};
 use super::{AnnotationFormat, AnnotationsError, image_name, open_split};
-use crate::domain::{BoxUnit, ExactBox};
+use crate::domain::{AnnotationProblems, Annotations, BoxUnit, ExactBox, TruthLabel};
 use crate::image::source::Files;
 use crate::tasks::TaskControl;
 
@@ -61,6 +61,10 @@ pub struct AppliedChanges {
     pub masks: usize,
     /// Applied boxes that extended beyond their images.
     pub clipped: usize,
+    /// Images with new labels that the ground truth did not list.
+    pub new_images: BTreeSet<String>,
+    /// Entries of the ground truth that are not used, and so not changed.
+    pub problems: AnnotationProblems,
     pub written: Corrected,
 }
 
@@ -82,9 +86,14 @@ impl Default for Corrected {
 /// The labels of ground truth, by image.
 pub struct KnownLabels {
     pub images: Vec<ImageLabels>,
+    pub classes: Vec<TruthLabel>,
     pub unit: BoxUnit,
     /// As in COCO.
     pub have_ids: bool,
+    /// Images without labels need not be listed.
+    pub may_omit_images: bool,
+    /// Entries that are not used.
+    pub problems: AnnotationProblems,
 }
 
 pub struct ImageLabels {
@@ -127,7 +136,9 @@ pub fn known_labels(files: &Files, split: Option<&str>, control: &TaskControl) -
             if let Recognized::File { file, .. } = recognize(&mut files.clone(), split, control)? {
                 let content = files.read(&file, control).map_err(AnnotationsError::from)?;
                 let images = CocoLabels::parse(&content)?.images();
-                return Ok(KnownLabels { images, unit: BoxUnit::Pixels, have_ids: true });
+                let Annotations { classes, problems, .. } = found.annotations;
+                let (unit, have_ids, may_omit_images) = (BoxUnit::Pixels, true, false);
+                return Ok(KnownLabels { images, classes, unit, have_ids, may_omit_images, problems });
             }
         }
         AnnotationFormat::Yolo | AnnotationFormat::PascalVoc | AnnotationFormat::Csv => {}
@@ -137,7 +148,8 @@ pub fn known_labels(files: &Files, split: Option<&str>, control: &TaskControl) -
     if annotations.images.iter().any(|image| !image.labels.is_empty()) {
         return Err(LabelPatchError::ImageClasses);
     }
-    let classes: Vec<String> = annotations.classes.iter().map(class_name).collect();
+    let classes = annotations.classes;
+    let names: Vec<String> = classes.iter().map(class_name).collect();
     let boxes = || annotations.images.iter().flat_map(|image| &image.boxes);
     let default = if found.format == AnnotationFormat::Yolo { BoxUnit::Fractions } else { BoxUnit::Pixels };
     let unit = boxes().next().map_or(default, |found| found.unit);
@@ -148,12 +160,14 @@ pub fn known_labels(files: &Files, split: Option<&str>, control: &TaskControl) -
             .iter()
             .map(|found| KnownLabel {
                 id: Value::Null,
-                class: classes[found.class as usize].clone(),
+                class: names[found.class as usize].clone(),
                 bounds: found.bounds,
             })
             .collect(),
     });
-    Ok(KnownLabels { images: images.collect(), unit, have_ids: false })
+    let (images, problems, may_omit_images) =
+        (images.collect(), annotations.problems, found.format == AnnotationFormat::Csv);
+    Ok(KnownLabels { images, classes, unit, have_ids: false, may_omit_images, problems })
 }
 
 /// Applies changes, given with their line numbers, to the ground truth in a file or folder, which stays as it is.
@@ -203,12 +217,14 @@ pub fn apply_changes(
                     outcome.applied += 1;
                     outcome.masks += usize::from(lost_mask);
                     outcome.clipped += usize::from(is_clipped);
+                    outcome.new_images.extend(recorded.unlisted(&of_image).map(str::to_owned));
                 }
                 Ok(Applied::Unchanged) => outcome.unchanged += 1,
                 Err(reason) => outcome.conflicts.push((line, reason)),
             }
         }
     }
+    outcome.problems = recorded.problems;
     outcome.written = labels.finish()?;
     Ok(outcome)
 }
@@ -218,21 +234,28 @@ struct Recorded {
     /// Of added labels, if the others have scores: readers skip a label without one then.
     added_score: Option<f64>,
     /// The size of each image, if known.
-    sizes: HashMap<String, [u32; 2]>,
+    images: HashMap<String, Option<[u32; 2]>>,
+    problems: AnnotationProblems,
 }
 
 impl Recorded {
     fn read(files: &Files, split: Option<&str>, control: &TaskControl) -> Result<Self, LabelPatchError> {
         let annotations = open_split(files, split, control)?.annotations;
         let added_score = annotations.has_scores().then_some(1.0);
-        let sizes = annotations.images.into_iter().filter_map(|image| Some((image.name, image.size?)));
-        Ok(Self { added_score, sizes: sizes.collect() })
+        let images = annotations.images.into_iter().map(|image| (image.name, image.size)).collect();
+        Ok(Self { added_score, images, problems: annotations.problems })
+    }
+
+    /// The image of these changes, if it is not listed.
+    fn unlisted<'c>(&self, changes: &[&'c (u64, LabelChange)]) -> Option<&'c str> {
+        let image = changes.first().map(|(_, change)| change.image.as_str())?;
+        (!self.images.contains_key(&image_name(image))).then_some(image)
     }
 
     /// The changes of an image as they are applied, with their lines; an error says why a change is not applied.
     fn fitted(&self, changes: &[&(u64, LabelChange)]) -> Vec<(u64, Result<Fitted, String>)> {
         let image = changes.first().map(|(_, change)| image_name(&change.image)).unwrap_or_default();
-        let recorded = self.sizes.get(&image).copied();
+        let recorded = self.images.get(&image).copied().flatten();
         let size = recorded.or_else(|| changes.iter().find_map(|(_, change)| change.size));
         changes.iter().map(|(line, change)| (*line, change.fitted(size))).collect()
     }

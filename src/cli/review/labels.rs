@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
+use crate::annotations::matching::{Folders, MatchRules};
 use crate::annotations::patch::{Corrected, LabelChange, apply_changes};
 use crate::annotations::rows::each_line;
 use crate::cli::Outcome;
@@ -14,9 +15,10 @@ use crate::cli::export::{find_run, open_project};
 use crate::cli::out_file::{Input, check_is_new, check_is_no_input, is_below, is_stdout};
 use crate::cli::place::S3Args;
 use crate::cli::terminal::{raw_stdout, with_progress};
-use crate::cli::truth::files;
+use crate::cli::truth::{files, problem_notes};
+use crate::cli::values::read_class_map;
 use crate::dirs::AppDirs;
-use crate::domain::counted;
+use crate::domain::{AnnotationProblems, counted};
 use crate::local_file;
 use crate::project::export::label_patch::{LabelChanges, write_corrected};
 use crate::project::export::{Existing, ExportTarget};
@@ -32,6 +34,12 @@ pub(crate) struct ChangesArgs {
     /// Split of a data.yaml [default: val, test or train]
     #[arg(long, value_name = "NAME")]
     split: Option<String>,
+    /// Match images by file name even if their folders differ, if `import` did
+    #[arg(long)]
+    ignore_folders: bool,
+    /// CSV file with the class corrections of `import --class-map`; the names of `--labels` are in the project
+    #[arg(long, value_name = "FILE")]
+    class_map: Option<PathBuf>,
     /// Run, by name or number [default: the newest with opened labels]
     #[arg(long, value_name = "NAME|NUMBER")]
     run: Option<String>,
@@ -71,7 +79,8 @@ struct OutArgs {
 }
 
 pub(crate) fn changes(args: &ChangesArgs) -> anyhow::Result<Outcome> {
-    args.out.check(&[("the ground truth", Some(&args.truth)), ("the project", Some(&args.project))])?;
+    let class_map = ("the class corrections", args.class_map.as_deref());
+    args.out.check(&[("the ground truth", Some(&args.truth)), ("the project", Some(&args.project)), class_map])?;
     let project = open_project(&args.project, &args.s3, &AppDirs::find()?, "spotcheck review")?;
     let runs = project.runs()?;
     let run = match &args.run {
@@ -82,24 +91,28 @@ pub(crate) fn changes(args: &ChangesArgs) -> anyhow::Result<Outcome> {
         )?,
     };
     let files = files(&args.truth, &args.s3)?;
+    let corrections = args.class_map.as_deref().map(read_class_map).transpose()?.unwrap_or_default();
+    let folders = if args.ignore_folders { Folders::MayDiffer } else { Folders::Agree };
+    let rules = MatchRules { corrections: &corrections, folders };
     let control = TaskControl::new(ProgressUnit::Bytes);
-    let find = || LabelChanges::find(&project, &run, &files, args.split.as_deref(), &control);
+    let find = || LabelChanges::find(&project, &run, &files, args.split.as_deref(), rules, &control);
     let found = with_progress("Reading the ground truth", &control, find).context("Could not list the changes")?;
     args.out.write(&Corrected::File(found.to_json_lines().into_bytes()))?;
     for reason in &found.unknown {
         eprintln!("not listed: {reason}");
     }
+    for note in found.notes() {
+        eprintln!("note: {note}");
+    }
+    print_unused(&found.problems);
     eprintln!("{}", found.summary());
     Ok(if found.unknown.is_empty() { Outcome::AllWell } else { Outcome::SomeImagesFailed })
 }
 
 pub(crate) fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
     args.out.check(&[("the ground truth", Some(&args.truth)), ("the changes", Some(&args.changes))])?;
-    if args.truth.is_dir() && is_below(&args.out.out, &args.truth) {
-        bail!(
-            "the output is inside the ground truth, which would contain it; choose a path outside: {}",
-            args.out.out.display()
-        );
+    if args.truth.is_dir() {
+        check_is_outside(&args.out.out, &args.truth)?;
     }
     let Lines { changes, rejected, broken } = Lines::read(&args.changes, &args.reject)?;
     let files = files(&args.truth, &args.s3)?;
@@ -109,6 +122,9 @@ pub(crate) fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
     let mut applied = applied.with_context(|| format!("Could not apply changes to {}", args.truth.display()))?;
     applied.conflicts.extend(broken);
     applied.conflicts.sort_unstable();
+    if matches!(applied.written, Corrected::Folder(_)) && args.truth.is_file() {
+        check_is_outside(&args.out.out, args.truth.parent().filter(|folder| *folder != "").unwrap_or(".".as_ref()))?;
+    }
     args.out.write(&applied.written)?;
     for (line, reason) in &applied.conflicts {
         eprintln!("line {line}: {reason}");
@@ -123,6 +139,11 @@ pub(crate) fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
             counted(applied.clipped, "box that extends beyond its image", "boxes that extend beyond their images");
         eprintln!("note: clipped {boxes}");
     }
+    if !applied.new_images.is_empty() {
+        let images: Vec<&str> = applied.new_images.iter().map(String::as_str).collect();
+        eprintln!("note: added rows of images without one: {}", images.join(", "));
+    }
+    print_unused(&applied.problems);
     if let Corrected::Folder(written) = &applied.written {
         match written.len() {
             0 => eprintln!("no file changed"),
@@ -137,6 +158,26 @@ pub(crate) fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
         applied.unchanged
     );
     Ok(if conflicts == 0 { Outcome::AllWell } else { Outcome::SomeImagesFailed })
+}
+
+/// # Errors
+/// The output is in the folder of the ground truth, which would contain it.
+fn check_is_outside(out: &Path, folder: &Path) -> anyhow::Result<()> {
+    if is_below(out, folder) {
+        bail!(
+            "the output is inside the ground truth, which would contain it; choose a path outside {}: {}",
+            folder.display(),
+            out.display()
+        );
+    }
+    Ok(())
+}
+
+/// Names some of the entries of the ground truth that are not changed.
+fn print_unused(problems: &AnnotationProblems) {
+    for note in problem_notes(problems) {
+        eprintln!("not used: {note}");
+    }
 }
 
 /// The lines of a file of changes.

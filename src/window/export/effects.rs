@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::annotations::matching::{ClassCorrections, Folders, MatchRules};
 use crate::domain::SampleId;
 use crate::evaluation::DRAWS;
 use crate::evaluation::pipeline::Extras;
@@ -176,12 +177,15 @@ fn write_changes(shared: &Shared, request: &ExportChangesRequest, control: &Task
     project.flush().map_err(|error| failed(&error))?;
     let (at, split) = &request.truth;
     let (_, files) = files_at(shared, at)?;
-    let found = LabelChanges::find(&project, &request.run, &files, split.as_deref(), control);
+    let corrections = ClassCorrections::default();
+    let rules = MatchRules { corrections: &corrections, folders: Folders::Agree };
+    let found = LabelChanges::find(&project, &request.run, &files, split.as_deref(), rules, control);
     let found = found.map_err(|error| if error.is_cancelled() { Failure::Cancelled } else { failed(&error) })?;
     let target = target(&request.target);
     let file = WholeFile::create(&target).map_err(export_failure)?;
     file.commit_with(found.to_json_lines().as_bytes()).map_err(export_failure)?;
-    let notes = found.unknown.iter().map(|reason| format!("Not listed: {reason}")).collect();
+    let unknown = found.unknown.iter().map(|reason| format!("Not listed: {reason}"));
+    let notes = unknown.chain(found.notes()).collect();
     Ok(Exported {
         summary: format!("{} written: {}", found.summary(), target.path.display()),
         notes,
