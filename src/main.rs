@@ -13,5 +13,11 @@ fn main() -> ExitCode {
     // while loading; their API can switch telemetry off only later.
     // SAFETY: no other thread runs yet.
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
+    // A file beyond the limit of the user then fails to be written, as on a full disk, instead of ending the program.
+    #[cfg(unix)]
+    // SAFETY: ignoring a signal runs no code.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
     spotcheck::cli::run()
 }

@@ -417,6 +417,23 @@ fn output_next_to_the_opened_data_yaml_is_refused() {
     assert_counts(&patch.apply_to("truth/data.yaml", "out", 0), [1, 0, 0]);
 }
 
+#[cfg(unix)]
+#[test]
+fn file_beyond_the_size_limit_is_an_error() {
+    let row = "a.png,cat,2,3,12,15\n";
+    let csv = format!("image,label,x1,y1,x2,y2\n{}", row.repeat(1000));
+    let patch = Patch::new("t.csv", &[("t.csv", csv.as_bytes())]);
+    patch.write("changes.jsonl", added("a.png", "cat", [20.0, 4.0, 5.0, 5.0]).to_string());
+    let apply = spotcheck(&["review", "apply", "t.csv", "--changes", "changes.jsonl", "--out", "out"]);
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -f 2; exec \"$@\"", "sh"]).arg(apply.get_program()).args(apply.get_args());
+    limited.envs(apply.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(patch.folder.path());
+    let output = limited.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let left = std::fs::read_dir(patch.folder.path()).unwrap().count();
+    assert_eq!(left, 3, "images, ground truth and changes");
+}
+
 #[test]
 fn output_inside_the_ground_truth_is_refused() {
     let voc = document("a.png", &object("cat", [3, 4, 12, 15], ""));

@@ -42,7 +42,7 @@ pub enum ExportError {
     NeedsBoxes { format: ExportFormat },
     #[error(transparent)]
     NoPredictions(#[from] NoPredictions),
-    #[error("the disk is full; free some space or choose another disk, then export again: {}", path.display())]
+    #[error("the disk is full; free some space or choose another disk, then try again: {}", path.display())]
     DiskFull { path: PathBuf },
     #[error("could not be written: {reason}: {}", path.display())]
     Write { path: PathBuf, reason: io::Error },
@@ -50,7 +50,7 @@ pub enum ExportError {
     Similarity { name: String, reason: String },
     #[error("a plot could not be drawn: {0}")]
     Plot(String),
-    #[error("the images can no longer be read, so nothing was written; export again once they can be: {0}")]
+    #[error("the images can no longer be read, so nothing was written; try again once they can be: {0}")]
     SourceUnreachable(String),
     #[error("the predictions could not be read: {0}")]
     Rows(Box<dyn std::error::Error + Send + Sync>),
