@@ -430,6 +430,7 @@ fn file_beyond_the_size_limit_is_an_error() {
     limited.envs(apply.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(patch.folder.path());
     let output = limited.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(!stderr(&output).contains(".partial-"), "{}", stderr(&output));
     let left = std::fs::read_dir(patch.folder.path()).unwrap().count();
     assert_eq!(left, 3, "images, ground truth and changes");
 }

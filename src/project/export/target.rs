@@ -42,7 +42,9 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// An unfinished file, next to its target.
 pub struct WholeFile {
-    writer: BufWriter<tempfile::NamedTempFile>,
+    /// Without its unfinished name, which errors would contain.
+    writer: BufWriter<File>,
+    unfinished: tempfile::TempPath,
     path: PathBuf,
     existing: Existing,
 }
@@ -76,8 +78,9 @@ impl WholeFile {
         let mut prefix = OsString::from(".");
         prefix.push(path.file_name().unwrap_or_default());
         prefix.push(".partial-");
-        let file = partial_file(&folder, &prefix);
-        Ok(Self { writer: BufWriter::new(file.map_err(ExportError::write(&path))?), path, existing: target.existing })
+        let file = partial_file(&folder, &prefix).map_err(ExportError::write(&path))?;
+        let (file, unfinished) = file.into_parts();
+        Ok(Self { writer: BufWriter::new(file), unfinished, path, existing: target.existing })
     }
 
     pub fn path(&self) -> &Path {
@@ -102,11 +105,11 @@ impl WholeFile {
         let path = self.path;
         let persist = || -> io::Result<()> {
             let file = self.writer.into_inner().map_err(io::IntoInnerError::into_error)?;
-            file.as_file().sync_all()?;
+            file.sync_all()?;
             match self.existing {
-                Existing::Replace => file.persist(&path)?,
-                Existing::Keep => file.persist_noclobber(&path)?,
-            };
+                Existing::Replace => self.unfinished.persist(&path)?,
+                Existing::Keep => self.unfinished.persist_noclobber(&path)?,
+            }
             Ok(())
         };
         persist().map_err(|error| match error.kind() {
