@@ -93,7 +93,7 @@ pub fn run_to_merge(project: &Project, run: &RunInfo) -> Result<RunInfo, MergeEr
 /// Canceled, or the copy cannot be written.
 pub fn write_merged(
     project: &Project,
-    changes: Vec<Change>,
+    changes: &[Change],
     out: &Path,
     program: &str,
     control: &TaskControl,
@@ -104,11 +104,9 @@ pub fn write_merged(
     let path = project.save_as(&scratch.path().join("merged.spotcheck"), program)?;
     let request = OpenRequest { path: &path, root: None, mode: OpenMode::WriteExisting, program };
     let merged = Project::open(&request, |_| ())?.project;
-    for (ticket, change) in (1..).zip(changes) {
-        control.checkpoint().map_err(StoreError::from)?;
-        merged.write(ticket, change)?;
-    }
-    merged.flush()?;
+    control.checkpoint().map_err(StoreError::from)?;
+    merged.write_together(changes)?;
+    control.checkpoint().map_err(StoreError::from)?;
     Ok(merged.save_as(out, program)?)
 }
 

@@ -190,6 +190,22 @@ impl Project {
         Ok(())
     }
 
+    /// Saves changes in one transaction, after everything queued so far, and waits for it.
+    ///
+    /// # Errors
+    /// None of them is saved, and they are not retried.
+    pub fn write_together(&self, changes: &[Change]) -> Result<(), StoreError> {
+        const WHAT: &str = "save the changes, so that the project has none of them";
+        let writing = self.writing()?;
+        writing.queue.flush()?;
+        let removed = |reason| StoreError::Database { what: WHAT, reason };
+        self.0.file.check_still_there().map_err(removed)?;
+        writer::apply_together(&mut writing.connection.lock(), self.root().as_deref(), changes)
+            .map_err(StoreError::database(WHAT))?;
+        changes.iter().for_each(|change| self.forget_what_changes(change));
+        Ok(())
+    }
+
     /// Waits until everything queued so far is saved.
     ///
     /// # Errors

@@ -146,6 +146,20 @@ pub(super) fn apply_all(
     Ok(rejected)
 }
 
+/// Applies all changes in one transaction, or none of them.
+pub(super) fn apply_together(
+    connection: &mut Connection,
+    root: Option<&str>,
+    changes: &[Change],
+) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut refused = Refused::default();
+    let mut statements = Statements::prepare(&transaction, root)?;
+    changes.iter().try_for_each(|change| statements.apply(change, &mut refused))?;
+    drop(statements);
+    transaction.commit()
+}
+
 /// Names by class id.
 fn labels_json(labels: &LabelSet) -> rusqlite::Result<String> {
     to_json(&labels.iter().collect::<BTreeMap<u32, &str>>())

@@ -22,6 +22,7 @@ mod patched_files;
 mod predict;
 mod project;
 mod review;
+mod review_problems;
 mod runtime;
 mod sample;
 #[path = "../support/mod.rs"]

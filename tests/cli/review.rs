@@ -20,18 +20,18 @@ const RUN: RunId = RunId(1);
 const CLASSES: [&str; 3] = ["bird", "cat", "dog"];
 
 /// A folder of projects with the boxes of `tests/review/expected.json`.
-struct Bench {
+pub(crate) struct Bench {
     folder: tempfile::TempDir,
     expected: Value,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let expected = std::fs::read_to_string(repository().join("tests/review/expected.json")).unwrap();
         Self { folder: tempfile::tempdir().unwrap(), expected: serde_json::from_str(&expected).unwrap() }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -39,7 +39,7 @@ impl Bench {
         SampleUri::new(self.path("images").join(image).to_str().unwrap())
     }
 
-    fn open(&self, project: &str) -> Project {
+    pub(crate) fn open(&self, project: &str) -> Project {
         let (path, images) = (self.path(project), self.path("images"));
         let request = OpenRequest { path: &path, root: images.to_str(), mode: OpenMode::Write, program: "a test" };
         Project::open(&request, |_| ()).unwrap().project
@@ -54,7 +54,7 @@ impl Bench {
     }
 
     /// A project with the predictions, and the verdicts of the first reviewer.
-    fn project(&self, name: &str) {
+    pub(crate) fn project(&self, name: &str) {
         let model = Library::open(&AppDirs::below(runtime_home())).find("ssd-mobilenet-coco").unwrap();
         let info = RunInfo {
             id: RUN,
@@ -138,12 +138,12 @@ impl Bench {
         Change::SetView { name, json: serde_json::to_string(&sample).unwrap() }
     }
 
-    fn review(&self, command: &str, arguments: &[&str]) -> Output {
+    pub(crate) fn review(&self, command: &str, arguments: &[&str]) -> Output {
         spotcheck(&["review", command]).current_dir(self.folder.path()).args(arguments).output().unwrap()
     }
 
     #[track_caller]
-    fn reviewed(&self, command: &str, arguments: &[&str]) -> Output {
+    pub(crate) fn reviewed(&self, command: &str, arguments: &[&str]) -> Output {
         let output = self.review(command, arguments);
         assert!(output.status.success(), "{}", stderr(&output));
         output
@@ -157,7 +157,7 @@ impl Bench {
     }
 
     /// The rows of a CSV file, without the header.
-    fn rows(&self, name: &str) -> Vec<Vec<String>> {
+    pub(crate) fn rows(&self, name: &str) -> Vec<Vec<String>> {
         let mut reader = csv::Reader::from_path(self.path(name)).unwrap();
         reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
     }

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
         export_conflicts(&first, conflicts, &target).context("Could not write the conflicts")?;
     }
     let text = summary(&merge);
-    let path = write_merged(&first, merge.changes, &args.out, "spotcheck review", &control)?;
+    let path = write_merged(&first, &merge.changes, &args.out, "spotcheck review", &control)?;
     eprint!("{text}");
     eprintln!("written: {}", path.display());
     Ok(Outcome::AllWell)

@@ -73,8 +73,7 @@ pub(crate) fn run(args: &SampleArgs) -> anyhow::Result<Outcome> {
         bail!("the run already has a sample; to replace it, add --replace (its verdicts remain)");
     }
     let name = ReviewSample::name_in_project(run.id.0);
-    project.write(1, Change::SetView { name, json: serde_json::to_string(&sample)? })?;
-    project.flush()?;
+    project.write_together(&[Change::SetView { name, json: serde_json::to_string(&sample)? }])?;
     if let Some(mut file) = file {
         file.write(&sample, &population, &run).and_then(|()| file.commit()).context(failed)?;
     } else {

@@ -9,14 +9,13 @@ use clap::Args;
 use super::ReviewedRun;
 use crate::cli::Outcome;
 use crate::cli::out_file::is_stdout;
-use crate::cli::terminal::{interruptible, raw_stdout};
+use crate::cli::terminal::raw_stdout;
 use crate::domain::counted;
 use crate::local_file;
 use crate::project::OpenMode;
 use crate::project::export::{
     Existing, ExportTarget, OtherVerdicts, export_verdicts, import_verdicts, verdicts_as_csv,
 };
-use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
@@ -52,13 +51,10 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let file = local_file::open(&args.verdicts).with_context(failed)?;
     let (project, run) = args.of.open(OpenMode::WriteExisting)?;
     let others = if args.replace { OtherVerdicts::Replace } else { OtherVerdicts::Keep };
-    let imported = import_verdicts(&project, &run, file, others, args.reviewer.as_deref()).with_context(failed)?;
-    let control = interruptible(ProgressUnit::Images)?;
+    let mut imported = import_verdicts(&project, &run, file, others, args.reviewer.as_deref()).with_context(failed)?;
     let count = imported.changes.len();
-    for (ticket, change) in (1..).zip(imported.changes.into_iter().chain(imported.removals)) {
-        project.write_when_there_is_room(ticket, change, &control)?;
-    }
-    project.flush()?;
+    imported.changes.append(&mut imported.removals);
+    project.write_together(&imported.changes).with_context(failed)?;
     for row in imported.rejected.iter().chain(&imported.conflicts) {
         eprintln!("{row}");
     }

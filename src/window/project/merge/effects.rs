@@ -31,7 +31,7 @@ pub(crate) fn carry_out(shared: &Arc<Shared>, effect: MergeEffect) {
                 };
                 let [first, second] = &projects;
                 let merge = merge_projects([first, second], [&request.run, &other_run], kept, control);
-                let written = merge.and_then(|merge| write_merged(first, merge.changes, &target, PROGRAM, control));
+                let written = merge.and_then(|merge| write_merged(first, &merge.changes, &target, PROGRAM, control));
                 written.map_err(failure)
             },
             |task, result| ProjectEvent::Merge(MergeEvent::Saved(task, result)),
