@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::sampling::{VERDICTS_PER_CLASS, tenth};
-use super::statement::ROUNDING;
 use super::{
     Basis, CountedImages, Judgment, Population, ReviewSample, ReviewedUnit, SampleBy, Statement, Stratum, Unit,
     cohens_kappa,
@@ -128,13 +127,17 @@ impl ReviewReport {
     }
 }
 
-/// How many verdicts are missing until the precision is known to ± 0.01.
+/// How many verdicts are missing until the precision is known to ± 0.01. If there are not so many predictions without a
+/// verdict, unsure ones must be decided.
 pub fn more_sentence(more: usize, total: &Part) -> String {
-    let is_wide = total.low.zip(total.high).is_some_and(|(low, high)| high - low > 0.02 + ROUNDING);
-    match more {
-        0 if is_wide && total.unsure > 0 => "Unsure verdicts keep the precision from being known to ± 0.01".to_owned(),
-        0 => "The precision is known to ± 0.01".to_owned(),
-        more => format!("{} would make it ± 0.01", counted(more, "more verdict", "more verdicts")),
+    let new = more.min(total.unjudged());
+    let new_text = counted(new, "more verdict", "more verdicts");
+    let decided_text = counted(more - new, "unsure verdict", "unsure verdicts");
+    match (new, more - new) {
+        (0, 0) => "The precision is known to ± 0.01".to_owned(),
+        (_, 0) => format!("{new_text} would make it ± 0.01"),
+        (0, _) => format!("Deciding {decided_text} would make it ± 0.01"),
+        _ => format!("{new_text} and deciding {decided_text} would make it ± 0.01"),
     }
 }
 
@@ -363,7 +366,7 @@ impl SampleProgress {
         let group = Group { population: sample.population(), units: statement.units().iter().collect() };
         let total = Part { sampled: sample.units.len(), ..part(&statement, &group) };
         let more = statement.verdicts(group.units).more_for(ONE_PERCENT, is_correct);
-        Self { total, more_for_one_percent: more.map(|more| more.min(total.unjudged())) }
+        Self { total, more_for_one_percent: more }
     }
 
     /// The verdicts that are missing.
@@ -458,7 +461,7 @@ pub fn review_report(request: ReportRequest<'_>) -> ReviewReport {
         target: None,
         min_scores: review.min_scores(),
         truth: TruthAgreement::new(review.compared().map(|(_, pair)| pair).collect()),
-        more_for_one_percent: more.map(|more| if basis == Basis::Images { more } else { more.min(total.unjudged()) }),
+        more_for_one_percent: more,
     };
     report.target = request.target_precision.map(|precision| report.target(precision));
     report
@@ -761,10 +764,15 @@ mod tests {
         let whole = progress(4, &judged);
         assert_eq!([whole.total.precision, whole.total.low, whole.total.high], [Some(0.75); 3]);
         assert_eq!(whole.more_for_one_percent, Some(0));
-        // Unsure ones are judged as well: no more can be given.
         let unsure = progress(5, &[&judged[..], &[Judgment::Unsure]].concat());
-        assert_eq!(unsure.more_for_one_percent, Some(0));
+        assert_eq!(unsure.more_for_one_percent, Some(1));
         assert!(unsure.total.low < unsure.total.high);
+        // No box is left to judge: the unsure one must be decided.
+        assert!(more_sentence(1, &unsure.total).contains("1 unsure verdict"));
+        let both = progress(7, &[&judged[..], &[Judgment::Unsure; 2]].concat());
+        assert_eq!(both.more_for_one_percent, Some(3));
+        let sentence = more_sentence(3, &both.total);
+        assert!(sentence.contains("1 more verdict ") && sentence.contains("2 unsure verdicts"), "{sentence}");
         let part = progress(6, &judged);
         assert_eq!(part.more_for_one_percent, Some(2));
     }
