@@ -127,14 +127,9 @@ pub(crate) fn list_of_runs(runs: &[RunInfo]) -> String {
 
 /// The project's last view settings for the run's model.
 pub(crate) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<ViewSettings> {
-    let name = ViewSettings::name_in_project(&run.key.model_id);
-    let Some(json) = project.views()?.remove(&name) else {
-        return Ok(ViewSettings::from_card(&run.card));
-    };
-    Ok(serde_json::from_str(&json).unwrap_or_else(|error| {
-        eprintln!("note: could not read the view settings of the project ({error}); using the defaults");
-        ViewSettings::from_card(&run.card)
-    }))
+    let (view, note) = project.view_of_run(run)?;
+    note.iter().for_each(|note| eprintln!("note: {note}"));
+    Ok(view)
 }
 
 /// The name of a project's images for people.

@@ -54,6 +54,17 @@ impl Verdict {
         }
     }
 
+    /// Whether a verdict on an image also applies to its visible boxes without their own. A class is that of one object,
+    /// and marks of an image say nothing about its boxes.
+    pub fn applies_to_boxes(&self) -> bool {
+        matches!(self, Self::Accept | Self::Reject | Self::Unsure)
+    }
+
+    /// Whether a verdict on an image says that no object is missing in it.
+    pub fn rules_out_missing(&self) -> bool {
+        matches!(self, Self::Accept | Self::Complete)
+    }
+
     /// Whether it says more than another verdict on the same image, without contradicting it: an image with a verdict
     /// is complete, unless it goes back to the labeler.
     pub fn implies(&self, other: &Self) -> bool {
@@ -205,8 +216,8 @@ pub enum Prefer {
     None,
 }
 
-/// A box, label or image that both reviewers have judged.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A box, label or image that both reviewers have judged. A verdict on an image counts for its boxes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pair {
     /// In the first project.
     pub sample: SampleUri,
@@ -221,6 +232,11 @@ pub struct Pair {
 impl Pair {
     pub fn is_conflict(&self) -> bool {
         self.verdicts[0] != self.verdicts[1]
+    }
+
+    /// Whether it is about an object that the model did not detect: an added box, or a label.
+    pub fn is_undetected(&self) -> bool {
+        self.verdicts.iter().any(|verdict| matches!(verdict, Verdict::Added(_) | Verdict::Spurious(_)))
     }
 }
 

@@ -7,7 +7,7 @@ use super::names::{from_stored, to_stored};
 use super::{OpenMode, OpenRequest, Project, StoreError};
 use crate::domain::{
     Change, DrawnBox, JudgedSample, Pair, Prediction, PredictionContent, Prefer, RunId, RunInfo, SamplePrediction,
-    SampleUri, Verdict, VerdictTarget,
+    SampleUri, Verdict, VerdictTarget, ViewSettings,
 };
 use crate::tasks::TaskControl;
 
@@ -23,6 +23,8 @@ pub struct Merge {
     pub pairs: Vec<Pair>,
     /// Verdicts that only the second project has.
     pub added: usize,
+    /// What was assumed.
+    pub notes: Vec<String>,
 }
 
 /// A verdict and its reviewer.
@@ -42,6 +44,52 @@ impl Given {
 
 /// The verdicts on an image and one run. Those of the second project have the run of the first.
 type OfImage = BTreeMap<VerdictTarget, Given>;
+
+/// One person's verdicts on an image, and the boxes that the person saw.
+#[derive(Default)]
+struct Review {
+    verdicts: OfImage,
+    visible: BTreeSet<u32>,
+}
+
+/// What a person says about a box, label or image.
+#[derive(Clone, Copy)]
+struct Opinion<'r> {
+    given: &'r Given,
+    /// Where the merged project stores it; `None` if it says that an added box shows no object.
+    target: Option<VerdictTarget>,
+    /// Whether it is the verdict on the whole image.
+    is_inherited: bool,
+}
+
+impl Review {
+    fn of_image(&self) -> Option<(VerdictTarget, &Given)> {
+        // One given without a prediction comes first.
+        let of_image = self.verdicts.iter().rfind(|(target, _)| target.box_index.is_none());
+        of_image.map(|(target, given)| (*target, given))
+    }
+
+    /// What this person says about what the other one judged at `target`.
+    fn opinion(&self, target: VerdictTarget, other: &Given) -> Option<Opinion<'_>> {
+        let own = match other.object() {
+            Some(object) => self.verdicts.iter().find(|(_, given)| given.object() == Some(object)),
+            None => self.verdicts.get_key_value(&target),
+        };
+        if let Some((target, given)) = own {
+            return Some(Opinion { given, target: Some(*target), is_inherited: false });
+        }
+        let (_, given) = self.of_image()?;
+        let target = match (&other.verdict, target.box_index) {
+            (Verdict::Spurious(_), _) | (_, None) => None,
+            (Verdict::Added(_), _) => given.verdict.rules_out_missing().then_some(None),
+            (_, Some(index)) => {
+                let applies = given.verdict.applies_to_boxes() && self.visible.contains(&index);
+                applies.then_some(Some(target))
+            }
+        };
+        Some(Opinion { given, target: target?, is_inherited: true })
+    }
+}
 
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
@@ -111,20 +159,24 @@ pub fn write_merged(
 }
 
 /// Compares the verdicts on two runs that should be equal. Verdicts on images without a run, notes and tags are merged
-/// as well; different notes on an image are joined. `prefer` decides conflicts.
+/// as well; different notes on an image are joined. A verdict on an image counts for the boxes that its reviewer saw.
+/// `prefer` decides conflicts.
 ///
 /// # Errors
 /// The runs differ, or a project cannot be read.
 pub fn merge_verdicts(
     [first, second]: [&Project; 2],
-    [first_run, second_run]: [RunId; 2],
+    runs: [&RunInfo; 2],
     prefer: impl Fn(&Pair) -> Prefer,
     control: &TaskControl,
 ) -> Result<Merge, MergeError> {
+    let [first_run, second_run] = runs.map(|run| run.id);
     let (root, second_root) = (first.root(), second.root());
     let name = |sample: &SampleUri| from_stored(root.as_deref(), &to_stored(second_root.as_deref(), sample));
     let mut predictions = compare_predictions([first, second], [first_run, second_run], &name, control)?;
     let reviewers = [first.reviewers(first_run)?, second.reviewers(second_run)?];
+    let [(view, note), (second_view, second_note)] = [first.view_of_run(runs[0])?, second.view_of_run(runs[1])?];
+    let views = [view, second_view];
     let of_image = |judged: &JudgedSample, side: usize| -> OfImage {
         let is_of_run = |of: Option<RunId>| of.is_none_or(|of| of == [first_run, second_run][side]);
         let of_run = judged.verdicts.iter().filter(|(target, _)| is_of_run(target.run));
@@ -137,7 +189,7 @@ pub fn merge_verdicts(
     };
     let known: HashMap<SampleUri, JudgedSample> =
         first.judgments()?.into_iter().map(|judged| (judged.sample.clone(), judged)).collect();
-    let mut merge = Merge::default();
+    let mut merge = Merge { notes: [note, second_note].into_iter().flatten().collect(), ..Merge::default() };
     for theirs in second.judgments()? {
         let sample = name(&theirs.sample);
         let ours = known.get(&sample);
@@ -148,13 +200,22 @@ pub fn merge_verdicts(
             return Err(MergeError::OnlyInSecond(sample.to_string()));
         }
         let before = ours.map(|ours| of_image(ours, 0)).unwrap_or_default();
-        let mut after = merge.merge_image(&sample, prediction.as_ref(), &before, theirs, &prefer);
+        let visible = views.each_ref().map(|view| visible_boxes(view, prediction.as_ref()));
+        let [ours_see, theirs_see] = visible;
+        let ours = Review { verdicts: before, visible: ours_see };
+        let theirs = Review { verdicts: theirs, visible: theirs_see };
+        let mut after = merge.merge_image(&sample, prediction.as_ref(), [&ours, &theirs], first_run, &prefer);
         if let Some(prediction) = &prediction {
             number_added(&mut after, first_run, prediction.detections().len());
         }
-        merge.changes.extend(changes(&sample, &before, &after));
+        merge.changes.extend(changes(&sample, &ours.verdicts, &after));
     }
     Ok(merge)
+}
+
+fn visible_boxes(view: &ViewSettings, prediction: Option<&Prediction>) -> BTreeSet<u32> {
+    let visible = prediction.map(|prediction| view.visible_detections(prediction, &[])).unwrap_or_default();
+    visible.into_iter().filter_map(|index| u32::try_from(index).ok()).collect()
 }
 
 /// Gives the added boxes the indices that follow those of the prediction.
@@ -183,56 +244,88 @@ impl Merge {
         &mut self,
         sample: &SampleUri,
         prediction: Option<&Prediction>,
-        ours: &OfImage,
-        theirs: OfImage,
+        reviews: [&Review; 2],
+        run: RunId,
         prefer: impl Fn(&Pair) -> Prefer,
     ) -> OfImage {
-        let mut merged = ours.clone();
-        for (their_target, their) in theirs {
-            let object = their.object();
-            let same = match object {
-                Some(object) => ours.iter().find(|(_, our)| our.object() == Some(object)),
-                None => ours.get_key_value(&their_target),
-            };
-            let Some((target, our)) = same else {
-                // Two boxes of one person can be the same.
-                if object.is_none() || !merged.values().any(|other| other.object() == object) {
-                    self.added += 1;
-                    insert(&mut merged, their_target, their);
-                }
-                continue;
-            };
-            if our.verdict.implies(&their.verdict) {
+        let [ours, theirs] = reviews;
+        let mut merged = ours.verdicts.clone();
+        let mut compared = Vec::new();
+        for (&target, their) in &theirs.verdicts {
+            let own = Opinion { given: their, target: Some(target), is_inherited: false };
+            if let Some(our) = ours.opinion(target, their) {
+                compared.push([our, own]);
+            } else {
+                self.added += usize::from(insert(&mut merged, target, their.clone()));
+            }
+        }
+        for (&target, our) in &ours.verdicts {
+            let own = Opinion { given: our, target: Some(target), is_inherited: false };
+            let their = theirs.opinion(target, our).filter(|their| their.is_inherited);
+            compared.extend(their.map(|their| [own, their]));
+        }
+        let mut left_open = BTreeSet::new();
+        for [our, their] in compared {
+            if our.given.verdict.implies(&their.given.verdict) && !their.is_inherited {
                 continue;
             }
-            if their.verdict.implies(&our.verdict) {
+            let is_implied = their.given.verdict.implies(&our.given.verdict) && !our.is_inherited;
+            let kept = if is_implied {
                 self.added += 1;
-                merged.insert(*target, their);
-                continue;
-            }
-            let class = match object {
-                Some(object) => Some(object.class().to_owned()),
-                None => prediction.and_then(|prediction| class_of(prediction, target.box_index)),
+                Prefer::Second
+            } else {
+                self.compare(sample, prediction, [our, their], &prefer)
             };
-            let pair = Pair {
-                sample: sample.clone(),
-                box_index: target.box_index.filter(|_| object.is_none()),
-                class,
-                verdicts: [our.verdict.clone(), their.verdict.clone()],
-                reviewers: [our.reviewer.clone(), their.reviewer.clone()],
-            };
-            if pair.is_conflict() {
-                let kept = prefer(&pair);
-                if kept != Prefer::First {
-                    merged.remove(target);
-                }
-                if kept == Prefer::Second {
-                    insert(&mut merged, their_target, their);
-                }
+            if let Some(target) = our.target {
+                merged.remove(&target);
             }
-            self.pairs.push(pair);
+            let kept = match kept {
+                Prefer::First => our,
+                Prefer::Second => their,
+                Prefer::None => {
+                    left_open.extend(our.target.or(their.target));
+                    continue;
+                }
+            };
+            if let Some(target) = kept.target {
+                insert(&mut merged, target, kept.given.clone());
+            }
+        }
+        if !left_open.is_empty() {
+            split_image_verdict(&mut merged, reviews, run, &left_open);
         }
         merged
+    }
+
+    /// Adds a pair, and returns which verdict to keep.
+    fn compare(
+        &mut self,
+        sample: &SampleUri,
+        prediction: Option<&Prediction>,
+        opinions: [Opinion<'_>; 2],
+        prefer: impl Fn(&Pair) -> Prefer,
+    ) -> Prefer {
+        let target = opinions.iter().find_map(|opinion| opinion.target);
+        let object = opinions.iter().find_map(|opinion| opinion.given.object());
+        let box_index = target.and_then(|target| target.box_index).filter(|_| object.is_none());
+        let class = match object {
+            Some(object) => Some(object.class().to_owned()),
+            None => prediction.and_then(|prediction| class_of(prediction, box_index)),
+        };
+        let pair = Pair {
+            sample: sample.clone(),
+            box_index,
+            class,
+            verdicts: opinions.map(|opinion| opinion.given.verdict.clone()),
+            reviewers: opinions.map(|opinion| opinion.given.reviewer.clone()),
+        };
+        let kept = match () {
+            () if pair.is_conflict() => prefer(&pair),
+            () if opinions[0].is_inherited => Prefer::Second,
+            () => Prefer::First,
+        };
+        self.pairs.push(pair);
+        kept
     }
 
     fn merge_notes(&mut self, sample: &SampleUri, theirs: &JudgedSample, ours: Option<&JudgedSample>) {
@@ -250,12 +343,44 @@ impl Merge {
     }
 }
 
-/// Adds a verdict; an added box or a label gets the next free index.
-fn insert(verdicts: &mut OfImage, mut target: VerdictTarget, given: Given) {
-    while given.object().is_some() && verdicts.contains_key(&target) {
-        target.box_index = target.box_index.map(|index| index + 1);
+/// Replaces the verdict on an image by verdicts on the boxes that its reviewer saw, without those that are left open: they
+/// would inherit it, or count as judged.
+fn split_image_verdict(
+    merged: &mut OfImage,
+    [ours, theirs]: [&Review; 2],
+    run: RunId,
+    left_open: &BTreeSet<VerdictTarget>,
+) {
+    let Some((&target, given)) = merged.iter().rfind(|(target, _)| target.box_index.is_none()) else {
+        return;
+    };
+    let (is_of_boxes, given) = (given.verdict.applies_to_boxes(), given.clone());
+    if !is_of_boxes && given.verdict != Verdict::Complete {
+        return;
+    }
+    merged.remove(&target);
+    let review = if ours.verdicts.get(&target) == Some(&given) { ours } else { theirs };
+    for &index in review.visible.iter().filter(|_| is_of_boxes) {
+        let target = VerdictTarget { run: Some(run), box_index: Some(index) };
+        if !left_open.contains(&target) {
+            merged.entry(target).or_insert_with(|| given.clone());
+        }
+    }
+}
+
+/// Adds a verdict; an added box or a label gets the next free index. False if there is the same: one person can add a box
+/// twice.
+fn insert(verdicts: &mut OfImage, mut target: VerdictTarget, given: Given) -> bool {
+    if given.object().is_some() {
+        if verdicts.values().any(|other| other.object() == given.object()) {
+            return false;
+        }
+        while verdicts.contains_key(&target) {
+            target.box_index = target.box_index.map(|index| index + 1);
+        }
     }
     verdicts.insert(target, given);
+    true
 }
 
 /// The predictions of the images that both runs have.

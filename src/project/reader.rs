@@ -16,7 +16,7 @@ use super::names::{StoredName, from_stored, to_stored};
 use super::writer::{given_classes_name, run_number};
 use crate::domain::{
     DrawnBox, FileStamp, JudgedSample, LabelSet, Prediction, RunId, RunInfo, S3Place, SamplePrediction, SampleUri,
-    Verdict, VerdictTarget,
+    Verdict, VerdictTarget, ViewSettings,
 };
 use crate::tasks::TaskControl;
 
@@ -297,6 +297,20 @@ impl Project {
         self.0.readers.read("read the view settings of the project", |connection| {
             let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
             connection.prepare("SELECT name, json FROM views")?.query_map([], pair)?.collect()
+        })
+    }
+
+    /// The last view settings for a run's model, and a note if they are unreadable and replaced by the defaults.
+    pub fn view_of_run(&self, run: &RunInfo) -> ReadResult<(ViewSettings, Option<String>)> {
+        let default = || ViewSettings::from_card(&run.card);
+        let json = self.views()?.remove(&ViewSettings::name_in_project(&run.key.model_id));
+        Ok(match json.map(|json| serde_json::from_str(&json)) {
+            None => (default(), None),
+            Some(Ok(view)) => (view, None),
+            Some(Err(error)) => {
+                let note = format!("could not read the view settings of the project ({error}); using the defaults");
+                (default(), Some(note))
+            }
         })
     }
 

@@ -4,29 +4,31 @@ use std::collections::BTreeMap;
 
 use crate::domain::Pair;
 
-/// The agreement on the boxes or images of a class.
+/// The agreement on the boxes or images of a class, or on all of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ClassKappa {
-    /// `None` for the images of a detector.
-    pub class: Option<String>,
+pub struct Kappa {
+    /// `None` if all verdicts are the same.
     pub kappa: Option<f64>,
     pub pairs: usize,
 }
 
-/// The kappa of all pairs, and that of each class, by the kinds of verdict.
-pub fn kappas(pairs: &[Pair]) -> (Option<f64>, Vec<ClassKappa>) {
-    let words = |pair: &Pair| pair.verdicts.each_ref().map(|verdict| -> &'static str { verdict.into() });
+/// The kappa of all pairs, and that of each class (`None` for the images of a detector), by the kinds of verdict.
+///
+/// Added boxes and labels do not count: agreement that there is no object leaves no verdict, and without it kappa is
+/// undefined (Hripcsak and Rothschild, Agreement, the F-Measure, and Reliability in Information Retrieval, JAMIA 2005).
+pub fn kappas(pairs: &[Pair]) -> (Kappa, BTreeMap<Option<&str>, Kappa>) {
+    let mut all = Vec::new();
     let mut by_class = BTreeMap::<Option<&str>, Vec<[&str; 2]>>::new();
-    for pair in pairs {
-        by_class.entry(pair.class.as_deref()).or_default().push(words(pair));
+    for pair in pairs.iter().filter(|pair| !pair.is_undetected()) {
+        let words = pair.verdicts.each_ref().map(|verdict| -> &'static str { verdict.into() });
+        all.push(words);
+        by_class.entry(pair.class.as_deref()).or_default().push(words);
     }
-    let of_class = |(class, words): (Option<&str>, Vec<[&str; 2]>)| ClassKappa {
-        class: class.map(str::to_owned),
+    let kappa = |words: Vec<[&str; 2]>| Kappa {
         pairs: words.len(),
         kappa: cohens_kappa(words.into_iter().map(<(&str, &str)>::from)),
     };
-    let all = cohens_kappa(pairs.iter().map(words).map(<(&str, &str)>::from));
-    (all, by_class.into_iter().map(of_class).collect())
+    (kappa(all), by_class.into_iter().map(|(class, words)| (class, kappa(words))).collect())
 }
 
 /// Cohen's kappa of pairs of answers (Cohen, A Coefficient of Agreement for Nominal Scales, Educational and

@@ -39,7 +39,7 @@ pub use filmstrip::{BoxChoice, FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use folders::{Folder, FolderCounts, Folders};
 pub use grouping::{Group, GroupBy, GroupKind, Groups, MAX_GROUPS, MapRow, group_rows};
 pub use image_draw::{DrawBy, DrawnImages, ImageDraw};
-pub use kappa::{ClassKappa, cohens_kappa, kappas};
+pub use kappa::{Kappa, cohens_kappa, kappas};
 pub use marks::{Mark, Marks, VerdictKind};
 pub use nothing_found::NothingFound;
 pub use outcome_counts::{Confusion, OutcomeCounts, outcome_counts};

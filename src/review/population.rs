@@ -102,8 +102,7 @@ impl Population {
 pub fn judged(own: Option<&Verdict>, of_image: Option<&Verdict>, found: Option<&Detection>) -> Option<Judged> {
     let inherited = of_image.filter(|verdict| match verdict {
         Verdict::WrongClass(_) => found.is_none(),
-        Verdict::Complete | Verdict::Returned => false,
-        _ => true,
+        verdict => verdict.applies_to_boxes(),
     });
     let verdict = own.or(inherited)?;
     let (judgment, right_class) = match verdict {

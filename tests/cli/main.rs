@@ -15,6 +15,7 @@ mod inspect;
 mod kill;
 mod label_patch;
 mod labeler;
+mod merged_reviews;
 mod models;
 mod opened_labels;
 mod out;

@@ -311,7 +311,7 @@ fn two_projects_are_merged_conflict_by_conflict() {
     wait_for(&mut window, "Conflict 1 of 1");
     let found = window.state().state().merging.as_ref().unwrap().findings.ready().unwrap().clone();
     // Half of the pairs agree, as chance alone would.
-    assert_eq!((found.pairs, found.added, found.kappa), (2, 0, Some(0.0)));
+    assert_eq!((found.pairs, found.added, found.kappa.kappa), (2, 0, Some(0.0)));
     assert!(sees(&window, "1 undecided conflict"));
     window.key_press(egui::Key::T);
     wait_for(&mut window, "all decided");

@@ -15,7 +15,7 @@ use crate::dirs::AppDirs;
 use crate::domain::{Prefer, counted};
 use crate::project::export::{Existing, ExportTarget, export_conflicts, merge_projects};
 use crate::project::{Merge, run_to_merge, write_merged};
-use crate::review::kappas;
+use crate::review::{Kappa, kappas};
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
@@ -65,6 +65,7 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     let merge = with_progress("Comparing", &control, || {
         merge_projects([&first, &second], [&run, &second_run], |_| args.prefer, &control)
     })?;
+    merge.notes.iter().for_each(|note| eprintln!("note: {note}"));
     if let Some(path) = &args.conflicts {
         let target = ExportTarget { path: path.clone(), existing: Existing::from_force(args.force) };
         let conflicts = merge.pairs.iter().filter(|pair| pair.is_conflict());
@@ -85,16 +86,16 @@ fn summary(merge: &Merge) -> String {
         merge.pairs.len(),
         counted(conflicts, "conflict", "conflicts")
     )];
-    let mut add = |name: &str, kappa: Option<f64>, pairs: usize| {
-        let kappa = kappa.map_or("unknown, all verdicts are the same".to_owned(), |kappa| format!("{kappa:.3}"));
-        lines.push(format!("Cohen's kappa, {name}: {kappa} (from {})", counted(pairs, "pair", "pairs")));
+    let mut add = |name: &str, found: &Kappa| {
+        let kappa = found.kappa.map_or("unknown, all verdicts are the same".to_owned(), |kappa| format!("{kappa:.3}"));
+        lines.push(format!("Cohen's kappa, {name}: {kappa} (from {})", counted(found.pairs, "pair", "pairs")));
     };
     let (all, classes) = kappas(&merge.pairs);
-    if !merge.pairs.is_empty() {
-        add("all", all, merge.pairs.len());
+    if all.pairs > 0 {
+        add("all", &all);
     }
-    for row in &classes {
-        add(row.class.as_deref().unwrap_or("whole images"), row.kappa, row.pairs);
+    for (class, found) in &classes {
+        add(class.unwrap_or("whole images"), found);
     }
     lines.push(String::new());
     lines.join("\n")

@@ -91,7 +91,7 @@ pub fn merge_projects(
     prefer: impl Fn(&Pair) -> Prefer,
     control: &TaskControl,
 ) -> Result<Merge, MergeError> {
-    let mut merge = merge_verdicts([first, second], [run.id, second_run.id], prefer, control)?;
+    let mut merge = merge_verdicts([first, second], [run, second_run], prefer, control)?;
     if first.views()?.get(SECOND_PASS).is_some_and(|json| json == "true") {
         merge.changes.push(Change::SetView { name: SECOND_PASS.to_owned(), json: "false".to_owned() });
     }

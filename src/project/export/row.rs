@@ -517,7 +517,7 @@ impl<'c> Chooser<'c> {
     ) -> Option<ChosenBox<'r>> {
         let detection = &prediction.detections()[index];
         let verdict = u32::try_from(index).ok().and_then(|index| row.box_verdicts.get(&index));
-        let inherited = row.verdict.as_ref().filter(|verdict| !matches!(verdict, Verdict::WrongClass(_)));
+        let inherited = row.verdict.as_ref().filter(|verdict| verdict.applies_to_boxes());
         let corrects = self.options.applies_corrections();
         let keeps = match self.options.verdicts {
             VerdictChoice::All => true,

@@ -1,5 +1,6 @@
 //! Comparing two projects, and writing the merged one.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::domain::{Pair, Prefer, RunInfo};
@@ -25,10 +26,8 @@ pub(crate) fn carry_out(shared: &Arc<Shared>, effect: MergeEffect) {
             move |shared, ticket| {
                 let control = &ticket.control;
                 let (projects, other_run) = both(shared, &request)?;
-                let kept = |pair: &Pair| {
-                    let chosen = choices.iter().find(|(known, _)| known == pair);
-                    chosen.map_or(Prefer::None, |(_, prefer)| *prefer)
-                };
+                let choices: HashMap<Pair, Prefer> = choices.into_iter().collect();
+                let kept = |pair: &Pair| choices.get(pair).copied().unwrap_or(Prefer::None);
                 let [first, second] = &projects;
                 let merge = merge_projects([first, second], [&request.run, &other_run], kept, control);
                 let written = merge.and_then(|merge| write_merged(first, &merge.changes, &target, PROGRAM, control));
@@ -46,11 +45,12 @@ fn compare(shared: &Shared, request: &MergeRequest, control: &TaskControl) -> Re
     let merge = merge.map_err(failure)?;
     let (kappa, classes) = kappas(&merge.pairs);
     Ok(MergeFindings {
+        kappa,
+        classes: classes.into_iter().map(|(class, found)| (class.map(str::to_owned), found)).collect(),
+        notes: merge.notes,
         added: merge.added,
         pairs: merge.pairs.len(),
         conflicts: merge.pairs.into_iter().filter(Pair::is_conflict).collect(),
-        kappa,
-        classes,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::domain::{Pair, Prefer, RunInfo};
-use crate::review::ClassKappa;
+use crate::review::Kappa;
 use crate::window::state::{Failure, Loadable, SourceId, TaskId, Ticket};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -49,9 +49,11 @@ pub struct MergeFindings {
     /// What both have judged.
     pub pairs: usize,
     pub conflicts: Vec<Pair>,
-    /// Of all pairs; `None` if all verdicts are the same.
-    pub kappa: Option<f64>,
-    pub classes: Vec<ClassKappa>,
+    /// Of all pairs.
+    pub kappa: Kappa,
+    /// `None` for the images of a detector.
+    pub classes: Vec<(Option<String>, Kappa)>,
+    pub notes: Vec<String>,
 }
 
 /// A merge, while its dialog is open.

@@ -55,8 +55,8 @@ fn found_ui(
     textures: &mut Textures,
     commands: &mut Commands,
 ) {
-    let kappa = match found.kappa {
-        _ if found.pairs == 0 => "Nobody has judged the same boxes or images".to_owned(),
+    let kappa = match found.kappa.kappa {
+        _ if found.kappa.pairs == 0 => "Nobody has judged the same boxes or images".to_owned(),
         Some(kappa) => format!("Cohen’s kappa {kappa:.3}"),
         None => "Cohen’s kappa unknown: all verdicts are the same".to_owned(),
     };
@@ -70,6 +70,9 @@ fn found_ui(
             counted(found.conflicts.len(), "conflict", "conflicts")
         ),
     );
+    for note in &found.notes {
+        note_ui(ui, note);
+    }
     classes_ui(ui, found);
     let Some(pair) = found.conflicts.get(merging.current) else {
         return;
@@ -84,8 +87,8 @@ fn classes_ui(ui: &mut Ui, found: &MergeFindings) {
     section_ui(ui, "Kappa by class", false, |ui| {
         ScrollArea::vertical().max_height(CLASSES_HEIGHT).show(ui, |ui| {
             Grid::new("kappa by class").num_columns(3).spacing(vec2(16.0, 2.0)).show(ui, |ui| {
-                for row in &found.classes {
-                    ui.label(row.class.as_deref().unwrap_or("whole images"));
+                for (class, row) in &found.classes {
+                    ui.label(class.as_deref().unwrap_or("whole images"));
                     ui.label(row.kappa.map_or_else(|| "–".to_owned(), |kappa| format!("{kappa:.3}")));
                     ui.weak(counted(row.pairs, "pair", "pairs"));
                     ui.end_row();
