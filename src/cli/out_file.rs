@@ -70,6 +70,11 @@ pub(crate) fn check_is_no_input(out: &Path, inputs: &[Input<'_>]) -> anyhow::Res
     Ok(())
 }
 
+/// Whether two paths, existing or not, are of the same file.
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
+    place_of(one) == place_of(other)
+}
+
 /// Whether the output, existing or not, is in a folder or below it.
 pub(crate) fn is_below(out: &Path, folder: &Path) -> bool {
     !is_stdout(out) && place_of(out).starts_with(place_of(folder))

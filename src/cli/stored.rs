@@ -60,6 +60,8 @@ fn default_project(path: &Path, s3: &S3Args, dirs: &AppDirs) -> anyhow::Result<O
     Ok(Some((folder.identity(), default_path_of_place(dirs, &folder))))
 }
 
+pub(crate) const NO_RUNS: &str = "the project has no runs yet; run `spotcheck predict` first";
+
 /// The run with this name or number, or the newest of a model: labels that were opened to correct them are chosen only
 /// if there is nothing else. `doing` is the action for messages: “exporting”.
 pub(crate) fn choose_run(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
@@ -90,7 +92,7 @@ fn choose(
     let mut runs = project.runs()?;
     let Some(wanted) = wanted else {
         if runs.is_empty() {
-            bail!("the project has no runs yet; run `spotcheck predict` first");
+            bail!(NO_RUNS);
         }
         let last = runs.len() - 1;
         let newest = runs.iter().rposition(|run| !run.is_labels() && fits(run));

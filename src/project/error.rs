@@ -23,6 +23,9 @@ pub enum StoreError {
     #[error("the project file is damaged ({reason}); open it in the window or with `spotcheck predict --project`, \
         which keeps a copy and recovers readable data: {}", path.display())]
     Damaged { path: PathBuf, reason: String },
+    /// Nothing can be recovered.
+    #[error("nothing in the project file can be read ({reason}); restore it from a copy: {}", path.display())]
+    Lost { path: PathBuf, reason: String },
     #[error("another program has the project open ({holder}); close it there, or save a copy under another name: \
         {}", path.display())]
     Held { path: PathBuf, holder: String },

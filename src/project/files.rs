@@ -23,6 +23,14 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(absolute.canonicalize().unwrap_or(absolute))
 }
 
+/// The path of a project file that a person named: `.spotcheck` is added if it is missing.
+pub fn with_extension(path: &Path) -> PathBuf {
+    match path.extension() {
+        Some(extension) if extension == EXTENSION => path.to_owned(),
+        _ => companion(path, &format!(".{EXTENSION}")),
+    }
+}
+
 /// The names of SQLite's companion files of a database.
 pub(super) fn companion(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

@@ -95,6 +95,8 @@ impl Review {
 pub enum MergeError {
     #[error("the projects have no predicted images in common; both must contain the same images in the same folders")]
     NoCommonImages,
+    #[error("the run “{run}” of the {} project has no predictions; predict with `spotcheck predict` first", side)]
+    NoPredictions { side: &'static str, run: String },
     #[error(
         "the second project has verdicts on an image that the first has no prediction for; predict it there, with the \
          same model: {0}"
@@ -171,6 +173,11 @@ pub fn merge_verdicts(
     control: &TaskControl,
 ) -> Result<Merge, MergeError> {
     let [first_run, second_run] = runs.map(|run| run.id);
+    for (side, project, run) in [("first", first, runs[0]), ("second", second, runs[1])] {
+        if project.prediction_counts(run.id)?.predicted == 0 {
+            return Err(MergeError::NoPredictions { side, run: run.name.clone() });
+        }
+    }
     let (root, second_root) = (first.root(), second.root());
     let name = |sample: &SampleUri| from_stored(root.as_deref(), &to_stored(second_root.as_deref(), sample));
     let mut predictions = compare_predictions([first, second], [first_run, second_run], &name, control)?;

@@ -33,7 +33,7 @@ use rusqlite::Connection;
 pub use columns::{SampleSummary, Summary};
 pub use embeddings::{EmbeddingStore, EmbeddingWriter};
 pub use error::StoreError;
-pub use files::partial_file;
+pub use files::{partial_file, with_extension};
 pub use merge::{Merge, MergeError, merge_verdicts, run_to_merge, write_merged};
 pub use names::{default_path, default_path_of_place};
 pub use open::{OpenMode, OpenRequest, Opened};

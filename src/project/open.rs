@@ -53,6 +53,9 @@ pub struct Opened {
     pub notes: Vec<String>,
 }
 
+/// Why nothing can be read.
+const EMPTY: &str = "it is empty";
+
 enum Finding {
     /// The file does not exist, or is empty.
     Nothing,
@@ -135,7 +138,7 @@ fn write_locked(path: &Path, lock: FileLock, request: &OpenRequest<'_>, on_save:
         // A journal without its file belongs to a file that no longer exists.
         Finding::Nothing => {
             if must_exist {
-                return Err(StoreError::NotAProject(path.to_owned()));
+                return Err(StoreError::Lost { path: path.to_owned(), reason: EMPTY.to_owned() });
             }
             if path.exists() {
                 notes.push(format!("The project file was empty; started a new project in it: {}", path.display()));
@@ -147,9 +150,8 @@ fn write_locked(path: &Path, lock: FileLock, request: &OpenRequest<'_>, on_save:
             {}",
             path.display()
         )),
-        Finding::Damaged(reason) | Finding::NoDatabase(reason) => {
-            aside = Some((set_aside(path)?, reason));
-        }
+        Finding::Damaged(reason) => aside = Some((set_aside(path)?, reason, true)),
+        Finding::NoDatabase(reason) => aside = Some((set_aside(path)?, reason, false)),
     }
     let failed = || StoreError::database("open the project file");
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -163,10 +165,13 @@ fn write_locked(path: &Path, lock: FileLock, request: &OpenRequest<'_>, on_save:
         schema::migrate(connection)
     };
     prepare(&mut connection).map_err(failed())?;
-    if let Some((aside, reason)) = &aside {
+    if let Some((aside, reason, is_project)) = &aside {
         let rescued = rescue(&mut connection, aside).map_err(StoreError::database("recover the damaged project"));
         let rescued = match rescued {
             Ok(rescued) if !rescued.is_empty() => Ok(rescued),
+            Ok(_) if must_exist && *is_project => {
+                Err(StoreError::Lost { path: path.to_owned(), reason: reason.clone() })
+            }
             // The user may have meant another file.
             Ok(_) if must_exist => Err(StoreError::NotAProject(path.to_owned())),
             Ok(_) => Ok("Nothing".to_owned()),
@@ -245,7 +250,7 @@ fn open_to_read(path: &Path, reason: ReadOnlyReason) -> Result<Opened, StoreErro
     }
     let mut read_path = copy.as_ref().map_or(path.to_owned(), |copy| copy.path().join(COPY));
     match inspect(&read_path, Check::Thorough)? {
-        Finding::Nothing => return Err(damaged("it is empty".to_owned())),
+        Finding::Nothing => return Err(StoreError::Lost { path: path.to_owned(), reason: EMPTY.to_owned() }),
         Finding::Damaged(reason) => return Err(damaged(reason)),
         Finding::NoDatabase(_) => return Err(StoreError::NotAProject(path.to_owned())),
         Finding::Project { version: VERSION } => {}

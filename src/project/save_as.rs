@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::{StoreError, is_interrupted};
-use super::files::{fold_journal, partial_file, resolve, vacuum_with_progress};
+use super::files::{fold_journal, partial_file, resolve, vacuum_with_progress, with_extension};
 use super::lock::{FileLock, Locking};
 use super::names::{StoredName, from_stored, to_stored};
 use super::queue::Queued;
 use super::schema::{set_fact, set_root};
 use super::writer::{Refused, apply_all};
-use super::{EXTENSION, EmbeddingStore, Project, schema};
+use super::{EmbeddingStore, Project, schema};
 use crate::domain::{SECOND_PASS, SampleUri};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -117,13 +117,7 @@ impl Project {
 
     /// The full path of `target`, and the right to write there.
     fn claim(&self, target: &Path, program: &str) -> Result<(PathBuf, FileLock), StoreError> {
-        let mut target = target.to_owned();
-        if target.extension().is_none_or(|extension| extension != EXTENSION) {
-            let mut name = target.into_os_string();
-            name.push(format!(".{EXTENSION}"));
-            target = PathBuf::from(name);
-        }
-        let target = resolve(&target)?;
+        let target = resolve(&with_extension(target))?;
         if self.path().as_ref() == Some(&target) {
             return Err(StoreError::SamePath(target));
         }

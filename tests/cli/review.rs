@@ -873,8 +873,6 @@ fn merged_project_has_the_verdicts_of_both() {
     }
     let existing = bench.review("merge", &["a.spotcheck", "b.spotcheck", "--out", "c.spotcheck"]);
     assert_eq!(existing.status.code(), Some(1));
-    let twice = ["a.spotcheck", "b.spotcheck", "--out", "d.spotcheck", "--conflicts", "d.spotcheck"];
-    assert_eq!(bench.review("merge", &twice).status.code(), Some(1));
     let input = bench.review("merge", &["a.spotcheck", "b.spotcheck", "--out", "a.spotcheck", "--force"]);
     assert_eq!(input.status.code(), Some(1));
 }

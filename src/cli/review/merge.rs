@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::cli::Outcome;
 use crate::cli::export::{choose_predictions, open_project};
-use crate::cli::out_file::{check_is_new, check_is_no_input, is_stdout};
+use crate::cli::out_file::{check_is_new, check_is_no_input, is_same_file, is_stdout};
 use crate::cli::place::S3Args;
 use crate::cli::terminal::{interruptible, with_progress};
 use crate::cli::values::variant;
+use crate::cli::{Outcome, UsageError};
 use crate::dirs::AppDirs;
 use crate::domain::{Prefer, counted};
-use crate::project::export::{Existing, ExportTarget, export_conflicts, merge_projects};
-use crate::project::{Merge, run_to_merge, write_merged};
+use crate::project::export::{ConflictCsv, Existing, ExportTarget, merge_projects};
+use crate::project::{Merge, run_to_merge, with_extension, write_merged};
 use crate::review::{Kappa, kappas};
 use crate::tasks::ProgressUnit;
 
@@ -46,15 +46,16 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     if is_stdout(&args.out) {
         bail!("a merged project is a file and cannot be written to stdout; give a file name to --out");
     }
-    for out in [Some(&args.out), args.conflicts.as_ref()].into_iter().flatten() {
+    let merged = with_extension(&args.out);
+    for out in [Some(&merged), args.conflicts.as_ref()].into_iter().flatten() {
         if is_stdout(out) {
             bail!("conflicts cannot be written to stdout; give a file name to --conflicts");
         }
         check_is_no_input(out, &inputs)?;
         check_is_new(out, args.force)?;
     }
-    if args.conflicts.as_ref() == Some(&args.out) {
-        bail!("--out and --conflicts name the same file: {}", args.out.display());
+    if args.conflicts.as_ref().is_some_and(|conflicts| is_same_file(conflicts, &merged)) {
+        return Err(UsageError(format!("--out and --conflicts name the same file: {}", merged.display())).into());
     }
     let dirs = AppDirs::find()?;
     let open = |path: &Path| open_project(path, &S3Args::default(), &dirs, "spotcheck review");
@@ -66,14 +67,17 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
         merge_projects([&first, &second], [&run, &second_run], |_| args.prefer, &control)
     })?;
     merge.notes.iter().for_each(|note| eprintln!("note: {note}"));
-    if let Some(path) = &args.conflicts {
+    let conflicts = merge.pairs.iter().filter(|pair| pair.is_conflict());
+    let table = args.conflicts.as_ref().map(|path| {
         let target = ExportTarget { path: path.clone(), existing: Existing::from_force(args.force) };
-        let conflicts = merge.pairs.iter().filter(|pair| pair.is_conflict());
-        export_conflicts(&first, conflicts, &target).context("Could not write the conflicts")?;
+        ConflictCsv::create(&first, conflicts, &target)
+    });
+    let table = table.transpose().context("Could not write the conflicts")?;
+    let path = write_merged(&first, &merge.changes, &merged, "spotcheck review", &control)?;
+    if let Some(table) = table {
+        table.commit().context("Could not write the conflicts")?;
     }
-    let text = summary(&merge);
-    let path = write_merged(&first, &merge.changes, &args.out, "spotcheck review", &control)?;
-    eprint!("{text}");
+    eprint!("{}", summary(&merge));
     eprintln!("written: {}", path.display());
     Ok(Outcome::AllWell)
 }

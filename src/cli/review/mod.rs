@@ -85,6 +85,15 @@ impl ReviewedRun {
     }
 }
 
+/// # Errors
+/// The run has no predictions, so that nothing can be judged.
+fn check_is_predicted(project: &Project, run: &RunInfo) -> anyhow::Result<()> {
+    if project.prediction_counts(run.id)?.predicted == 0 {
+        bail!("the run “{}” has no predictions to judge; predict with `spotcheck predict` first", run.name);
+    }
+    Ok(())
+}
+
 /// What the project shows of the run, or everything from a minimum score on.
 fn reviewed_view(project: &Project, run: &RunInfo, min_score: Option<f32>) -> anyhow::Result<ViewSettings> {
     let mut view = stored_view(project, run)?;

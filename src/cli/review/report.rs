@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::{ReviewedRun, reviewed_view};
+use super::{ReviewedRun, check_is_predicted, reviewed_view};
 use crate::cli::Outcome;
 use crate::cli::out_file::{check_is_no_input, is_stdout};
 use crate::cli::terminal::{interruptible, raw_stdout, stdout, with_progress};
@@ -61,6 +61,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
     let file = args.out.as_ref().filter(|_| !to_stdout).map(target).transpose()?;
     let images = args.images.as_deref().map(read_list).transpose()?;
     let (project, run) = args.of.open(OpenMode::Read)?;
+    check_is_predicted(&project, &run)?;
     let sample = if images.is_some() { None } else { review_sample(&project, &run)? };
     let view = match &sample {
         Some(sample) => sample.view.clone(),

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::{ReviewedRun, reviewed_view};
+use super::{ReviewedRun, check_is_predicted, reviewed_view};
 use crate::cli::Outcome;
 use crate::cli::out_file::is_stdout;
 use crate::cli::terminal::{interruptible, raw_stdout, with_progress};
 use crate::cli::values::{parse_score, variant};
-use crate::domain::{Change, counted};
+use crate::domain::{Change, counted, grouped};
 use crate::project::OpenMode;
 use crate::project::export::{
     Existing, ExportTarget, SampleCsv, draw_sample, find_clusters, missing_embeddings, review_population, review_sample,
@@ -52,6 +52,7 @@ pub(crate) fn run(args: &SampleArgs) -> anyhow::Result<Outcome> {
     let target = ExportTarget { path: args.out.clone(), existing: Existing::from_force(args.force) };
     let file = (!is_stdout(&args.out)).then(|| SampleCsv::create(&target)).transpose().context(failed)?;
     let (project, run) = args.of.open(OpenMode::WriteExisting)?;
+    check_is_predicted(&project, &run)?;
     let view = reviewed_view(&project, &run, args.min_score)?;
     let control = interruptible(ProgressUnit::Images)?;
     let mut population = with_progress("Reading", &control, || review_population(&project, &run, &view, &control))?;
@@ -87,7 +88,7 @@ pub(crate) fn run(args: &SampleArgs) -> anyhow::Result<Outcome> {
     };
     eprintln!(
         "drew {} of {} at score ≥ {min_score:.2}{strata}",
-        counted(sample.units.len(), one, many),
+        grouped(sample.units.len()),
         counted(population.units.len(), one, many)
     );
     Ok(Outcome::AllWell)

@@ -6,11 +6,12 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::cli::Outcome;
-use crate::cli::export::open_project;
+use crate::cli::export::{NO_RUNS, open_project};
 use crate::cli::out_file::{check_is_new, check_is_no_input, is_stdout};
 use crate::cli::place::S3Args;
 use crate::cli::terminal::{interruptible, with_progress};
 use crate::dirs::AppDirs;
+use crate::project::with_extension;
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
@@ -32,18 +33,21 @@ pub(crate) fn run(args: &SecondPassArgs) -> anyhow::Result<Outcome> {
     if is_stdout(&args.out) {
         bail!("a project is a file and cannot be written to stdout; give a file name to --out");
     }
-    check_is_no_input(&args.out, &[("the first project", Some(&args.project))])?;
-    check_is_new(&args.out, args.force)?;
+    let out = with_extension(&args.out);
+    check_is_no_input(&out, &[("the first project", Some(&args.project))])?;
+    check_is_new(&out, args.force)?;
     let project = open_project(&args.project, &args.s3, &AppDirs::find()?, "spotcheck review")?;
     let runs = project.runs()?;
+    if runs.is_empty() {
+        bail!(NO_RUNS);
+    }
     if let [run, ..] = &runs[..]
         && runs.iter().all(|run| run.card.is_encoder())
     {
         run.card.must_predict().context("the project has nothing to judge")?;
     }
     let control = interruptible(ProgressUnit::Bytes)?;
-    let path =
-        with_progress("Copying", &control, || project.start_second_pass(&args.out, "spotcheck review", &control))?;
+    let path = with_progress("Copying", &control, || project.start_second_pass(&out, "spotcheck review", &control))?;
     eprintln!("written without verdicts: {}", path.display());
     eprintln!("when it is judged, compare both: spotcheck review merge FIRST {} --out BOTH", path.display());
     Ok(Outcome::AllWell)

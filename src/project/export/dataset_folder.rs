@@ -175,7 +175,7 @@ pub(super) fn folder_mark(context: &ExportContext, options: ExportOptions, tally
         "options": options,
         "images": tally.images,
         "boxes": tally.boxes,
-        "notes": tally.notes(options.format),
+        "notes": tally.notes(options.format, context.task()),
     });
     format!("{mark:#}\n")
 }

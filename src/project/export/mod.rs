@@ -57,7 +57,7 @@ pub use tally::ExportReport;
 pub use target::{Existing, ExportTarget, WholeFile};
 pub use vectors::{ComparedVectors, Vectors, missing_embeddings, stored_vectors};
 pub use verdict_csv::{
-    ImportedVerdicts, OtherVerdicts, RejectedRow, VerdictCsvError, export_conflicts, export_verdicts, import_verdicts,
+    ConflictCsv, ImportedVerdicts, OtherVerdicts, RejectedRow, VerdictCsvError, export_verdicts, import_verdicts,
     verdicts_as_csv,
 };
 
@@ -116,7 +116,7 @@ pub fn export(
         task: context.task(),
         images: tally.images,
         boxes: tally.boxes,
-        notes: tally.notes(options.format),
+        notes: tally.notes(options.format, context.task()),
         problems: tally.problems,
     })
 }

@@ -89,7 +89,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn notes(&self, format: ExportFormat) -> Vec<String> {
+    pub(super) fn notes(&self, format: ExportFormat, task: ModelTask) -> Vec<String> {
         let mut notes = Vec::new();
         let mut note = |amount: u64, one: &str, many: &str, text: &str| {
             if amount > 0 {
@@ -118,7 +118,8 @@ impl Tally {
             if self.outdated_judged == 1 { text } else { texts },
         );
         note(self.outside, "box", "boxes", "skipped because no part is inside the image");
-        note(self.relabeled, "box", "boxes", "written with the corrected class");
+        let [one, many] = task.judged_words();
+        note(self.relabeled, one, many, "written with the corrected class");
         note(self.moved, "box", "boxes", "moved by a person");
         note(self.added, "box", "boxes", "added by a person");
         let new_classes = self.new_classes.iter().map(String::as_str).collect::<Vec<_>>().join("”, “");

@@ -254,7 +254,14 @@ struct Header {
 impl Header {
     fn read(cells: Result<&[Cow<'_, str>], &str>) -> Result<Self, VerdictCsvError> {
         let cells = cells.map_err(|reason| VerdictCsvError::Header(reason.to_owned()))?;
-        let position = |name: &str| cells.iter().position(|cell| cell.trim().eq_ignore_ascii_case(name));
+        let positions = |name: &'static str| {
+            let is_column = move |(_, cell): &(usize, &Cow<'_, str>)| cell.trim().eq_ignore_ascii_case(name);
+            cells.iter().enumerate().filter(is_column).map(|(at, _)| at)
+        };
+        let position = |name: &'static str| positions(name).next();
+        if let Some(twice) = COLUMNS.into_iter().chain(SAMPLED).find(|name| positions(name).nth(1).is_some()) {
+            return Err(VerdictCsvError::Header(format!("names “{twice}” twice")));
+        }
         // Without the boxes, their verdicts would be verdicts on images.
         if let Some(missing) = COLUMNS[..3].iter().find(|name| position(name).is_none()) {
             return Err(VerdictCsvError::NoColumn(missing));
@@ -572,35 +579,44 @@ impl Row {
     }
 }
 
-/// Writes the boxes and images that two people judged differently.
-///
-/// # Errors
-/// The file exists or cannot be written.
-pub fn export_conflicts<'p>(
-    project: &Project,
-    conflicts: impl IntoIterator<Item = &'p Pair>,
-    target: &ExportTarget,
-) -> Result<(), ExportError> {
-    let sides = ["first", "second"];
-    let names = ["", "_right_class", "_x1", "_y1", "_x2", "_y2", "_reviewer"];
-    let columns = sides.map(|side| names.map(|column| format!("{side}{column}")));
-    let columns: Vec<String> =
-        ["image".to_owned(), "box".to_owned()].into_iter().chain(columns.into_iter().flatten()).collect();
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let mut table = Table::create(target, &columns)?;
-    let root = project.root();
-    for pair in conflicts {
-        let side = |(verdict, reviewer): (&Verdict, &Option<String>)| {
-            let word: &'static str = verdict.into();
-            let class = escape_formula(verdict.right_class().unwrap_or_default());
-            let [x1, y1, x2, y2] = drawn_edges(verdict);
-            let reviewer = escape_formula(reviewer.as_deref().unwrap_or_default());
-            [word.to_owned(), class, x1, y1, x2, y2, reviewer]
-        };
-        let image = escape_formula(&pair.sample.name_below(root.as_deref()));
-        let index = pair.box_index.map(|index| index.to_string()).unwrap_or_default();
-        let cells = pair.verdicts.iter().zip(&pair.reviewers).flat_map(side);
-        table.row(&[image, index].into_iter().chain(cells).collect::<Vec<_>>())?;
+/// A CSV file with what two people judged differently. It appears under its name when it is committed.
+pub struct ConflictCsv(Table);
+
+impl ConflictCsv {
+    /// # Errors
+    /// The file exists or cannot be written.
+    pub fn create<'p>(
+        project: &Project,
+        conflicts: impl IntoIterator<Item = &'p Pair>,
+        target: &ExportTarget,
+    ) -> Result<Self, ExportError> {
+        let sides = ["first", "second"];
+        let names = ["", "_right_class", "_x1", "_y1", "_x2", "_y2", "_reviewer"];
+        let columns = sides.map(|side| names.map(|column| format!("{side}{column}")));
+        let columns: Vec<String> =
+            ["image".to_owned(), "box".to_owned()].into_iter().chain(columns.into_iter().flatten()).collect();
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let mut table = Table::create(target, &columns)?;
+        let root = project.root();
+        for pair in conflicts {
+            let side = |(verdict, reviewer): (&Verdict, &Option<String>)| {
+                let word: &'static str = verdict.into();
+                let class = escape_formula(verdict.right_class().unwrap_or_default());
+                let [x1, y1, x2, y2] = drawn_edges(verdict);
+                let reviewer = escape_formula(reviewer.as_deref().unwrap_or_default());
+                [word.to_owned(), class, x1, y1, x2, y2, reviewer]
+            };
+            let image = escape_formula(&pair.sample.name_below(root.as_deref()));
+            let index = pair.box_index.map(|index| index.to_string()).unwrap_or_default();
+            let cells = pair.verdicts.iter().zip(&pair.reviewers).flat_map(side);
+            table.row(&[image, index].into_iter().chain(cells).collect::<Vec<_>>())?;
+        }
+        Ok(Self(table))
     }
-    table.commit()
+
+    /// # Errors
+    /// The file cannot be written.
+    pub fn commit(self) -> Result<(), ExportError> {
+        self.0.commit()
+    }
 }
