@@ -122,6 +122,18 @@ impl LabelSet {
         similar.all(|(_, label)| label == first.1).then_some(first)
     }
 
+    /// The class that a person means by a name: one that was `given` before under exactly this name, a class of this set,
+    /// “class 7” for 7, or a given one in another case. Otherwise it is new.
+    pub fn known_class<'n>(&'n self, name: &'n str, given: impl Iterator<Item = &'n str> + Clone) -> &'n str {
+        let number = name.parse::<u32>().ok();
+        let numbered = || self.find(&format!("class {}", number?));
+        let of_set = || self.find(name).or_else(numbered).map(|(_, known)| known);
+        let lowercase = name.to_lowercase();
+        let exact = given.clone().find(|known| *known == name);
+        let similar = || { given }.find(|known| known.to_lowercase() == lowercase);
+        exact.or_else(of_set).or_else(similar).unwrap_or(name)
+    }
+
     /// The id of [`Self::find`].
     pub fn id_of(&self, name: &str) -> Option<u32> {
         self.find(name).map(|(class_id, _)| class_id)
@@ -178,6 +190,25 @@ mod tests {
             [("cat", Some(0)), ("CAT", Some(1)), ("Cat", None), ("dog", Some(2)), ("Crane", Some(3)), (" cat", None)]
         {
             assert_eq!(labels.id_of(name), id, "{name}");
+        }
+    }
+
+    #[test]
+    fn typed_class_is_a_known_one_in_any_case() {
+        let labels = LabelSet::parse("cat\nclass 7\n8").unwrap();
+        let given = ["Fox", "CAT", "7b"];
+        for (name, known) in [
+            ("Cat", "cat"),
+            ("CAT", "CAT"),
+            ("fox", "Fox"),
+            ("7", "class 7"),
+            ("Class 7", "class 7"),
+            ("8", "8"),
+            ("9", "9"),
+            ("7B", "7b"),
+            ("Owl", "Owl"),
+        ] {
+            assert_eq!(labels.known_class(name, given.iter().copied()), known, "{name}");
         }
     }
 

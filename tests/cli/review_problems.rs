@@ -62,6 +62,19 @@ fn column_with_two_meanings_is_rejected() {
 }
 
 #[test]
+fn new_class_has_one_spelling() {
+    let bench = Bench::new();
+    bench.project("p.spotcheck");
+    let rows = "image,box,verdict,right_class\n000.png,,wrong,Teapot\n001.png,,wrong,teapot\n002.png,,wrong,BIRD\n";
+    std::fs::write(bench.path("v.csv"), rows).unwrap();
+    let output = bench.reviewed("import", &["p.spotcheck", "v.csv"]);
+    assert!(stderr(&output).contains("note: 1 class ") && stderr(&output).contains("“Teapot”"), "{}", stderr(&output));
+    bench.reviewed("export", &["p.spotcheck", "--out", "w.csv"]);
+    let classes: Vec<String> = bench.rows("w.csv").into_iter().map(|row| row[3].clone()).collect();
+    assert_eq!(classes, ["Teapot", "Teapot", "bird"]);
+}
+
+#[test]
 fn failed_merge_leaves_no_file() {
     let bench = Bench::new();
     for (name, reviewer, verdict) in [("a.spotcheck", "Ann", "accept"), ("b.spotcheck", "Bob", "reject")] {

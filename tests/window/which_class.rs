@@ -6,7 +6,8 @@ use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::dirs::AppDirs;
-use spotcheck::domain::BoundingBox;
+use spotcheck::domain::{BoundingBox, Change, Verdict, VerdictTarget};
+use spotcheck::project::{OpenMode, OpenRequest, Project};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, BrowseCommand, Overlay, ReviewCommand};
 
@@ -14,7 +15,8 @@ use crate::adding_models::wait_until_tried;
 use crate::browsing::drop_on;
 use crate::support::repository;
 use crate::window::{
-    click, folder_of, home_with_runtime, open, open_at, sees, wait_for, wait_for_overlay, wait_until, wait_until_idle,
+    click, folder_of, home_with_runtime, open, open_at, open_in, sees, wait_for, wait_for_overlay, wait_until,
+    wait_until_idle,
 };
 
 #[derive(Clone, Copy)]
@@ -142,9 +144,45 @@ fn new_classes_are_marked_wherever_classes_are_listed() {
     window.state_mut().command(ReviewCommand::ChooseClass("Bowl".to_owned()));
     wait_for(&mut window, "teapot, new class, 1 verdict");
     assert_eq!(window.state().state().new_classes().collect::<Vec<_>>(), [("teapot", 1)]);
-    window.state_mut().command(Action::Undo);
-    window.state_mut().command(Action::Undo);
-    window.state_mut().command(Action::Undo);
+    let verdict = |window: &Harness<'static, App>| {
+        let state = window.state().state();
+        state.judgments.box_verdict(state.shown_sample().unwrap(), 0).cloned()
+    };
+    assert_eq!(verdict(&window), Some(Verdict::WrongClass("bowl".to_owned())));
+    window.state_mut().command(ReviewCommand::ChooseClass("TEAPOT".to_owned()));
+    wait_for(&mut window, "≠ cup → teapot (new)");
+    assert_eq!(window.state().state().new_classes().collect::<Vec<_>>(), [("teapot", 2)]);
+    for _ in 0..4 {
+        window.state_mut().command(Action::Undo);
+    }
     window.run_steps(2);
     assert_eq!(window.state().state().new_classes().count(), 0);
+}
+
+/// An earlier version stored classes as they were typed.
+#[test]
+fn own_class_in_another_case_is_listed() {
+    let (folder, home) = (folder_of(1, "coffee.png"), tempfile::tempdir().unwrap());
+    let mut window = open_in(home.path(), Some(folder.path()), "ssd-mobilenet-coco");
+    wait_for(&mut window, "cup ");
+    wait_for(&mut window, "All saved");
+    let state = window.state().state();
+    let (path, run) = (state.project.path.clone().unwrap(), state.run_id());
+    let sample = state.samples.get(state.shown_sample().unwrap()).unwrap().uri.clone();
+    drop(window);
+    let request = OpenRequest { path: &path, root: None, mode: OpenMode::WriteExisting, program: "a test" };
+    let project = Project::open(&request, |_| ()).unwrap().project;
+    let target = VerdictTarget { run, box_index: Some(0) };
+    let verdict = Some(Verdict::WrongClass("BOWL".to_owned()));
+    project.write_together(&[Change::SetVerdict { sample, target, verdict, reviewer: None }]).unwrap();
+    drop(project);
+
+    let mut window = open_in(home.path(), Some(folder.path()), "ssd-mobilenet-coco");
+    wait_for(&mut window, "≠ cup → BOWL");
+    ask(&mut window, About::Box(0));
+    window.get_by_label("Correct class").type_text("bowl");
+    window.run_steps(2);
+    let classes: Vec<String> = listed(&window).into_iter().map(|(class, _)| class).collect();
+    assert_eq!(classes[..2], ["bowl", "BOWL"]);
+    assert!(sees(&window, "Enter uses “bowl”"));
 }

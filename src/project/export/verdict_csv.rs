@@ -157,14 +157,15 @@ pub fn import_verdicts(
     let rows = read_rows(file, &mut imported)?;
     let mut images = KnownImages::read(project, run, &rows)?;
     let mut reviewers = project.reviewers(run.id)?;
-    let given = project.given_classes(run.id)?;
+    let mut given = project.given_classes(run.id)?;
     let mut seen = Seen::new();
     let mut removed = BTreeMap::<SampleUri, BTreeSet<u32>>::new();
     for mut row in rows {
         let line = row.line;
         // Ground truth has classes of its own.
         if row.verdict.trim() != "spurious" {
-            row.right_class = known_class(&row.right_class, run, &given);
+            let known = given.iter().map(String::as_str);
+            row.right_class = run.labels.known_class(&row.right_class, known).to_owned();
         }
         let (sample, target, verdict) = match images.verdict(&row, run) {
             Ok(found) => found,
@@ -181,7 +182,10 @@ pub fn import_verdicts(
             removed.entry(sample).or_default().extend(target.box_index);
             continue;
         };
-        imported.new_classes.extend(new_class(&verdict, run, &given).map(str::to_owned));
+        if let Some(class) = new_class(&verdict, run, &given).map(str::to_owned) {
+            given.push(class.clone());
+            imported.new_classes.insert(class);
+        }
         images.existing.insert(key, verdict.clone());
         let named = Some(unescaped(&row.reviewer).trim()).filter(|name| !name.is_empty());
         let reviewer = named.or(reviewer).map(str::to_owned);
@@ -203,18 +207,6 @@ pub fn import_verdicts(
 fn new_class<'v>(verdict: &'v Verdict, run: &RunInfo, given: &[String]) -> Option<&'v str> {
     let class = verdict.right_class().filter(|_| !matches!(verdict, Verdict::Spurious(_)))?;
     (run.labels.find(class).is_none() && !given.iter().any(|known| known == class)).then_some(class)
-}
-
-/// The name of a class as the run, or an earlier verdict, has it.
-fn known_class(name: &str, run: &RunInfo, given: &[String]) -> String {
-    let exact = given.iter().find(|known| *known == name);
-    let similar = || given.iter().find(|known| known.to_lowercase() == name.to_lowercase());
-    // Classes with only a number are named “class 7”.
-    let numbered = name.parse::<u32>().ok().map(|number| format!("class {number}"));
-    let names = [Some(name), numbered.as_deref()].into_iter().flatten();
-    let of_run = || names.clone().find_map(|name| run.labels.find(name)).map(|(_, known)| known);
-    let known = exact.map(String::as_str).or_else(of_run).or_else(|| similar().map(String::as_str));
-    known.unwrap_or(name).to_owned()
 }
 
 fn read_rows(file: impl Read, imported: &mut ImportedVerdicts) -> Result<Vec<Row>, VerdictCsvError> {

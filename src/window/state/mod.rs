@@ -599,6 +599,12 @@ impl State {
         self.run().is_some_and(|run| run.labels().find(class).is_none())
     }
 
+    /// The class that the user means by a name.
+    pub(crate) fn known_class<'n>(&'n self, name: &'n str) -> &'n str {
+        let own = self.own_classes.iter().map(String::as_str);
+        self.run().map_or(name, |run| run.labels().known_class(name, own))
+    }
+
     /// The new classes that boxes or images have by verdict, with their number, in the order of the alphabet.
     pub fn new_classes(&self) -> impl Iterator<Item = (&str, usize)> {
         self.judgments.given_classes().filter(|(class, _)| self.is_new_class(class))

@@ -54,7 +54,7 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut WrongClassMemory, comman
     let mut chosen = classes_ui(ui, state, &classes, (memory.line, steps != 0), typed.is_empty());
     let taken = match memory.line {
         Some(line) => classes[line].class,
-        None => typed,
+        None => state.known_class(typed),
     };
     ui.add_space(4.0);
     hint_ui(ui, state, taken);
@@ -242,13 +242,17 @@ fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<Choice<'s>> {
     let recent = state.recent_classes.iter().map(String::as_str);
     let digits = state.class_digits().map(|(_, class)| class);
     let likely: Vec<&str> = scored.iter().map(|(class, _)| *class).chain(recent).chain(digits).collect();
-    let typed = typed.trim().to_lowercase();
+    let (spelling, typed) = (typed, typed.trim().to_lowercase());
     let words: Vec<&str> = typed.split_whitespace().collect();
     let is_like = |class: &&str| {
         let class = class.to_lowercase();
         words.iter().all(|word| class.contains(word))
     };
-    let own = state.own_classes.iter().map(String::as_str).filter(|name| run.labels().find(name).is_none());
+    let own = state
+        .own_classes
+        .iter()
+        .map(String::as_str)
+        .filter(|name| run.labels().iter().all(|(_, label)| label != *name));
     let labels = own.chain(run.labels().iter().map(|(_, name)| name)).filter(|name| !likely.contains(name));
     let mut classes: Vec<&str> = likely.iter().copied().chain(labels).filter(is_like).collect();
     let right = right_class(state).map(|class| class.to_lowercase());
@@ -256,7 +260,7 @@ fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<Choice<'s>> {
     let rank = |class: &str| likely.iter().position(|other| *other == class).unwrap_or(likely.len());
     classes.sort_by_key(|class| {
         let lower = class.to_lowercase();
-        (!is_right(class), lower != typed, !lower.starts_with(&typed), rank(class))
+        (!is_right(class), lower != typed, !lower.starts_with(&typed), *class != spelling, rank(class))
     });
     classes.dedup();
     classes.truncate(MAX_LINES);

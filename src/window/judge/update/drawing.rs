@@ -29,6 +29,7 @@ pub(crate) fn drawn(state: &mut State, bounds: BoundingBox) {
 /// Adds the box that was drawn, or gives the selected box another class.
 pub(crate) fn choose_class(state: &mut State, class: &str) {
     state.overlay = Overlay::None;
+    let class = &*state.known_class(class).to_owned();
     state.remember_class(class);
     match state.shown.drawing.take() {
         Some(Drawing::Drawn(bounds)) => add(state, class, bounds),
