@@ -226,6 +226,8 @@ pub struct Pair {
     /// The model's class, or the label's; `None` for the image of a detector.
     pub class: Option<String>,
     pub verdicts: [Verdict; 2],
+    /// Whether each is the verdict on the whole image, and this is a box in it.
+    pub are_of_image: [bool; 2],
     pub reviewers: [Option<String>; 2],
 }
 

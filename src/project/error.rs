@@ -101,7 +101,7 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
             "the file is write-protected; change its permissions"
         }
-        Some(ErrorCode::CannotOpen) => "could not open the file; check that its folder exists and is writable",
+        Some(ErrorCode::CannotOpen) => "could not open the file; check its permissions and its folder's",
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             "the project file is damaged; save the project under another name"
         }
@@ -171,5 +171,29 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     match code(error) {
         Some(code) => matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown),
         None => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_has_its_own_advice() {
+        use rusqlite::ffi;
+        let codes = [
+            (ffi::SQLITE_BUSY, "another program"),
+            (ffi::SQLITE_FULL, "disk is full"),
+            (ffi::SQLITE_IOERR_WRITE, "connected"),
+            (ffi::SQLITE_READONLY, "write-protected"),
+            (ffi::SQLITE_CANTOPEN, "and of its folder"),
+            (ffi::SQLITE_CORRUPT, "damaged"),
+        ];
+        for (code, fact) in codes {
+            let text = explain(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+            let found: Vec<&str> = codes.iter().map(|(_, fact)| *fact).filter(|fact| text.contains(fact)).collect();
+            assert_eq!(found, [fact], "{text}");
+            assert!(!text.contains("delete"), "{text}");
+        }
     }
 }

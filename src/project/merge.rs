@@ -324,6 +324,7 @@ impl Merge {
             box_index,
             class,
             verdicts: opinions.map(|opinion| opinion.given.verdict.clone()),
+            are_of_image: opinions.map(|opinion| opinion.is_inherited),
             reviewers: opinions.map(|opinion| opinion.given.reviewer.clone()),
         };
         let kept = match () {

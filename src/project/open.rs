@@ -387,7 +387,8 @@ pub(super) fn find_damage(connection: &mut Connection, time: Option<Duration>) -
     connection.progress_handler(STEPS, Some(is_late))?;
     let verdict = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     match verdict {
-        Ok(verdict) => Ok(Some(verdict).filter(|verdict| verdict != "ok")),
+        // After a line that names the database.
+        Ok(verdict) => Ok(verdict.lines().last().filter(|fault| *fault != "ok").map(str::to_owned)),
         Err(error) if is_interrupted(&error) => Ok(None),
         Err(error) => Err(error),
     }

@@ -91,6 +91,7 @@ fn failed_merge_leaves_no_file() {
     }
     let failed = merge("missing/c.spotcheck", "c.csv");
     assert_eq!(failed.status.code(), Some(1), "{}", stderr(&failed));
+    assert!(!stderr(&failed).contains(".spotcheck-"), "no name of a temporary file: {}", stderr(&failed));
     let names = std::fs::read_dir(bench.path("")).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with(['c', '.'])).collect();
     assert!(left.is_empty(), "{left:?}");

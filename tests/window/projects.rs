@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use egui::{ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::Harness;
 use spotcheck::dirs::AppDirs;
-use spotcheck::domain::{Prefer, SampleId};
+use spotcheck::domain::{Prefer, SampleId, Verdict};
 use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
     Action, BrowseCommand, Command, Display, InferenceCommand, MergeCommand, Notice, ProjectCommand, ProjectStatus,
-    SearchCommand,
+    ReviewCommand, SearchCommand,
 };
 
 use super::support::runtime_home;
@@ -328,6 +328,43 @@ fn two_projects_are_merged_conflict_by_conflict() {
     });
     wait_for(&mut window, "1 rejected");
     assert!(sees(&window, "1 accepted") && !sees(&window, "Blind second pass"));
+}
+
+#[test]
+fn verdict_on_the_whole_image_is_compared_with_its_boxes() {
+    let (images, projects) = (folder_of(1, "coffee.png"), home());
+    let mut window = open_in(projects.path(), Some(images.path()), "ssd-mobilenet-coco");
+    wait_for(&mut window, "cup ");
+    wait_until_idle(&mut window);
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
+    window.state_mut().command(Action::Reject);
+    wait_for(&mut window, "All saved");
+    let first = window.state().state().project.path.clone().unwrap();
+    let second = projects.path().join("second.spotcheck");
+    window.state_mut().command(Command::Project(ProjectCommand::StartSecondPass(second.clone())));
+    wait_until(&mut window, "the copy", |window| window.state().state().project.path.as_ref() == Some(&second));
+    wait_for(&mut window, "cup ");
+    wait_until_idle(&mut window);
+    window.state_mut().command(ReviewCommand::SelectBox(None));
+    window.state_mut().command(Action::Accept);
+    wait_for(&mut window, "1 accepted");
+    wait_for(&mut window, "All saved");
+    window.state_mut().command(Command::Project(ProjectCommand::Merge(MergeCommand::Compare(first))));
+    wait_for(&mut window, "Conflict 1 of 1");
+    assert!(sees(&window, "accepted (whole image)"));
+    window.key_press(egui::Key::T);
+    wait_for(&mut window, "all decided");
+    let merged = projects.path().join("merged.spotcheck");
+    window.state_mut().command(Command::Project(ProjectCommand::Merge(MergeCommand::Save(merged.clone()))));
+    wait_until(&mut window, "the merged project", |window| {
+        let state = window.state().state();
+        state.project.path.as_ref() == Some(&merged) && state.merging.is_none()
+    });
+    wait_for(&mut window, "1 rejected");
+    let state = window.state().state();
+    let sample = state.shown_sample().unwrap();
+    let verdicts = (state.judgments.verdict(sample), state.judgments.box_verdict(sample, 0));
+    assert_eq!(verdicts, (Some(&Verdict::Accept), Some(&Verdict::Reject)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::cli::Outcome;
-use crate::cli::export::{NO_RUNS, open_project};
+use crate::cli::stored::{NO_RUNS, open_project};
 use crate::cli::out_file::{check_is_new, check_is_no_input, is_stdout};
 use crate::cli::place::S3Args;
 use crate::cli::terminal::{interruptible, with_progress};

@@ -124,12 +124,11 @@ fn conflict_ui(
     wrapped_ui(ui, about(state, pair));
     image_ui(ui, state, pair, textures);
     Grid::new("both verdicts").num_columns(2).spacing(vec2(16.0, 3.0)).show(ui, |ui| {
-        for (whose, verdict, reviewer) in
-            [("Mine", &pair.verdicts[0], &pair.reviewers[0]), ("Theirs", &pair.verdicts[1], &pair.reviewers[1])]
-        {
+        for (side, whose) in ["Mine", "Theirs"].into_iter().enumerate() {
             ui.weak(whose);
-            let by = reviewer.as_ref().map_or_else(String::new, |name| format!(", {name}"));
-            ui.label(format!("{}{by}", verdict_text(verdict)));
+            let of_image = if pair.are_of_image[side] { " (whole image)" } else { "" };
+            let by = pair.reviewers[side].as_ref().map_or_else(String::new, |name| format!(", {name}"));
+            ui.label(format!("{}{of_image}{by}", verdict_text(&pair.verdicts[side])));
             ui.end_row();
         }
     });
