@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use super::files::nameless;
 use super::names::{from_stored, to_stored};
 use super::{OpenMode, OpenRequest, Project, StoreError};
 use crate::domain::{
@@ -112,7 +113,10 @@ pub enum MergeError {
         if others.is_empty() { "no runs" } else { others.as_str() }
     )]
     NoSuchRun { run: String, others: String },
-    #[error("could not write into {}: {source}", folder.display())]
+    #[error(
+        "could not write into the folder ({source}); change its permissions, or choose another one: {}",
+        folder.display()
+    )]
     Scratch { folder: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -150,7 +154,8 @@ pub fn write_merged(
 ) -> Result<PathBuf, MergeError> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let scratch = tempfile::Builder::new().prefix(".spotcheck-").tempdir_in(folder);
-    let scratch = scratch.map_err(|source| MergeError::Scratch { folder: folder.to_owned(), source })?;
+    let scratch =
+        scratch.map_err(|error| MergeError::Scratch { folder: folder.to_owned(), source: nameless(&error) })?;
     let path = project.save_as(&scratch.path().join("merged.spotcheck"), program)?;
     let request = OpenRequest { path: &path, root: None, mode: OpenMode::WriteExisting, program };
     let merged = Project::open(&request, |_| ())?.project;
