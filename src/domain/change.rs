@@ -1,6 +1,6 @@
 //! Verdicts, and changes to a project file.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
@@ -203,6 +203,15 @@ impl JudgedSample {
             Verdict::Added(drawn) if target.run != Some(run) && drawn.bounds() == wrong.bounds() => Some(drawn.class()),
             _ => None,
         })
+    }
+
+    /// The verdicts on the boxes of a run's prediction, by index, and that on the image (`None`): of the run, or else the
+    /// one given without a prediction.
+    pub fn on_run(&self, run: Option<RunId>) -> BTreeMap<Option<u32>, &Verdict> {
+        let of = |wanted: Option<RunId>| self.verdicts.iter().filter(move |(target, _)| target.run == wanted);
+        let before = of(None).filter(|(target, _)| target.box_index.is_none());
+        let of_run = run.into_iter().flat_map(|run| of(Some(run)));
+        before.chain(of_run).map(|(target, verdict)| (target.box_index, verdict)).collect()
     }
 }
 

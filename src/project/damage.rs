@@ -78,7 +78,7 @@ pub(super) fn rescue(fresh: &mut Connection, aside: &Path) -> rusqlite::Result<S
          (SELECT 1 FROM boxes WHERE boxes.run = answers.run AND boxes.sample = answers.sample)",
         [Kind::Detections as i64],
     )?;
-    let mut told = Vec::new();
+    let mut found = Vec::new();
     for (table, rows) in rescued {
         let rows = rows - if table == "answers" { lost } else { 0 };
         let name = match table {
@@ -90,8 +90,8 @@ pub(super) fn rescue(fresh: &mut Connection, aside: &Path) -> rusqlite::Result<S
         };
         match rows {
             0 => {}
-            1 => told.push(format!("1 {}", name.trim_end_matches('s'))),
-            rows => told.push(format!("{rows} {name}")),
+            1 => found.push(format!("1 {}", name.trim_end_matches('s'))),
+            rows => found.push(format!("{rows} {name}")),
         }
     }
     transaction.commit()?;
@@ -101,7 +101,7 @@ pub(super) fn rescue(fresh: &mut Connection, aside: &Path) -> rusqlite::Result<S
         remove_if_there(&journal);
     }
     remove_if_there(&companion(aside, "-shm"));
-    Ok(told.join(", "))
+    Ok(found.join(", "))
 }
 
 /// Copies rows up to the first unreadable one. Errors are those of the new file.

@@ -53,11 +53,11 @@ struct Review {
     visible: BTreeSet<u32>,
 }
 
-/// What a person says about a box, label or image.
+/// A person's verdict on a box, label or image.
 #[derive(Clone, Copy)]
 struct Opinion<'r> {
     given: &'r Given,
-    /// Where the merged project stores it; `None` if it says that an added box shows no object.
+    /// Where the merged project stores it; `None` for a verdict on the image that rules out an added box.
     target: Option<VerdictTarget>,
     /// Whether it is the verdict on the whole image.
     is_inherited: bool,
@@ -70,7 +70,7 @@ impl Review {
         of_image.map(|(target, given)| (*target, given))
     }
 
-    /// What this person says about what the other one judged at `target`.
+    /// This person's verdict on what the other one judged at `target`.
     fn opinion(&self, target: VerdictTarget, other: &Given) -> Option<Opinion<'_>> {
         let own = match other.object() {
             Some(object) => self.verdicts.iter().find(|(_, given)| given.object() == Some(object)),
@@ -356,8 +356,8 @@ impl Merge {
     }
 }
 
-/// Replaces the verdict on an image by verdicts on the boxes that its reviewer saw, without those that are left open: they
-/// would inherit it, or count as judged.
+/// Replaces the verdict on an image by verdicts on the boxes that its reviewer saw, except those that are left open:
+/// they would inherit it, or count as judged.
 fn split_image_verdict(
     merged: &mut OfImage,
     [ours, theirs]: [&Review; 2],

@@ -37,8 +37,7 @@ pub use files::{partial_file, with_extension};
 pub use merge::{Merge, MergeError, merge_verdicts, run_to_merge, write_merged};
 pub use names::{default_path, default_path_of_place};
 pub use open::{OpenMode, OpenRequest, Opened};
-pub use pairs::paged;
-pub use pairs::{PredictionPair, prediction_pairs};
+pub use pairs::{PredictionPair, paged, prediction_pairs};
 pub use reader::{PredictionCounts, StoredStamp};
 
 use crate::dirs::Scratch;

@@ -50,11 +50,10 @@ pub use outcomes::{
 pub use population::{Judged, Population, judged};
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{
-    BoxQuery, BoxTerm, ClassChanges, Completion, KnownNames, OutcomeWord, Query, QueryError, change_key, change_term,
-    class_term, complete, folder_in, folder_term, has_term, with_term, without_comparison, without_folders,
-    without_term,
+    BoxQuery, BoxTerm, ClassChanges, ClassName, Completion, KnownNames, OutcomeWord, Query, QueryError, Span,
+    change_key, change_term, class_term, complete, folder_in, folder_term, has_term, with_term, without_comparison,
+    without_folders, without_term,
 };
-pub use query::{ClassName, Span};
 pub use report::{
     Acceptance, Added, ClassPart, Correction, ImageFrame, Part, PrecisionAt, ReportRequest, ReviewReport,
     SampleProgress, ScorePart, Target, Withheld, more_sentence, review_report,

@@ -253,8 +253,8 @@ fn by_class(units: &[Unit], most: usize, labels: &LabelSet) -> (Vec<String>, Vec
     (names, units.iter().map(|unit| position[&unit.class]).collect())
 }
 
-/// The number of verdicts per stratum: at least [`LEAST_PER_STRATUM`], even if that exceeds `count`; otherwise proportional to the weights, by Webster's method: it never takes a verdict away
-/// when `count` grows.
+/// The number of verdicts per stratum: at least [`LEAST_PER_STRATUM`], even if that exceeds `count`; otherwise
+/// proportional to the weights, by Webster's method: it never takes a verdict away when `count` grows.
 pub(super) fn allocate(sizes: &[usize], weights: &[f64], count: usize) -> Vec<usize> {
     let mut given: Vec<usize> = sizes.iter().map(|size| LEAST_PER_STRATUM.min(*size)).collect();
     for _ in given.iter().sum::<usize>()..count {

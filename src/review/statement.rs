@@ -35,7 +35,7 @@ const NORMAL: f64 = 1.959_963_984_540_054;
 /// The number of verdicts that the common proportion counts for in the variance of a stratum.
 const PRIOR: f64 = 2.0;
 /// Far more than the rounding of a count, and far less than one.
-pub(super) const ROUNDING: f64 = 1e-6;
+const ROUNDING: f64 = 1e-6;
 
 /// What a verdict says about a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -250,8 +250,7 @@ impl<'s> Verdicts<'s> {
         let [least, most] = [hits / population, 1.0 - (judged as f64 - hits) / population];
         let within = |value: f64| value.max(least).min(most);
         // A precision is a whole number of predictions. To the nearest: rounded outward, intervals of parts that are
-        // mostly judged would be too wide (`benches/review/rounding.py`). A prediction
-        // without a verdict is never certain.
+        // mostly judged would be too wide (`benches/review/rounding.py`). A prediction without a verdict is never certain.
         let [low, share, high] = [found.low, found.share, found.high].map(|value| value * population);
         let low = low.round().min((share + ROUNDING).floor()).min(population - 1.0) / population;
         let high = high.round().max((share - ROUNDING).ceil()).max(1.0) / population;

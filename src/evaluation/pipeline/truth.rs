@@ -118,14 +118,11 @@ pub(super) struct Judged {
 impl Judged {
     fn new(judged: &JudgedSample, prediction: &Prediction, side: &RunSide<'_>, root: Option<&str>) -> Self {
         let RunSide { run, view, .. } = side;
-        let (mut image, mut boxes) = (None, Vec::new());
-        for (target, verdict) in judged.verdicts.iter().filter(|(target, _)| target.is_of(run.id)) {
-            match target.box_index {
-                Some(index) => boxes.push((index, verdict.clone())),
-                None => image = Some(verdict.clone()),
-            }
-        }
-        boxes.extend(judged.implied(run, prediction).into_iter().map(|(index, verdict, _)| (index, verdict)));
+        let verdicts = judged.on_run(Some(run.id));
+        let image = verdicts.get(&None).map(|verdict| (*verdict).clone());
+        let boxes = verdicts.into_iter().filter_map(|(index, verdict)| Some((index?, verdict.clone())));
+        let implied = judged.implied(run, prediction).into_iter().map(|(index, verdict, _)| (index, verdict));
+        let mut boxes: Vec<(u32, Verdict)> = boxes.chain(implied).collect();
         boxes.sort_unstable_by_key(|(index, _)| *index);
         let drawn = boxes.iter().map(|(index, verdict)| (*index, verdict));
         let prediction = prediction.with_drawn_boxes(drawn, &run.labels);

@@ -8,8 +8,7 @@ use super::vectors::stored_vectors;
 use super::{EvaluatedBoxes, ExportError, ExportTarget, WholeFile};
 use crate::alike::{Cover, Embeddings};
 use crate::domain::{
-    Change, Pair, Prediction, Prefer, RunId, RunInfo, SECOND_PASS, SampleId, SamplePrediction, SampleUri, Verdict,
-    ViewSettings,
+    Change, Pair, Prediction, Prefer, RunId, RunInfo, SECOND_PASS, SampleId, SamplePrediction, SampleUri, ViewSettings,
 };
 use crate::image::source::ImageList;
 use crate::project::{Merge, MergeError, Project, StoreError, merge_verdicts};
@@ -41,18 +40,8 @@ fn population_of(
 ) -> Result<Population, StoreError> {
     let root = project.root();
     let judgments = project.judgments()?;
-    let mut verdicts = HashMap::<&SampleUri, BTreeMap<Option<u32>, &Verdict>>::new();
-    for judged in &judgments {
-        let of_image = verdicts.entry(&judged.sample).or_default();
-        for (target, verdict) in &judged.verdicts {
-            match target.run {
-                _ if !target.is_of(run.id) => {}
-                Some(_) => drop(of_image.insert(target.box_index, verdict)),
-                // Given before there was a prediction.
-                None => drop(of_image.entry(target.box_index).or_insert(verdict)),
-            }
-        }
-    }
+    let mut verdicts: HashMap<&SampleUri, _> =
+        judgments.iter().map(|judged| (&judged.sample, judged.on_run(Some(run.id)))).collect();
     let mut population = Population::default();
     project.each_prediction(run.id, control, |page| {
         for prediction in page {

@@ -178,18 +178,14 @@ fn judge(row: &mut ExportRow, judged: &JudgedSample, run: &RunInfo) {
         let implied = judged.implied(run, prediction).into_iter();
         row.box_verdicts.extend(implied.map(|(index, verdict, _)| (index, verdict)));
     }
-    let run = Some(run.id).filter(|_| !row.is_outdated);
-    for (target, verdict) in &judged.verdicts {
-        match (target.run, target.box_index) {
-            (of @ Some(_), Some(index)) if of == run => {
-                row.box_verdicts.insert(index, verdict.clone());
-            }
-            (of @ Some(_), None) if of == run => row.verdict = Some(verdict.clone()),
-            (None, None) if row.verdict.is_none() => row.verdict = Some(verdict.clone()),
-            (None, Some(_)) => row.wrong_labels.extend(verdict.drawn().cloned()),
-            _ => {}
+    for (index, verdict) in judged.on_run(Some(run.id).filter(|_| !row.is_outdated)) {
+        match index {
+            Some(index) => drop(row.box_verdicts.insert(index, verdict.clone())),
+            None => row.verdict = Some(verdict.clone()),
         }
     }
+    let of_labels = judged.verdicts.iter().filter(|(target, _)| target.run.is_none() && target.box_index.is_some());
+    row.wrong_labels.extend(of_labels.filter_map(|(_, verdict)| verdict.drawn().cloned()));
     row.note = Some(judged.note.clone()).filter(|note| !note.is_empty());
     row.tags = judged.tags.iter().cloned().collect();
 }

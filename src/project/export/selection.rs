@@ -233,23 +233,14 @@ fn marks(judgments: &[JudgedSample], run: RunId, ids: &HashMap<&SampleUri, Sampl
         let Some(&id) = ids.get(&judged.sample) else {
             continue;
         };
-        let mut mark = Mark {
+        let verdicts = judged.on_run(Some(run));
+        let mark = Mark {
+            verdict: verdicts.get(&None).map(|verdict| VerdictKind::from(*verdict)),
+            boxes: verdicts.iter().filter_map(|(index, verdict)| Some(((*index)?, (*verdict).into()))).collect(),
+            has_wrong_label: judged.verdicts.iter().any(|(_, verdict)| matches!(verdict, Verdict::Spurious(_))),
             note: (!judged.note.is_empty()).then(|| judged.note.as_str().into()),
             tags: judged.tags.clone().into(),
-            ..Mark::default()
         };
-        let mut boxes = Vec::new();
-        for (target, verdict) in &judged.verdicts {
-            let kind = VerdictKind::from(verdict);
-            mark.has_wrong_label |= matches!(verdict, Verdict::Spurious(_));
-            match target.box_index {
-                _ if !target.is_of(run) => {}
-                Some(index) => boxes.push((index, kind)),
-                None => mark.verdict = Some(kind),
-            }
-        }
-        boxes.sort_by_key(|(index, _)| *index);
-        mark.boxes = boxes.into();
         marks.set(id, mark);
     }
     marks
