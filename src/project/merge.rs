@@ -47,7 +47,6 @@ impl Given {
 type OfImage = BTreeMap<VerdictTarget, Given>;
 
 /// One person's verdicts on an image, and the boxes that the person saw.
-#[derive(Default)]
 struct Review {
     verdicts: OfImage,
     visible: BTreeSet<u32>,
@@ -64,12 +63,6 @@ struct Opinion<'r> {
 }
 
 impl Review {
-    fn of_image(&self) -> Option<(VerdictTarget, &Given)> {
-        // One given without a prediction comes first.
-        let of_image = self.verdicts.iter().rfind(|(target, _)| target.box_index.is_none());
-        of_image.map(|(target, given)| (*target, given))
-    }
-
     /// This person's verdict on what the other one judged at `target`.
     fn opinion(&self, target: VerdictTarget, other: &Given) -> Option<Opinion<'_>> {
         let own = match other.object() {
@@ -79,7 +72,8 @@ impl Review {
         if let Some((target, given)) = own {
             return Some(Opinion { given, target: Some(*target), is_inherited: false });
         }
-        let (_, given) = self.of_image()?;
+        // One given without a prediction comes first.
+        let (_, given) = self.verdicts.iter().rfind(|(target, _)| target.box_index.is_none())?;
         let target = match (&other.verdict, target.box_index) {
             (Verdict::Spurious(_), _) | (_, None) => None,
             (Verdict::Added(_), _) => given.verdict.rules_out_missing().then_some(None),
@@ -212,10 +206,8 @@ pub fn merge_verdicts(
             return Err(MergeError::OnlyInSecond(sample.to_string()));
         }
         let before = ours.map(|ours| of_image(ours, 0)).unwrap_or_default();
-        let visible = views.each_ref().map(|view| visible_boxes(view, prediction.as_ref()));
-        let [ours_see, theirs_see] = visible;
-        let ours = Review { verdicts: before, visible: ours_see };
-        let theirs = Review { verdicts: theirs, visible: theirs_see };
+        let [ours, theirs] = [(before, &views[0]), (theirs, &views[1])]
+            .map(|(verdicts, view)| Review { verdicts, visible: visible_boxes(view, prediction.as_ref()) });
         let mut after = merge.merge_image(&sample, prediction.as_ref(), [&ours, &theirs], first_run, &prefer);
         if let Some(prediction) = &prediction {
             number_added(&mut after, first_run, prediction.detections().len());
@@ -332,11 +324,8 @@ impl Merge {
             are_of_image: opinions.map(|opinion| opinion.is_inherited),
             reviewers: opinions.map(|opinion| opinion.given.reviewer.clone()),
         };
-        let kept = match () {
-            () if pair.is_conflict() => prefer(&pair),
-            () if opinions[0].is_inherited => Prefer::Second,
-            () => Prefer::First,
-        };
+        let own = if opinions[0].is_inherited { Prefer::Second } else { Prefer::First };
+        let kept = if pair.is_conflict() { prefer(&pair) } else { own };
         self.pairs.push(pair);
         kept
     }
