@@ -130,7 +130,9 @@ pub(crate) fn list_of_runs(runs: &[RunInfo]) -> String {
 /// The project's last view settings for the run's model.
 pub(crate) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<ViewSettings> {
     let (view, note) = project.view_of_run(run)?;
-    note.iter().for_each(|note| eprintln!("note: {note}"));
+    if let Some(note) = note {
+        eprintln!("note: {note}");
+    }
     Ok(view)
 }
 

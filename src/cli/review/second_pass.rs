@@ -6,9 +6,9 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::cli::Outcome;
-use crate::cli::stored::{NO_RUNS, open_project};
 use crate::cli::out_file::{check_is_new, check_is_no_input, is_stdout};
 use crate::cli::place::S3Args;
+use crate::cli::stored::{NO_RUNS, open_project};
 use crate::cli::terminal::{interruptible, with_progress};
 use crate::dirs::AppDirs;
 use crate::project::with_extension;
