@@ -63,17 +63,28 @@ struct Opinion<'r> {
 }
 
 impl Review {
+    /// The verdict on the image: of the run, or else the one given without a prediction, which comes first.
+    fn of_image(&self) -> Option<(&VerdictTarget, &Given)> {
+        self.verdicts.iter().rfind(|(target, _)| target.box_index.is_none())
+    }
+
+    /// The verdicts without the one on the image that another one replaces.
+    fn current(&self) -> impl Iterator<Item = (&VerdictTarget, &Given)> {
+        let of_image = self.of_image().map(|(target, _)| *target);
+        self.verdicts.iter().filter(move |(target, _)| target.box_index.is_some() || Some(**target) == of_image)
+    }
+
     /// This person's verdict on what the other one judged at `target`.
     fn opinion(&self, target: VerdictTarget, other: &Given) -> Option<Opinion<'_>> {
-        let own = match other.object() {
-            Some(object) => self.verdicts.iter().find(|(_, given)| given.object() == Some(object)),
-            None => self.verdicts.get_key_value(&target),
+        let own = match (other.object(), target.box_index) {
+            (Some(object), _) => self.verdicts.iter().find(|(_, given)| given.object() == Some(object)),
+            (None, Some(_)) => self.verdicts.get_key_value(&target),
+            (None, None) => self.of_image(),
         };
         if let Some((target, given)) = own {
             return Some(Opinion { given, target: Some(*target), is_inherited: false });
         }
-        // One given without a prediction comes first.
-        let (_, given) = self.verdicts.iter().rfind(|(target, _)| target.box_index.is_none())?;
+        let (_, given) = self.of_image()?;
         let target = match (&other.verdict, target.box_index) {
             (Verdict::Spurious(_), _) | (_, None) => None,
             (Verdict::Added(_), _) => given.verdict.rules_out_missing().then_some(None),
@@ -253,9 +264,9 @@ impl Merge {
         prefer: impl Fn(&Pair) -> Prefer,
     ) -> OfImage {
         let [ours, theirs] = reviews;
-        let mut merged = ours.verdicts.clone();
+        let mut merged: OfImage = ours.current().map(|(target, given)| (*target, given.clone())).collect();
         let mut compared = Vec::new();
-        for (&target, their) in &theirs.verdicts {
+        for (&target, their) in theirs.current() {
             let own = Opinion { given: their, target: Some(target), is_inherited: false };
             if let Some(our) = ours.opinion(target, their) {
                 compared.push([our, own]);
@@ -263,7 +274,7 @@ impl Merge {
                 self.added += usize::from(insert(&mut merged, target, their.clone()));
             }
         }
-        for (&target, our) in &ours.verdicts {
+        for (&target, our) in ours.current() {
             let own = Opinion { given: our, target: Some(target), is_inherited: false };
             let their = theirs.opinion(target, our).filter(|their| their.is_inherited);
             compared.extend(their.map(|their| [own, their]));

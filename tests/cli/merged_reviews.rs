@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use spotcheck::domain::{Change, Verdict, VerdictTarget};
+
 use crate::review::Bench;
 use crate::support::stderr;
 
@@ -121,6 +123,28 @@ fn image_verdicts_are_compared_with_box_verdicts() {
         }
         for name in ["a.spotcheck", "b.spotcheck"] {
             std::fs::remove_file(bench.path(name)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn verdict_given_before_the_prediction_is_compared() {
+    let bench = Bench::new();
+    bench.judged("a.spotcheck", "Ann", &["image accept"]);
+    bench.project("b.spotcheck");
+    let before = |verdict: Verdict| Change::SetVerdict {
+        sample: bench.uri(IMAGE),
+        target: VerdictTarget { run: None, box_index: None },
+        verdict: Some(verdict),
+        reviewer: Some("Bob".to_owned()),
+    };
+    for (verdict, conflicts, left) in [(Verdict::Accept, 0, Some("image accept")), (Verdict::Reject, 1, None)] {
+        bench.open("b.spotcheck").write_together(&[before(verdict)]).unwrap();
+        for pair in [["a.spotcheck", "b.spotcheck"], ["b.spotcheck", "a.spotcheck"]] {
+            let output = bench.reviewed("merge", &[&pair[..], &["--out", "c.spotcheck", "--force"]].concat());
+            let counts = format!("0 verdicts only in the second project, 1 in both, {conflicts} conflict");
+            assert!(stderr(&output).contains(&counts), "{}", stderr(&output));
+            assert_eq!(bench.judgments("c.spotcheck"), left.iter().map(|text| (*text).to_owned()).collect());
         }
     }
 }

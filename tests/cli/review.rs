@@ -35,7 +35,7 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    fn uri(&self, image: &str) -> SampleUri {
+    pub(crate) fn uri(&self, image: &str) -> SampleUri {
         SampleUri::new(self.path("images").join(image).to_str().unwrap())
     }
 
