@@ -201,8 +201,11 @@ impl Project {
         self.0.file.check_still_there().map_err(removed)?;
         writer::apply_together(&mut writing.connection.lock(), self.root().as_deref(), changes)
             .map_err(StoreError::database(WHAT))?;
-        changes.iter().for_each(|change| self.forget_what_changes(change));
-        Ok(())
+        for change in changes {
+            self.forget_what_changes(change);
+        }
+        // What was written to a file that was deleted meanwhile is lost.
+        self.0.file.check_still_there().map_err(removed)
     }
 
     /// Waits until everything queued so far is saved.

@@ -808,7 +808,7 @@ fn damaged_file_is_kept_and_rescued() {
 
         let opened = bench.open();
         assert!(
-            opened.notes[0].contains("was damaged") && !opened.notes[0].contains("\n"),
+            opened.notes[0].contains("was damaged") && !opened.notes[0].contains('\n'),
             "{name}: {:?}",
             opened.notes
         );

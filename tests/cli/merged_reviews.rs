@@ -1,6 +1,7 @@
 //! `spotcheck review merge` as a process: where verdicts on images and boxes contradict each other.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use spotcheck::domain::{Change, Verdict, VerdictTarget};
 
@@ -19,7 +20,7 @@ impl Bench {
             let (of, word) = text.split_once(' ').unwrap_or(("image", text));
             let index = if of == "image" { "" } else { of };
             let drawn = if word == "added" { "bird,300,10,340,40" } else { ",,,," };
-            table += &format!("{IMAGE},{index},{word},{drawn},{reviewer}\n");
+            writeln!(table, "{IMAGE},{index},{word},{drawn},{reviewer}").unwrap();
         }
         std::fs::write(self.path("v.csv"), table).unwrap();
         self.reviewed("import", &[project, "v.csv"]);

@@ -66,7 +66,9 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     let merge = with_progress("Comparing", &control, || {
         merge_projects([&first, &second], [&run, &second_run], |_| args.prefer, &control)
     })?;
-    merge.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    for note in &merge.notes {
+        eprintln!("note: {note}");
+    }
     let conflicts = merge.pairs.iter().filter(|pair| pair.is_conflict());
     let table = args.conflicts.as_ref().map(|path| {
         let target = ExportTarget { path: path.clone(), existing: Existing::from_force(args.force) };
