@@ -84,7 +84,7 @@ impl EmbeddingLayer {
 /// `/Reshape_output_0, input of Gemm /_fc/Gemm, 1280 numbers per image`
 impl std::fmt::Display for EmbeddingLayer {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { tensor: EmbeddingTensor { name, layer }, tokens, dims, .. } = self;
+        let Self { tensor: EmbeddingTensor { name, layer, .. }, tokens, dims, .. } = self;
         write!(formatter, "{name}, ")?;
         if !layer.is_empty() {
             write!(formatter, "input of {layer}, ")?;
@@ -124,7 +124,7 @@ pub(super) fn encoder_layer(
     })?;
     // Otherwise, dimensions of 1 are around a vector.
     let has_tokens = given.len() == 3 && given.iter().skip(1).all(|side| *side > 1);
-    let tensor = EmbeddingTensor { name: output.name.clone(), layer: String::new() };
+    let tensor = EmbeddingTensor::new(&output.name, "");
     let tokens = has_tokens.then_some(output.tokens);
     Ok(EmbeddingLayer { tensor, tokens, dims, boxes: None, own_session: None })
 }
@@ -153,7 +153,7 @@ pub(super) fn prove(
     control: &TaskControl,
 ) -> Result<(Proof, OnnxSession), String> {
     let file = local_file::open(weights).map_err(|error| error.to_string())?;
-    let tensors = embedding_tensors(card, file)?;
+    let mut tensors = embedding_tensors(card, file)?;
     let prepared = preprocess(&card.input, &trial_image()).map_err(|error| error.to_string())?;
     let input = prepared.canvas_size;
     let batch = [prepared];
@@ -168,13 +168,15 @@ pub(super) fn prove(
     let ports = plain.signature().outputs;
     let load = |names: &[&str]| load(&inside(names, &ports)).map_err(|error| error.to_string());
     let all: BTreeSet<&str> = tensors.all().map(|tensor| tensor.name.as_str()).collect();
-    let all: Vec<&str> = all.into_iter().collect();
+    let all: Vec<String> = all.into_iter().map(str::to_owned).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let mut session = load(&all)?;
     let mut outputs = run(&mut session, &all)?;
-    let shape_of = |name: &str| outputs.get(name).map(|tensor| tensor.shape.clone());
-    let mut layer = choose(card, &tensors, shape_of, images, input)?;
+    let mut shapes = outputs.iter().map(|(name, tensor)| (name.clone(), tensor.shape.clone())).collect();
+    tensors.pick(&mut shapes);
+    let mut layer = choose(card, &tensors, |name| shapes.get(name).cloned(), images, input)?;
     let names = layer.tensors();
-    if names.len() < all.len() {
+    if !all.iter().all(|name| names.contains(name)) {
         session = load(&names)?;
         outputs = run(&mut session, &names)?;
     }
@@ -198,6 +200,7 @@ fn choose(
     images: usize,
     input: [u32; 2],
 ) -> Result<EmbeddingLayer, String> {
+    tensors.check_layer(&tensors.of_image, &shape_of, images)?;
     let shapes: Vec<_> = tensors.of_image.iter().map(|tensor| shape_of(&tensor.name)).collect();
     let chosen = choose_embedding(&shapes, images, input);
     let dims = chosen.and_then(|chosen| embedding_dims(shapes[chosen].as_ref()?, images));

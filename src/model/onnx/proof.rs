@@ -11,7 +11,7 @@ use crate::domain::{ModelCard, hexadecimal};
 use crate::local_file;
 
 /// Increased when the search for embeddings or the comparison of outputs changes.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// The file of a proof, named after everything that the result can depend on. Nothing is reported if it cannot be read or
 /// written: then the next load proves again.

@@ -7,6 +7,7 @@ use std::io::{self, Read, Seek};
 
 use serde::{Deserialize, Serialize};
 
+use super::layer_index::{Part, Pick};
 use super::signature::{GraphNode, GraphNodes, read_nodes};
 use crate::domain::{BoxEncoder, BoxFeatures, ModelCard, OutputConvention};
 use crate::model::embedding_dims;
@@ -60,9 +61,19 @@ const OF_FIRST_INPUT: [&str; 20] = [
 /// A tensor inside a graph that can serve as embedding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmbeddingTensor {
+    /// In the graph, or a part of such a tensor, as in `hs[-1]`.
     pub name: String,
     /// The layer that reads it, such as `Gemm /_fc/Gemm`.
     pub layer: String,
+    /// What the scores are computed from, if the tensor is a stack.
+    #[serde(skip)]
+    pub pick: Option<Pick>,
+}
+
+impl EmbeddingTensor {
+    pub fn new(name: impl Into<String>, layer: impl Into<String>) -> Self {
+        Self { name: name.into(), layer: layer.into(), pick: None }
+    }
 }
 
 /// The tensors of a graph that can describe images and boxes.
@@ -76,12 +87,48 @@ pub struct EmbeddingTensors {
     pub pooled_maps: Vec<EmbeddingTensor>,
     /// Whether the graph sorts or selects its boxes after those layers.
     pub are_boxes_selected: bool,
+    /// Whether the scores are a part of several joined tensors, and it is unknown which.
+    pub is_layer_unclear: bool,
 }
 
 impl EmbeddingTensors {
     /// All of them, some more than once.
     pub fn all(&self) -> impl Iterator<Item = &EmbeddingTensor> {
         self.of_image.iter().chain(&self.before_scores).chain(&self.pooled_maps)
+    }
+
+    /// Replaces stacks by their part that the scores are computed from, in the names and in `shapes`.
+    pub fn pick(&mut self, shapes: &mut BTreeMap<String, Vec<usize>>) {
+        for tensor in self.of_image.iter_mut().chain(&mut self.before_scores) {
+            let shape = shapes.get(&tensor.name);
+            let part = tensor.pick.zip(shape).and_then(|(pick, shape)| pick.of_stack(&tensor.name, shape));
+            if let Some((name, shape)) = part {
+                shapes.insert(name.clone(), shape);
+                tensor.name = name;
+            }
+        }
+    }
+
+    /// Several vectors for the same thing of which only one describes it, and it is unknown which.
+    ///
+    /// # Errors
+    /// The reason, as a clause.
+    pub fn check_layer(
+        &self,
+        tensors: &[EmbeddingTensor],
+        shape_of: impl Fn(&str) -> Option<Vec<usize>>,
+        images: usize,
+    ) -> Result<(), String> {
+        let is_vector =
+            |tensor: &&EmbeddingTensor| shape_of(&tensor.name).is_some_and(|shape| is_vector(&shape, images));
+        let names: Vec<&str> = tensors.iter().filter(is_vector).map(|tensor| tensor.name.as_str()).collect();
+        if self.is_layer_unclear && names.len() > 1 {
+            let names = names.join(", ");
+            return Err(format!(
+                "the graph computes its scores from one of several tensors ({names}), and it is unclear which"
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -109,7 +156,7 @@ pub fn embedding_tensors(card: &ModelCard, file: impl Read + Seek) -> Result<Emb
         }
         let reader = graph.nodes.iter().find(|node| node.inputs.contains(wanted));
         let layer = reader.map_or_else(String::new, layer);
-        tensors.of_image = vec![EmbeddingTensor { name: wanted.clone(), layer }];
+        tensors.of_image = vec![EmbeddingTensor::new(wanted, layer)];
     } else if tensors.of_image.is_empty() {
         return Err(
             "no layer with weights leads to the scores; name a tensor in the model card’s field `embedding`".to_owned()
@@ -120,30 +167,32 @@ pub fn embedding_tensors(card: &ModelCard, file: impl Read + Seek) -> Result<Emb
 
 fn before_scores(card: &ModelCard, graph: &GraphNodes, maker_of: &BTreeMap<&str, &GraphNode>) -> EmbeddingTensors {
     let constants = &graph.constants;
-    let mut pending: VecDeque<&str> = match &card.output {
-        OutputConvention::Classification(output) => output.name.as_deref().or(graph.first_output.as_deref()),
-        OutputConvention::Detection(_) | OutputConvention::Embedding(_) => None,
-    }
-    .into_iter()
-    .collect();
-    if let OutputConvention::Detection(output) = &card.output {
-        pending.extend(output.scores.outputs.iter().map(String::as_str));
-    }
+    let outputs: Vec<&str> = match &card.output {
+        OutputConvention::Classification(output) => {
+            output.name.as_deref().or(graph.first_output.as_deref()).into_iter().collect()
+        }
+        OutputConvention::Detection(output) => output.scores.outputs.iter().map(String::as_str).collect(),
+        OutputConvention::Embedding(_) => Vec::new(),
+    };
+    let is_value = |input: &&str| !input.is_empty() && !constants.contains(*input);
+    let mut pending: VecDeque<(&str, Part)> = outputs.into_iter().map(|output| (output, Part::All)).collect();
     let mut seen = BTreeSet::new();
     let mut found: Vec<EmbeddingTensor> = Vec::new();
-    let mut are_boxes_selected = false;
-    while let Some(tensor) = pending.pop_front() {
+    let (mut are_boxes_selected, mut is_layer_unclear) = (false, false);
+    while let Some((tensor, part)) = pending.pop_front() {
         let Some(node) = maker_of.get(tensor).filter(|node| seen.insert(node.outputs.first())) else {
             continue;
         };
-        let is_value = |input: &&str| !input.is_empty() && !constants.contains(*input);
         let values: Vec<&str> = node.inputs.iter().map(String::as_str).filter(is_value).collect();
         let has_weights = node.inputs.iter().any(|input| constants.contains(input));
         if LAYERS.contains(&node.op.as_str()) && has_weights {
             let name = values.first().copied().unwrap_or_default();
             // The image itself is not described by anything before it.
             if maker_of.contains_key(name) && found.iter().all(|known| known.name != name) {
-                found.push(EmbeddingTensor { name: name.to_owned(), layer: layer(node) });
+                found.push(EmbeddingTensor {
+                    pick: part.pick().filter(|_| node.op.contains("MatMul")),
+                    ..EmbeddingTensor::new(name, layer(node))
+                });
             }
             continue;
         }
@@ -151,12 +200,11 @@ fn before_scores(card: &ModelCard, graph: &GraphNodes, maker_of: &BTreeMap<&str,
             "Gather" => values.len() > 1,
             op => SELECTING.contains(&op),
         };
-        match node.op.as_str() {
-            "NonMaxSuppression" => pending.extend(node.inputs.get(1).map(String::as_str)),
-            "Where" => pending.extend(node.inputs.iter().skip(1).map(String::as_str)),
-            op if OF_FIRST_INPUT.contains(&op) => pending.extend(node.inputs.first().map(String::as_str)),
-            _ => pending.extend(values),
-        }
+        let joined = if node.op == "Concat" { part.of_concat(node, maker_of, &graph.integers) } else { None };
+        is_layer_unclear |= node.op == "Concat" && joined.is_none();
+        let (inputs, part) =
+            joined.unwrap_or_else(|| (values_read(node, values), part.of_inputs(node, &graph.integers)));
+        pending.extend(inputs.into_iter().map(|input| (input, part)));
     }
     // A classifier has one last layer; others belong to additional heads.
     found.truncate(if matches!(card.output, OutputConvention::Classification(_)) { 1 } else { MAX_CANDIDATES });
@@ -164,7 +212,24 @@ fn before_scores(card: &ModelCard, graph: &GraphNodes, maker_of: &BTreeMap<&str,
         OutputConvention::Detection(_) => found.clone(),
         OutputConvention::Classification(_) | OutputConvention::Embedding(_) => Vec::new(),
     };
-    EmbeddingTensors { of_image: found, before_scores, are_boxes_selected, ..EmbeddingTensors::default() }
+    EmbeddingTensors {
+        of_image: found,
+        before_scores,
+        are_boxes_selected,
+        is_layer_unclear,
+        ..EmbeddingTensors::default()
+    }
+}
+
+/// The inputs whose values are in the output; `values` are those that are not constant.
+fn values_read<'g>(node: &'g GraphNode, values: Vec<&'g str>) -> Vec<&'g str> {
+    let inputs = node.inputs.iter().map(String::as_str);
+    match node.op.as_str() {
+        "NonMaxSuppression" => inputs.skip(1).take(1).collect(),
+        "Where" => inputs.skip(1).collect(),
+        op if OF_FIRST_INPUT.contains(&op) => inputs.take(1).collect(),
+        _ => values,
+    }
 }
 
 /// The maps that `RoiAlign` reads on the way to these tensors.
@@ -178,7 +243,7 @@ fn pooled_maps(from: &[EmbeddingTensor], maker_of: &BTreeMap<&str, &GraphNode>) 
         };
         match (POOLING.contains(&node.op.as_str()), node.inputs.first()) {
             (true, Some(map)) if found.iter().all(|known| known.name != *map) => {
-                found.push(EmbeddingTensor { name: map.clone(), layer: layer(node) });
+                found.push(EmbeddingTensor::new(map, layer(node)));
             }
             (true, _) => {}
             (false, _) => pending.extend(node.inputs.iter().map(String::as_str)),
@@ -196,7 +261,7 @@ fn layer(node: &GraphNode) -> String {
 /// vector per image, box or query; otherwise the coarsest feature map with a stride up to 32, `input` being the width
 /// and height of the model's input in pixels.
 pub fn choose_embedding(shapes: &[Option<Vec<usize>>], images: usize, input: [u32; 2]) -> Option<usize> {
-    let is_vector = |shape: &Vec<usize>| matches!(shape.len(), 2 | 3) && embedding_dims(shape, images).is_some();
+    let is_vector = |shape: &Vec<usize>| is_vector(shape, images);
     let first_vector = shapes.iter().position(|shape| shape.as_ref().is_some_and(is_vector));
     let stride = |shape: &Vec<usize>| stride(shape, images, input).filter(|stride| *stride < MAX_STRIDE);
     let strides = shapes.iter().enumerate().filter_map(|(index, shape)| Some((index, stride(shape.as_ref()?)?)));
@@ -207,6 +272,11 @@ pub fn choose_embedding(shapes: &[Option<Vec<usize>>], images: usize, input: [u3
         Some(Some(shape)) if is_vector(shape) => Some(0),
         _ => coarsest.map(|(index, _)| index).or(first_vector).or_else(any),
     }
+}
+
+/// Whether a tensor has a vector per image, box or query.
+fn is_vector(shape: &[usize], images: usize) -> bool {
+    matches!(shape.len(), 2 | 3) && embedding_dims(shape, images).is_some()
 }
 
 /// The pixels of the input per cell of a feature map; `None` for a tensor of another kind.
@@ -249,6 +319,7 @@ pub fn choose_box_features(
         let names = maps.into_iter().map(|tensor| tensor.name).collect();
         return Ok(BoxEncoder { features: BoxFeatures::Maps(names), dims: *dims });
     }
+    tensors.check_layer(&tensors.before_scores, &shape_of, images)?;
     let vectors = tensors.before_scores.first().and_then(|tensor| Some((tensor, shape_of(&tensor.name)?)));
     let dims = vectors.as_ref().and_then(|(_, shape)| match *shape.as_slice() {
         [first, rows, dims] if first == images && Some(rows) == candidates => Some(dims),
@@ -271,13 +342,30 @@ pub fn choose_box_features(
 }
 
 /// The serialized model with these tensors as additional outputs: protobuf merges the messages of a repeated field, so
-/// `graph { output { name } }` is appended (<https://protobuf.dev/programming-guides/encoding/#last-one-wins>).
+/// `graph { output { name } }` is appended (<https://protobuf.dev/programming-guides/encoding/#last-one-wins>). For a part
+/// of a tensor, such as `hs[-1]`, a node `Gather` is also appended.
 pub fn with_outputs(mut model: Vec<u8>, tensors: &[&str]) -> Vec<u8> {
     for tensor in tensors {
+        let is_in_graph = || model.windows(tensor.len()).any(|bytes| bytes == tensor.as_bytes());
+        if let Some((stack, pick)) = Pick::parse(tensor).filter(|_| !is_in_graph()) {
+            model.extend(field(7, &picked(stack, pick, tensor)));
+        }
         let value_info = field(1, tensor.as_bytes());
         model.extend(field(7, &field(12, &value_info)));
     }
     model
+}
+
+/// The graph `initializer { dims: 1 ... }, node { op_type: "Gather" ... }` that computes a part of a tensor.
+fn picked(stack: &str, pick: Pick, output: &str) -> Vec<u8> {
+    const INT: u8 = 2;
+    const INT64: u8 = 7;
+    let index = format!("{output} index");
+    let axis = [field(1, b"axis"), vec![3 << 3, pick.axis() as u8, 20 << 3 | 128, 1, INT]].concat();
+    let node =
+        [field(1, stack.as_bytes()), field(1, index.as_bytes()), field(2, output.as_bytes()), field(4, b"Gather")];
+    let tensor = [vec![2 << 3, INT64], field(8, index.as_bytes()), field(9, &pick.index().to_le_bytes())];
+    [field(5, &tensor.concat()), field(1, &[node.concat(), field(5, &axis)].concat())].concat()
 }
 
 /// A length-delimited field of a message.

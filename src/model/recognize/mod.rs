@@ -12,6 +12,7 @@ mod embedding;
 mod encoder;
 mod fit;
 mod image_input;
+mod layer_index;
 mod manual;
 mod noted;
 mod notes;

@@ -97,7 +97,7 @@ impl fmt::Display for ShapeText<'_> {
     }
 }
 
-/// A node of a graph, without its attributes.
+/// A node of a graph, with its attributes that are integers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct GraphNode {
     pub name: String,
@@ -105,6 +105,14 @@ pub(super) struct GraphNode {
     /// Omitted inputs are empty.
     pub inputs: Vec<String>,
     pub outputs: Vec<String>,
+    pub attributes: BTreeMap<String, Integers>,
+}
+
+/// A scalar or a short list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Integers {
+    pub values: Vec<i64>,
+    pub is_scalar: bool,
 }
 
 /// The nodes of a graph, without those of its subgraphs.
@@ -114,6 +122,8 @@ pub(super) struct GraphNodes {
     pub nodes: Vec<GraphNode>,
     /// The names of stored tensors.
     pub constants: BTreeSet<String>,
+    /// The values of constants that can be indices, axes or ranges.
+    pub integers: BTreeMap<String, Integers>,
     pub first_output: Option<String>,
 }
 
@@ -126,8 +136,11 @@ const NAME_OF_INITIALIZER: u64 = 8;
 const NAME_OF_OUTPUT: u64 = 1;
 /// Inputs, outputs and the name of a node.
 const NODE_NAMES: std::ops::RangeInclusive<u64> = 1..=3;
+const ATTRIBUTE_OF_NODE: u64 = 5;
 /// Longer names are skipped, in bytes.
 const MAX_NAME: u64 = 4096;
+/// More values than any tensor has axes.
+const MAX_INTEGERS: usize = 16;
 
 /// The first of the names that `accept` accepts, in the order of the nodes.
 ///
@@ -136,7 +149,7 @@ const MAX_NAME: u64 = 4096;
 pub fn find_name<T>(mut file: impl Read + Seek, mut accept: impl FnMut(&str) -> Option<T>) -> io::Result<Option<T>> {
     let model_end = file.seek(SeekFrom::End(0))?;
     file.rewind()?;
-    let mut reader = Reader { file: BufReader::new(file), position: 0 };
+    let mut reader = Reader { file: BufReader::new(file), position: 0, number: 0 };
     while let Some((field, end)) = reader.next(model_end)? {
         while let Some((field, end)) = reader.next(if field == GRAPH { end } else { 0 })? {
             while let Some((field, end)) = reader.next(if field == NODE { end } else { 0 })? {
@@ -161,11 +174,11 @@ pub fn find_name<T>(mut file: impl Read + Seek, mut accept: impl FnMut(&str) -> 
 pub(super) fn read_nodes(mut file: impl Read + Seek) -> io::Result<GraphNodes> {
     let model_end = file.seek(SeekFrom::End(0))?;
     file.rewind()?;
-    let mut reader = Reader { file: BufReader::new(file), position: 0 };
+    let mut reader = Reader { file: BufReader::new(file), position: 0, number: 0 };
     let mut graph = GraphNodes::default();
     while let Some((field, end)) = reader.next(model_end)? {
         while let Some((part, end)) = reader.next(if field == GRAPH { end } else { 0 })? {
-            let mut node = GraphNode::default();
+            let (mut node, mut tensor) = (GraphNode::default(), StoredTensor::default());
             let is_read = [NODE, INITIALIZER, OUTPUT].contains(&part);
             while let Some((field, end)) = reader.next(if is_read { end } else { 0 })? {
                 match (part, field) {
@@ -173,7 +186,8 @@ pub(super) fn read_nodes(mut file: impl Read + Seek) -> io::Result<GraphNodes> {
                     (NODE, 2) => node.outputs.push(reader.text(end)?),
                     (NODE, 3) => node.name = reader.text(end)?,
                     (NODE, 4) => node.op = reader.text(end)?,
-                    (INITIALIZER, NAME_OF_INITIALIZER) => drop(graph.constants.insert(reader.text(end)?)),
+                    (NODE, ATTRIBUTE_OF_NODE) => node.attributes.extend(reader.attribute(end)?),
+                    (INITIALIZER, _) => tensor.field(field, end, &mut reader)?,
                     (OUTPUT, NAME_OF_OUTPUT) if graph.first_output.is_none() => {
                         graph.first_output = Some(reader.text(end)?);
                     }
@@ -181,8 +195,21 @@ pub(super) fn read_nodes(mut file: impl Read + Seek) -> io::Result<GraphNodes> {
                 }
                 reader.skip_to(end)?;
             }
-            if part == NODE {
-                graph.nodes.push(node);
+            match part {
+                NODE => {
+                    // The value of a node `Constant` is its only attribute.
+                    if let ("Constant", [output], Some(value)) =
+                        (node.op.as_str(), node.outputs.as_slice(), node.attributes.values().next())
+                    {
+                        graph.integers.insert(output.clone(), value.clone());
+                    }
+                    graph.nodes.push(node);
+                }
+                INITIALIZER => {
+                    graph.integers.extend(tensor.integers().map(|integers| (tensor.name.clone(), integers)));
+                    graph.constants.insert(tensor.name);
+                }
+                _ => {}
             }
             reader.skip_to(end)?;
         }
@@ -191,20 +218,67 @@ pub(super) fn read_nodes(mut file: impl Read + Seek) -> io::Result<GraphNodes> {
     Ok(graph)
 }
 
+/// A `TensorProto`, whose fields can be in any order.
+#[derive(Default)]
+struct StoredTensor {
+    name: String,
+    dims: Vec<i64>,
+    element: i64,
+    numbers: Vec<i64>,
+    bytes: Vec<u8>,
+}
+
+impl StoredTensor {
+    fn field<R: Read + Seek>(&mut self, field: u64, end: u64, reader: &mut Reader<R>) -> io::Result<()> {
+        match field {
+            1 => reader.integers(end, &mut self.dims)?,
+            2 => self.element = reader.number,
+            5 | 7 => reader.integers(end, &mut self.numbers)?,
+            NAME_OF_INITIALIZER => self.name = reader.text(end)?,
+            9 if end - reader.position <= (MAX_INTEGERS * size_of::<i64>()) as u64 => self.bytes = reader.bytes(end)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// `None` for other numbers, and for longer lists.
+    fn integers(&self) -> Option<Integers> {
+        const INT32: i64 = 6;
+        const INT64: i64 = 7;
+        let of_bytes = |size: usize| {
+            let sign_extended = self.bytes.chunks_exact(size).map(|bytes| {
+                let unused = 64 - 8 * size as u32;
+                bytes.iter().rev().fold(0_i64, |number, byte| number << 8 | i64::from(*byte)) << unused >> unused
+            });
+            sign_extended.collect::<Vec<i64>>()
+        };
+        let size = match self.element {
+            INT32 => 4,
+            INT64 => 8,
+            _ => return None,
+        };
+        let values = if self.bytes.is_empty() { self.numbers.clone() } else { of_bytes(size) };
+        (1..=MAX_INTEGERS).contains(&values.len()).then_some(Integers { values, is_scalar: self.dims.is_empty() })
+    }
+}
+
 /// A protocol buffer: <https://protobuf.dev/programming-guides/encoding/>.
 struct Reader<R> {
     file: BufReader<R>,
     position: u64,
+    /// The last field without a length, if it was a variable-length integer.
+    number: i64,
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// The number and end of the next message, text or list in a message that ends at `end`. It begins at the position.
+    /// The number and end of the next message, text, list or integer in a message that ends at `end`. It begins at the
+    /// position; an integer, which is in `number`, ends there.
     fn next(&mut self, end: u64) -> io::Result<Option<(u64, u64)>> {
         while self.position < end {
             let tag = self.varint()?;
             let length = match tag & 7 {
                 0 => {
-                    self.varint()?;
+                    self.number = self.varint()?.cast_signed();
                     0
                 }
                 1 => 8,
@@ -214,7 +288,7 @@ impl<R: Read + Seek> Reader<R> {
             };
             let field_end = self.position.checked_add(length).filter(|field_end| *field_end <= end);
             let field_end = field_end.ok_or(ErrorKind::InvalidData)?;
-            if tag & 7 == 2 {
+            if matches!(tag & 7, 0 | 2) {
                 return Ok(Some((tag >> 3, field_end)));
             }
             self.skip_to(field_end)?;
@@ -223,11 +297,52 @@ impl<R: Read + Seek> Reader<R> {
     }
 
     fn text(&mut self, end: u64) -> io::Result<String> {
-        let mut bytes = Vec::new();
-        if end - self.position <= MAX_NAME {
-            self.position += (&mut self.file).take(end - self.position).read_to_end(&mut bytes)? as u64;
-        }
+        let bytes = if end - self.position <= MAX_NAME { self.bytes(end)? } else { Vec::new() };
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn bytes(&mut self, end: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.position += (&mut self.file).take(end - self.position).read_to_end(&mut bytes)? as u64;
+        Ok(bytes)
+    }
+
+    /// The integer that was read last, or those of a list up to `end`; only the first ones of a long list.
+    fn integers(&mut self, end: u64, into: &mut Vec<i64>) -> io::Result<()> {
+        if self.position == end {
+            into.push(self.number);
+        }
+        while self.position < end && into.len() <= MAX_INTEGERS {
+            into.push(self.varint()?.cast_signed());
+        }
+        into.truncate(MAX_INTEGERS + 1);
+        if self.position > end { Err(ErrorKind::InvalidData.into()) } else { Ok(()) }
+    }
+
+    /// The name and value of an attribute that is an integer, a short list of them, or such a tensor.
+    fn attribute(&mut self, end: u64) -> io::Result<Option<(String, Integers)>> {
+        const TENSOR: u64 = 5;
+        let (mut name, mut numbers, mut tensor) = (String::new(), None, StoredTensor::default());
+        let mut values = Vec::new();
+        while let Some((field, end)) = self.next(end)? {
+            match field {
+                1 => name = self.text(end)?,
+                3 => numbers = Some(Integers { values: vec![self.number], is_scalar: true }),
+                TENSOR => {
+                    while let Some((field, end)) = self.next(end)? {
+                        tensor.field(field, end, self)?;
+                        self.skip_to(end)?;
+                    }
+                }
+                8 => self.integers(end, &mut values)?,
+                _ => {}
+            }
+            self.skip_to(end)?;
+        }
+        if (1..=MAX_INTEGERS).contains(&values.len()) {
+            numbers = Some(Integers { values, is_scalar: false });
+        }
+        Ok(numbers.or(tensor.integers()).map(|numbers| (name, numbers)))
     }
 
     fn varint(&mut self) -> io::Result<u64> {

@@ -2,7 +2,7 @@
 
 usage: python make.py        (pip install onnx==1.23.2 onnxruntime==1.31.1 numpy==2.4.6 pillow)
 Writes CASE/model.onnx, its card model.toml, and CASE/expected.json: the tensor, and the embedding of image.png (or
-CASE/image.png). The tensor is made an output with onnx.helper, its values come from onnxruntime, and they are averaged
+CASE/image.png), or null for both if the graph does not show which tensor it is. The tensor is made an output with onnx.helper, its values come from onnxruntime, and they are averaged
 with NumPy. Weights are random; the image has the size of the inputs, so that nothing is resized.
 
 For detectors, also the vectors of boxes: of some rectangles if they are averages of feature maps, or of all candidates,
@@ -124,6 +124,52 @@ def queries(net):
     net.op("Softmax", net.dense(hidden, 20, 3), name="scores")
     net.op("Sigmoid", net.dense(net.op("Relu", net.dense(hidden, 20, 20)), 20, 4), name="boxes")
     return "hidden", lambda values: values.mean(axis=1)
+
+
+def decoder(net):
+    """The hidden states after each layer of a decoder."""
+    states, dims = [tokens(net)], 24
+    for number in range(3):
+        states.append(net.op("Relu", net.dense(states[-1], dims, 20), name=f"hidden{number}"))
+        dims = 20
+    return states[1:]
+
+
+def stack(net, tensors, axis, name=None):
+    """As torch.stack."""
+    axes = net.const([axis], np.int64)
+    return net.op("Concat", *[net.op("Unsqueeze", tensor, axes) for tensor in tensors], axis=axis, name=name)
+
+
+def head_per_layer(net):
+    """As RT-DETR: heads of their own for each layer of the decoder, whose results are stacked; the last is returned."""
+    states = decoder(net)
+    for name, activation, size in [("scores", "Softmax", 3), ("boxes", "Sigmoid", 4)]:
+        heads = stack(net, [net.op("Add", net.dense(state, 20, size), net.const(np.ones(size))) for state in states], 1)
+        net.op(activation, net.op("Gather", heads, net.const(-1, np.int64), axis=1), name=name)
+    return "hidden2", lambda values: values.mean(axis=1)
+
+
+def stacked_layers(net):
+    """As torch.hub's DETR: heads for all layers of the decoder together, whose states have the queries first."""
+    states = [net.op("Transpose", state, perm=[1, 0, 2]) for state in decoder(net)]
+    together = net.op("Transpose", stack(net, states, 0), perm=[0, 2, 1, 3], name="hs")
+    last = [net.const(number, np.int64) for number in ([-1], [2**63 - 1], [0])]
+    scores = net.op("Slice", net.op("Add", net.dense(together, 20, 3), net.const(np.ones(3))), *last)
+    net.op("Softmax", net.op("Squeeze", scores, net.const([0], np.int64)), name="scores")
+    boxes = net.op("Gather", net.dense(together, 20, 4), net.const(-1, np.int64), axis=0)
+    net.op("Sigmoid", boxes, name="boxes")
+    return "hs[-1]", lambda values: values.mean(axis=1)
+
+
+def reshaped_layers(net):
+    """As `head_per_layer`, but the axis of the layers is added in a way that does not show which has which index."""
+    shape = net.const([1, -1, 16, 3], np.int64)
+    heads = [net.op("Reshape", net.dense(state, 20, 3), shape) for state in decoder(net)]
+    last = net.op("Gather", net.op("Concat", *heads, axis=0), net.const(-1, np.int64), axis=0)
+    net.op("Softmax", last, name="scores")
+    net.op("Sigmoid", net.dense(tokens(net), 24, 4), name="boxes")
+    return None, None
 
 
 def proposals(net):
@@ -271,7 +317,8 @@ def write(case, head, output, batch="batch", element=np.float32, external=False,
     )
     model = onnx.load(file)
     of_boxes = [boxes] if isinstance(boxes, str) else boxes or []
-    inner = [name for name in dict.fromkeys([tensor, *of_boxes])]
+    # A part, such as `hs[-1]`, is computed by NumPy.
+    inner = [name.split("[")[0] for name in dict.fromkeys([tensor, *of_boxes])] if tensor else []
     inside = [name for name in inner if name not in ports]
     model.graph.output.extend(helper.make_tensor_value_info(name, number, None) for name in inside)
     image = small_image if side == SIDE else make_image(side, folder / "image.png")
@@ -281,7 +328,8 @@ def write(case, head, output, batch="batch", element=np.float32, external=False,
     session = onnxruntime.InferenceSession(folder / "with-output.onnx", providers=["CPUExecutionProvider"])
     (folder / "with-output.onnx").unlink()
     values = {name: value.astype(np.float64) for name, value in zip(inner, session.run(inner, {"image": data}))}
-    expected = {"tensor": tensor, "embedding": pool(values[tensor])[0].tolist()}
+    values |= {name: values[name.split("[")[0]][-1] for name in (tensor, *of_boxes) if name and name.endswith("[-1]")}
+    expected = {"tensor": tensor, "embedding": pool(values[tensor])[0].tolist() if tensor else None}
     if isinstance(boxes, str):
         (scores,) = session.run(["scores"], {"image": data})
         best = scores.reshape(-1, scores.shape[-1]).max(axis=1)
@@ -311,3 +359,7 @@ write("encoder-token-mean", patch_tokens, VECTOR)
 write("encoder-map", feature_map, VECTOR)
 write("encoder-half", vector, VECTOR, element=np.float16)
 write("encoder-fixed-batch", all_tokens, CLASS_TOKEN, batch=4)
+# Detection transformers with several layers in their decoder.
+write("head-per-layer", head_per_layer, SEPARATE, boxes="hidden2")
+write("stacked-layers", stacked_layers, SEPARATE, boxes="hs[-1]")
+write("reshaped-layers", reshaped_layers, SEPARATE)
