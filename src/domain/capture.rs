@@ -29,6 +29,12 @@ const PARTS_OF_DAY: [(i8, &str); 4] =
     [(6, "morning (6:00–10:59)"), (11, "day (11:00–16:59)"), (17, "evening (17:00–20:59)"), (21, "night (21:00–5:59)")];
 
 impl Capture {
+    /// In months since the beginning of year 0.
+    pub fn month(&self) -> Option<u32> {
+        let taken = self.taken?;
+        Some(u32::try_from(taken.year()).ok()? * 12 + u32::try_from(taken.month()).ok()? - 1)
+    }
+
     /// `evening (17:00–20:59)`
     pub fn part_of_day(&self) -> Option<&'static str> {
         let hour = self.taken?.hour();

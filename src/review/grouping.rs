@@ -32,6 +32,10 @@ pub enum GroupBy {
     Camera,
     #[strum(serialize = "Time of day")]
     TimeOfDay,
+    #[strum(serialize = "Month taken")]
+    MonthTaken,
+    #[strum(serialize = "Year taken")]
+    YearTaken,
 }
 
 impl GroupBy {
@@ -42,7 +46,7 @@ impl GroupBy {
 
     /// Whether the groups come from EXIF data.
     pub fn needs_captures(self) -> bool {
-        matches!(self, Self::Camera | Self::TimeOfDay)
+        matches!(self, Self::Camera | Self::TimeOfDay | Self::MonthTaken | Self::YearTaken)
     }
 }
 
@@ -63,7 +67,7 @@ pub struct Group {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum GroupKind {
-    /// Numbered by size, largest first.
+    /// Numbered by size, largest first; or by date.
     Named(usize),
     Verdict(VerdictKind),
     /// The middle of a range of scores.
@@ -116,6 +120,8 @@ pub fn group_rows(
                 (GroupBy::Folder, _) => Some(names.number(folders.below(&sample.name))),
                 (GroupBy::Camera, _) => Some(names.number(sample.capture.as_ref()?.camera.as_deref()?)),
                 (GroupBy::TimeOfDay, _) => Some(names.number(sample.capture.as_ref()?.part_of_day()?)),
+                (GroupBy::MonthTaken, _) => sample.capture.as_ref()?.month(),
+                (GroupBy::YearTaken, _) => Some(sample.capture.as_ref()?.month()? / 12),
             }
         });
         *counts.entry(key).or_default() += 1;
@@ -127,6 +133,8 @@ pub fn group_rows(
         GroupBy::Error => error_name(key).to_owned(),
         GroupBy::Score => format!("{}–{}%", key * 100 / BINS, (key + 1) * 100 / BINS),
         GroupBy::Folder | GroupBy::Camera | GroupBy::TimeOfDay => names.names[key as usize].to_owned(),
+        GroupBy::MonthTaken => format!("{}-{:02}", key / 12, key % 12 + 1),
+        GroupBy::YearTaken => key.to_string(),
     };
     let has_boxes = gate.as_ref().is_some_and(|gate| gate.task() == ModelTask::Detection);
     let (groups, position_of) = groups(by, &counts, &name, has_boxes);
@@ -164,6 +172,9 @@ fn groups(
     }
     let is_ordered = matches!(by, GroupBy::Score | GroupBy::Verdict);
     let kept = if is_ordered { keys.len() } else { keys.len().min(MAX_GROUPS) };
+    if matches!(by, GroupBy::MonthTaken | GroupBy::YearTaken) {
+        keys[..kept].sort_unstable();
+    }
     let kind = |number: usize, key: u32| match by {
         GroupBy::Verdict => GroupKind::Verdict(VERDICTS[key as usize]),
         GroupBy::Score => GroupKind::Score((key as f32 + 0.5) / BINS as f32),
@@ -190,6 +201,7 @@ fn groups(
         GroupBy::Folder => "no folder",
         GroupBy::Camera => "no known camera",
         GroupBy::TimeOfDay => "no known time",
+        GroupBy::MonthTaken | GroupBy::YearTaken => "no known date",
     };
     let mut position = kept;
     let hidden = counts.get(&Some(HIDDEN)).copied().unwrap_or(0);
@@ -343,6 +355,14 @@ mod tests {
         assert_eq!(names(&cameras), [("Canon", 2), ("no known camera", 18)]);
         let times = grouped(&request, GroupBy::TimeOfDay);
         assert_eq!(names(&times), [("night (21:00–5:59)", 2), ("day (11:00–16:59)", 1), ("no known time", 17)]);
+        for (index, (year, month)) in [(2025, 11), (2024, 12), (2024, 12)].into_iter().enumerate() {
+            let taken = Some(jiff::civil::date(year, month, 30).at(1, 0, 0, 0));
+            request.samples.get_mut(index).unwrap().capture = Some(Arc::new(Capture { taken, ..Capture::default() }));
+        }
+        let months = grouped(&request, GroupBy::MonthTaken);
+        assert_eq!(names(&months), [("2024-12", 2), ("2025-11", 1), ("no known date", 17)]);
+        assert_eq!(&months.group_of[..4], [1, 0, 0, 2]);
+        assert_eq!(names(&grouped(&request, GroupBy::YearTaken)), [("2024", 2), ("2025", 1), ("no known date", 17)]);
         let mut marks = Marks::default();
         marks.set(SampleId(3), Mark { verdict: Some(VerdictKind::Reject), ..Mark::default() });
         request.marks = marks;

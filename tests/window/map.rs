@@ -193,6 +193,7 @@ fn colors_follow_the_chosen_groups() {
         ("Score", GroupBy::Score),
         ("Verdict", GroupBy::Verdict),
         ("Time of day", GroupBy::TimeOfDay),
+        ("Year taken", GroupBy::YearTaken),
         ("Folder", GroupBy::Folder),
     ];
     for (choice, by) in choices {

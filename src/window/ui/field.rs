@@ -18,6 +18,9 @@ use crate::window::ui::widgets::{
     truncated_ui,
 };
 
+/// A list that is higher scrolls, in points.
+const LIST_HEIGHT: f32 = 320.0;
+
 /// The width of names next to their controls.
 pub(crate) const NAME_WIDTH: f32 = 108.0;
 
@@ -106,7 +109,7 @@ impl<'f> Field<'f> {
         text: &str,
         contents: impl FnOnce(&mut Ui),
     ) {
-        let list = ComboBox::from_id_salt(&self.name).selected_text(text).close_behavior(close);
+        let list = ComboBox::from_id_salt(&self.name).selected_text(text).close_behavior(close).height(LIST_HEIGHT);
         let Some(width) = self.width else {
             self.explain(list.show_ui(ui, contents).response);
             return;
