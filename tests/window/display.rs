@@ -3,7 +3,7 @@
 use egui::accesskit::Role;
 use egui::{Key, vec2};
 use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::domain::{Look, Prediction, SampleId};
 use spotcheck::review::VerdictKind;
 use spotcheck::window::app::App;
@@ -95,6 +95,13 @@ fn context_menus_act_on_what_is_under_the_pointer() {
         Some(VerdictKind::Reject)
     );
     assert!(!sees(&window, "Duplicate box"), "the menu is closed");
+    // The image, with a selected box.
+    window.get_by_role_and_label(Role::Image, "Image 0-coffee.png").click_secondary();
+    wait_for(&mut window, "Find similar boxes");
+    let alike = window.get_by_role_and_label(Role::Button, "Find similar boxes");
+    assert!(!alike.accesskit_node().is_disabled());
+    window.key_press(egui::Key::Escape);
+    window.run_steps(3);
     // Another thumbnail.
     window.get_by_label_contains("1-coffee.png").click_secondary();
     wait_for(&mut window, "Predict selection");

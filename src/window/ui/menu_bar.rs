@@ -115,7 +115,7 @@ pub(crate) const IMAGE_MENU: &Menu = &[
     &[PredictShown, Explain],
     &[Accept, Reject, Unsure, WrongClass, ClearVerdict, MarkComplete, ReturnToLabeler],
     &[DrawBox, DuplicateBox, ZoomToBox],
-    &[CopyImage, SaveImage, FindAlike, CopyPath, Reveal],
+    &[CopyImage, SaveImage, FindAlike, FindAlikeBoxes, CopyPath, Reveal],
     &[Export],
 ];
 
