@@ -2,7 +2,7 @@
 
 use strum::IntoStaticStr;
 
-use super::NeighborGraph;
+use super::{CENTER_METRIC, METRIC, NeighborGraph};
 
 /// What an embedding says about an image among all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
@@ -12,6 +12,16 @@ pub enum Measure {
     #[strum(serialize = "outlier score")]
     Outlier,
     Representativeness,
+}
+
+impl Measure {
+    /// What is computed from the embeddings.
+    pub fn metric(self) -> &'static str {
+        match self {
+            Self::Uniqueness | Self::Outlier => METRIC,
+            Self::Representativeness => CENTER_METRIC,
+        }
+    }
 }
 
 /// The part of each of the three nearest neighbors in the uniqueness.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::alike::Origin;
-use crate::alike::{CENTER_METRIC, Cover, METRIC, NEIGHBORS, NeighborGraph, outliers, representativeness, uniqueness};
+use crate::alike::{Cover, METRIC, Measure, NEIGHBORS, NeighborGraph, outliers, representativeness, uniqueness};
 use crate::project::export::Vectors;
 use crate::tasks::TaskControl;
 
@@ -47,8 +47,10 @@ struct Ranked {
 impl AlikeOrder {
     fn metric(self) -> &'static str {
         match self {
-            Self::Representativeness => CENTER_METRIC,
-            _ => METRIC,
+            Self::Uniqueness => Measure::Uniqueness.metric(),
+            Self::Outlier => Measure::Outlier.metric(),
+            Self::Representativeness => Measure::Representativeness.metric(),
+            Self::Cover => METRIC,
         }
     }
 

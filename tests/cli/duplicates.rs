@@ -290,6 +290,9 @@ fn sample_by_cover_draws_from_every_cluster() {
     assert!(refused.stderr.contains("--resume"), "{}", refused.stderr);
     assert_eq!(Ended::run(&mut spotcheck(&[&predict[..], &["--resume"]].concat())).code, Some(0));
     let drawn = sample(&[]).must_succeed();
+    for part in ["cosine", "efficientnet-lite0", "/Reshape_output_0"] {
+        assert!(drawn.stderr.contains(part), "{}", drawn.stderr);
+    }
     let mut rows = csv::Reader::from_reader(drawn.stdout.as_bytes());
     let mut strata: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for row in rows.records().map(Result::unwrap) {

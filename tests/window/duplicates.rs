@@ -8,7 +8,7 @@ use spotcheck::review::{Direction, Sort, SortBy};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, BrowseCommand, DuplicateOptions, SearchCommand};
 
-use crate::window::{click, open, samples, sees, wait_for, wait_until, wait_until_idle};
+use crate::window::{click, descriptions, open, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -93,10 +93,17 @@ fn embeddings_add_alike_images_and_sort_orders() {
     wait_until(&mut window, "the crop", |window| names(window).contains(&"z crop of cat.jpg".to_owned()));
     wait_for(&mut window, "group 1: alike");
     assert_eq!(names(&window)[..3], ["chelsea.png", "small cat.jpg", "z crop of cat.jpg"]);
-    for (by, sign) in [
-        (SortBy::Uniqueness, "uniqueness"),
-        (SortBy::Outlier, "outlier score"),
-        (SortBy::Representativeness, "representativeness"),
+    let is_described = |window: &mut Harness<'static, App>, label: &str, parts: &[&str]| {
+        wait_until(window, label, |window| {
+            let described = descriptions(window, label);
+            parts.iter().all(|part| described.contains(part))
+        });
+    };
+    is_described(&mut window, "z crop of cat.jpg", &["pHash", "0.91", "6 bits", "cosine", "0.70", CLASSIFIER]);
+    for (by, sign, metric) in [
+        (SortBy::Uniqueness, "uniqueness", "cosine"),
+        (SortBy::Outlier, "outlier score", "cosine"),
+        (SortBy::Representativeness, "representativeness", "Euclidean"),
     ] {
         window.state_mut().command(SearchCommand::SetQuery(String::new()));
         window.state_mut().command(SearchCommand::SetSort(Sort { by, direction: by.default_direction() }));
@@ -105,6 +112,8 @@ fn embeddings_add_alike_images_and_sort_orders() {
             names(window).len() == 12 && !window.state().state().arranging.is_under_way()
         });
         assert!(!sees(&window, "groups with"), "{by:?}");
+        is_described(&mut window, &format!("{sign} "), &[metric, CLASSIFIER, "/Reshape_output_0"]);
+        is_described(&mut window, "Sort: ", &[metric, CLASSIFIER, "/Reshape_output_0"]);
     }
     // The copies are the least unique images.
     window

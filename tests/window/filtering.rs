@@ -12,7 +12,9 @@ use spotcheck::window::state::{
 };
 
 use crate::support::repository;
-use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_for_notice, wait_until, wait_until_idle};
+use crate::window::{
+    click, descriptions, folder_of, open, samples, sees, wait_for, wait_for_notice, wait_until, wait_until_idle,
+};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -72,6 +74,11 @@ fn similar_images_come_first_and_are_found() {
     };
     wait_until(&mut window, "the image itself first", is_sorted);
     assert_eq!(names_on_screen(&window).len(), 8);
+    for value in ["similarity 1.00", "Sort: "] {
+        let described = descriptions(&window, value);
+        let parts = ["cosine", CLASSIFIER, "/Reshape_output_0"];
+        assert!(parts.iter().all(|part| described.contains(part)), "{value}: {described}");
+    }
     search(&mut window, "alike>0.9");
     wait_for(&mut window, "1 of 8 images");
 }

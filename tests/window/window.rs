@@ -234,6 +234,11 @@ fn on_screen(harness: &Harness<'static, App>) -> Vec<String> {
     nodes.filter_map(|node| node.accesskit_node().label().or_else(|| node.accesskit_node().value())).collect()
 }
 
+/// The accessible descriptions of the items with this text in their labels.
+pub(crate) fn descriptions(harness: &Harness<'static, App>, label: &str) -> String {
+    harness.query_all_by_label_contains(label).filter_map(|node| node.accesskit_node().description()).collect()
+}
+
 pub(crate) fn sees(harness: &Harness<'static, App>, text: &str) -> bool {
     harness.query_all_by_label_contains(text).next().is_some()
 }

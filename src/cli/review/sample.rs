@@ -62,12 +62,14 @@ pub(crate) fn run(args: &SampleArgs) -> anyhow::Result<Outcome> {
     if population.units.is_empty() {
         bail!("the run has no {many} at score ≥ {min_score:.2}; choose a lower --min-score");
     }
+    let mut compared = String::new();
     if args.by == SampleBy::Cover {
         let design = (args.count as usize, args.seed);
         let cluster = || find_clusters(&mut population, &project, &run, design, &control);
-        if !with_progress("Comparing", &control, cluster)? {
+        let Some(description) = with_progress("Comparing", &control, cluster)? else {
             bail!("{}", missing_embeddings(&run));
-        }
+        };
+        compared = format!(", clustered by {description}");
     }
     let sample = draw_sample(&population, &run, view, args.by, args.count as usize, args.seed);
     if !args.replace && review_sample(&project, &run)?.is_some_and(|earlier| earlier != sample) {
@@ -87,7 +89,7 @@ pub(crate) fn run(args: &SampleArgs) -> anyhow::Result<Outcome> {
         count => format!(", from {count} strata"),
     };
     eprintln!(
-        "drew {} of {} at score ≥ {min_score:.2}{strata}",
+        "drew {} of {} at score ≥ {min_score:.2}{strata}{compared}",
         grouped(sample.units.len()),
         counted(population.units.len(), one, many)
     );

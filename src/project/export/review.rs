@@ -6,7 +6,7 @@ use std::io::Write;
 use super::csv_table::{Table, escape_formula};
 use super::vectors::stored_vectors;
 use super::{EvaluatedBoxes, ExportError, ExportTarget, WholeFile};
-use crate::alike::{Cover, Embeddings};
+use crate::alike::{Cover, Embeddings, METRIC};
 use crate::domain::{
     Change, Pair, Prediction, Prefer, RunId, RunInfo, SECOND_PASS, SampleId, SamplePrediction, SampleUri, ViewSettings,
 };
@@ -192,7 +192,7 @@ pub fn load_sample(project: &Project, run: RunId, sample: ReviewSample) -> Resul
 }
 
 /// Clusters the images of a population by their embeddings, around images that cover all others, for a sample of
-/// `count` verdicts. False if the run has no embeddings.
+/// `count` verdicts. Returns what the clusters are computed from, or `None` if the run has no embeddings.
 ///
 /// # Errors
 /// The project cannot be read, or canceled.
@@ -202,9 +202,9 @@ pub fn find_clusters(
     run: &RunInfo,
     (count, seed): (usize, u64),
     control: &TaskControl,
-) -> Result<bool, StoreError> {
-    let Some((_, vectors)) = stored_vectors(project, run, control)? else {
-        return Ok(false);
+) -> Result<Option<String>, StoreError> {
+    let Some((encoder, vectors)) = stored_vectors(project, run, control)? else {
+        return Ok(None);
     };
     let root = project.root();
     let row_of: HashMap<String, usize> =
@@ -223,7 +223,7 @@ pub fn find_clusters(
     let without = names.len() - 1;
     let cluster = |row: &Option<usize>| row.map_or(without, |row| cover.nearest[row] as usize);
     population.clusters = Some(ImageClusters { names, of_image: row_of_image.iter().map(cluster).collect() });
-    Ok(!rows.is_empty())
+    Ok((!rows.is_empty()).then(|| format!("{METRIC}, {encoder}")))
 }
 
 /// Draws a sample. One by embeddings needs [`find_clusters`] first.

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::alike::{
-    CENTER_METRIC, DuplicateEvidence, METRIC, Measure, Sides, outliers, representativeness, uniqueness,
-};
+use crate::alike::{DuplicateEvidence, Measure, Sides, outliers, representativeness, uniqueness};
 use crate::domain::{Encoder, RunId, Sample, SharedList};
 use crate::image::fingerprint::{FingerprintError, Fingerprints};
 use crate::image::source::for_task;
@@ -154,14 +152,12 @@ fn measured(
     };
     // The first two need the same comparison of all images.
     let measure = basis.measure;
-    let (values, metric) = if measure == Measure::Representativeness {
-        (vec![(measure, representativeness(embeddings, control)?)], CENTER_METRIC)
+    let values = if measure == Measure::Representativeness {
+        vec![(measure, representativeness(embeddings, control)?)]
     } else {
         let scores = outliers(graph).into_iter().map(|outlier| outlier.score).collect();
-        (vec![(Measure::Uniqueness, uniqueness(graph)), (Measure::Outlier, scores)], METRIC)
+        vec![(Measure::Uniqueness, uniqueness(graph)), (Measure::Outlier, scores)]
     };
     let values: BTreeMap<_, _> = values.into_iter().map(|(measure, values)| (measure, of_images(values))).collect();
-    let name: &str = measure.into();
-    let description = format!("Sorted by {name}: {metric}, {encoder}");
-    Ok(Measured { basis, number: unique_number(), values: Arc::new(values), description })
+    Ok(Measured { basis, number: unique_number(), values: Arc::new(values), encoder: encoder.to_string() })
 }

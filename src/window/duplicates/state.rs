@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::alike::{DEFAULT_DISTANCE, DEFAULT_SIMILARITY, Measure};
+use crate::alike::{DEFAULT_DISTANCE, DEFAULT_SIMILARITY, HashIndex, METRIC, Measure};
 use crate::domain::{Sample, SharedList, counted};
 use crate::review::DuplicatePlaces;
 use crate::window::state::{Arc, RunId, SourceId, State, TaskId};
@@ -56,6 +56,15 @@ pub struct FoundDuplicates {
 }
 
 impl FoundDuplicates {
+    /// Metrics, thresholds and encoder.
+    pub(crate) fn description(&self) -> String {
+        let DuplicateOptions { distance, above } = self.options;
+        let alike = self.encoder.as_ref();
+        let alike = alike.map(|encoder| format!("\nAlike: {METRIC} ≥ {above:.2}, {encoder}")).unwrap_or_default();
+        let (near, least) = (HashIndex::METRIC, HashIndex::similarity(distance));
+        format!("Near: {near} ≥ {least:.2}, at most {distance} bits differ{alike}")
+    }
+
     /// “3 groups with 5 copies: 2 exact, 3 near”
     pub(crate) fn summary(&self) -> String {
         let [exact, near, alike] = self.places.copies;
@@ -90,8 +99,16 @@ pub struct Measured {
     pub number: u64,
     /// By sample; NaN for images without an embedding.
     pub values: Arc<BTreeMap<Measure, Arc<[f32]>>>,
-    /// Encoder and metric, for people.
-    pub description: String,
+    /// For people.
+    pub encoder: String,
+}
+
+impl Measured {
+    /// The measure, its metric, and the encoder.
+    pub(crate) fn description(&self, measure: Measure) -> String {
+        let name: &str = measure.into();
+        format!("Sorted by {name}: {}, {}", measure.metric(), self.encoder)
+    }
 }
 
 /// The computation of [`Measured`].

@@ -133,7 +133,7 @@ pub(crate) fn measured(state: &mut State, task: TaskId, result: Result<Measured,
                 values.extend(measured.values.iter().map(|(measure, values)| (*measure, Arc::clone(values))));
                 measured.values = Arc::new(values);
             }
-            let description = measured.description.clone();
+            let description = measured.description(measured.basis.measure);
             state.measuring.measured = Some(measured);
             state.show_notice(description);
         }

@@ -343,6 +343,9 @@ fn cell_ui<'state>(
         let is_selected = state.selection.contains(sample);
         WidgetInfo::selected(Role::ListBoxOption, true, is_selected, label)
     });
+    if headline.rank.is_some() {
+        describe(&response, state);
+    }
     take_clicks(ui, &response, sample, commands);
     if response.secondary_clicked() {
         // The menu is about images, even after verdicts on boxes.
@@ -355,7 +358,7 @@ fn cell_ui<'state>(
     let is_hovered = response.hovered();
     // An open tooltip would stay above a dialog.
     if !state.has_dialog() {
-        response.on_hover_ui(|ui| tooltip_ui(ui, name, &headline));
+        response.on_hover_ui(|ui| tooltip_ui(ui, state, name, &headline));
     }
     Some(Cell {
         sample,
@@ -368,13 +371,25 @@ fn cell_ui<'state>(
     })
 }
 
-fn tooltip_ui(ui: &mut Ui, name: &str, headline: &Headline) {
+/// How the value under a thumbnail was computed, for screen readers.
+fn describe(response: &Response, state: &State) {
+    response.ctx.accesskit_node_builder(response.id, |node| {
+        if let Some(description) = state.sort_description() {
+            node.set_description(description);
+        }
+    });
+}
+
+fn tooltip_ui(ui: &mut Ui, state: &State, name: &str, headline: &Headline) {
     ui.label(name);
     if !headline.text.is_empty() {
         ui.label(&headline.text);
     }
     if let Some(Rank { sign, meaning, number, .. }) = headline.rank {
         ui.label(format!("{sign} {number:.3}: {meaning}"));
+        if let Some(description) = state.sort_description() {
+            ui.label(description);
+        }
     }
     if !headline.tooltip.is_empty() {
         ui.label(&headline.tooltip);

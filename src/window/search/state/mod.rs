@@ -453,6 +453,19 @@ impl State {
         self.alike.as_ref().filter(|alike| (alike.source, alike.run) == (source, run))
     }
 
+    /// How the values that images are sorted by were computed: metric, encoder, layer and thresholds. `None` if by no
+    /// comparison of images.
+    pub(crate) fn sort_description(&self) -> Option<String> {
+        match self.arranging.sort().by {
+            SortBy::Similarity => Some(self.alike()?.description.clone()),
+            SortBy::Duplicates => Some(self.found_duplicates()?.description()),
+            by => {
+                let (measure, measured) = by.measure().zip(self.measured())?;
+                measured.values.contains_key(&measure).then(|| measured.description(measure))
+            }
+        }
+    }
+
     /// The current basis; `None` while nothing is open.
     pub(crate) fn basis(&self) -> Option<Basis> {
         let run = self.run();

@@ -405,7 +405,12 @@ pub(crate) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
             by_ui(ui, state, by, &mut wanted);
         }
     });
-    menu.response.on_hover_text(sort.by.tooltip()).accessible_name(name);
+    let description = state.sort_description();
+    let tooltip = description.iter().fold(sort.by.tooltip().to_owned(), |tooltip, more| format!("{tooltip}\n{more}"));
+    let button = menu.response.on_hover_text(tooltip).accessible_name(name);
+    if let Some(description) = description {
+        button.ctx.accesskit_node_builder(button.id, |node| node.set_description(description));
+    }
     let arrow = match sort.direction {
         Direction::Ascending => "↑",
         Direction::Descending => "↓",
