@@ -161,6 +161,19 @@ mod tests {
     }
 
     #[test]
+    fn many_identical_vectors_are_searched_and_grouped_quickly() {
+        let many = embeddings(std::iter::repeat_n([2.0, 3.0, 4.0], 200_000));
+        let nearest = many.nearest(&many.row(7).unwrap(), 5);
+        assert_eq!(nearest.iter().map(|found| found.similarity).collect::<Vec<_>>(), [1.0; 5]);
+        // The graph compares all pairs, the groups add nothing quadratic.
+        let few = embeddings(std::iter::repeat_n([2.0, 3.0, 4.0], 3000));
+        let [group] = groups(&few, Sides::One, 0.95).try_into().unwrap();
+        assert_eq!(group.len(), 3000);
+        let halves = groups(&few, Sides::Two(1500), 0.95);
+        assert_eq!(halves.concat().len(), 3000);
+    }
+
+    #[test]
     fn identical_and_single_vectors_have_groups_of_their_own() {
         let identical = embeddings([[2.0, 3.0, 4.0]; 50]);
         assert_eq!(groups(&identical, Sides::One, 0.95), [(0..50).collect::<Vec<_>>()]);
