@@ -13,11 +13,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Outcome;
-use super::export::{choose_run, open_project};
 use super::order::AlikeOrder;
 use super::out_file::{Replaceable, check_out, is_stdout, partial_next_to};
 use super::place::{self, S3Args, parse_location};
 use super::predict::list_images;
+use super::stored::{choose_run, open_project};
 use super::terminal::{interruptible, raw_stdout, with_progress};
 use super::values::variant;
 use crate::alike::{Embedding, METRIC, Neighbor};

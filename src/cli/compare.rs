@@ -10,8 +10,8 @@ use clap::Args;
 
 use super::Outcome;
 use super::evaluate::{self, Bound};
-use super::export::{find_run, list_of_runs, open_project, open_source, source_name, stored_view};
 use super::place::S3Args;
+use super::stored::{find_run, list_of_runs, open_project, open_source, source_name, stored_view};
 use super::terminal::with_progress;
 use super::truth::{TruthArgs, advice, names_of_run, problem_notes, with_advice};
 use super::values::{NmsIou, parse_nms_iou};

@@ -8,9 +8,8 @@ use clap::Args;
 
 use super::out_file::{check_is_new, check_is_no_input};
 use super::place::S3Args;
-pub(crate) use super::stored::{
-    choose_detector, choose_predictions, choose_run, find_run, list_of_runs, open_project, open_project_as,
-    open_source, source_name, stored_view,
+use super::stored::{
+    choose_detector, choose_predictions, choose_run, open_project, open_source, source_name, stored_view,
 };
 use super::terminal::with_progress;
 use super::truth::TruthArgs;

@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
 use super::Outcome;
-use super::export::open_project;
 use super::place::{Opened, S3Args, open as open_location, parse_location};
+use super::stored::open_project;
 use crate::cli::terminal::stdout;
 use crate::dirs::AppDirs;
 use crate::domain::{JudgedSample, Location, S3Access};

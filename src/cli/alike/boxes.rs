@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 
 use super::{AlikeArgs, Found, Origin, advice_on_names, embed_query, open_run, sample_of};
 use crate::alike::{METRIC, Neighbor};
-use crate::cli::export::choose_detector;
+use crate::cli::stored::choose_detector;
 use crate::dirs::AppDirs;
 use crate::domain::{ImagePart, Sample, counted};
 use crate::project::export::{BoxRow, stored_box_vectors};

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::cli::export::{choose_predictions, open_project};
 use crate::cli::out_file::{check_is_new, check_is_no_input, is_same_file, is_stdout};
 use crate::cli::place::S3Args;
+use crate::cli::stored::{choose_predictions, open_project};
 use crate::cli::terminal::{interruptible, with_progress};
 use crate::cli::values::variant;
 use crate::cli::{Outcome, UsageError};

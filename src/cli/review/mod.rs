@@ -13,8 +13,8 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 
 use super::Outcome;
-use super::export::{choose_predictions, open_project_as, stored_view};
 use super::place::S3Args;
+use super::stored::{choose_predictions, open_project_as, stored_view};
 use crate::dirs::AppDirs;
 use crate::domain::{RunInfo, ViewSettings};
 use crate::project::{Access, OpenMode, Project};

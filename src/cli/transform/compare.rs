@@ -8,7 +8,7 @@ use clap::Args;
 use super::named_truth::NamedTruth;
 use crate::cli::Outcome;
 use crate::cli::compare::{RunPairArgs, hold, print_note};
-use crate::cli::export::{find_run, list_of_runs, open_project};
+use crate::cli::stored::{find_run, list_of_runs, open_project};
 use crate::dirs::AppDirs;
 use crate::domain::RunInfo;
 
