@@ -2,7 +2,6 @@
 //! on the centered vectors, started as in k-means++ (Arthur and Vassilvitskii, 2007). The centers are found on a sample of
 //! the rows, evenly spaced, so that all rows are compared with them only once. The same rows always give the same groups.
 
-use half::f16;
 
 use super::dot::{centered, centered_dot};
 use super::{Center, Embeddings};
@@ -107,10 +106,6 @@ impl Embeddings {
     fn similarity_to(&self, row: usize, center: &[f32]) -> f32 {
         let Center { mean, norms } = self.center();
         centered_dot(self.values_of(row), mean, center) / norms[row]
-    }
-
-    fn values_of(&self, row: usize) -> &[f16] {
-        &self.values[row * self.dims..(row + 1) * self.dims]
     }
 }
 

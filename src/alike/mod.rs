@@ -125,6 +125,10 @@ impl Embeddings {
         self.values.get(start..start + self.dims).map(|values| Embedding(values.to_vec()))
     }
 
+    fn values_of(&self, row: usize) -> &[f16] {
+        &self.values[row * self.dims..(row + 1) * self.dims]
+    }
+
     /// The number of rows that are equal to an earlier one, apart from the sign of zeros.
     pub fn repeated(&self) -> usize {
         let (mut known, mut bits) = (HashSet::new(), Vec::new());

@@ -38,11 +38,6 @@ impl<'e> SimilarRows<'e> {
         Self { embeddings, graph, above, image_of, reference_of, references: Vec::new() }
     }
 
-    fn matched(&self, row: usize, reference: usize) -> Option<(usize, f32)> {
-        let similarity = self.embeddings.similarity(row, reference);
-        (similarity >= self.above).then_some((reference, similarity))
-    }
-
     fn similar_reference(&self, row: usize) -> Option<(usize, f32)> {
         let neighbors = self.graph.neighbors(row);
         let above = self.above;
@@ -55,8 +50,10 @@ impl<'e> SimilarRows<'e> {
             return None;
         }
         let through_neighbors = similar().filter_map(|neighbor| self.reference_of[neighbor.row]);
-        let mut candidates = through_neighbors.chain(self.references.iter().copied());
-        candidates.find_map(|reference| self.matched(row, reference))
+        let row = self.embeddings.centered_row(row);
+        let candidates = through_neighbors.chain(self.references.iter().copied());
+        let mut compared = candidates.map(|reference| (reference, row.similarity_to(reference)));
+        compared.find(|(_, similarity)| *similarity >= above)
     }
 }
 
@@ -73,17 +70,35 @@ impl Reference<usize> for SimilarRows<'_> {
     }
 }
 
+/// A row to compare with many others.
+struct CenteredRow<'e> {
+    embeddings: &'e Embeddings,
+    values: Vec<f32>,
+    norm: f32,
+}
+
+impl CenteredRow<'_> {
+    fn similarity_to(&self, other: usize) -> f32 {
+        let center = self.embeddings.center();
+        let norm = center.norms[other];
+        if self.norm > 0.0 && norm > 0.0 {
+            let dot = centered_dot(self.embeddings.values_of(other), &center.mean, &self.values);
+            return (dot / (self.norm * norm)).clamp(-1.0, 1.0);
+        }
+        if self.norm == norm { 1.0 } else { 0.0 }
+    }
+}
+
 impl Embeddings {
     /// The similarity of two rows, as [`Self::similarities`] defines it.
     pub fn similarity(&self, one: usize, other: usize) -> f32 {
-        let row = |row: usize| &self.values[row * self.dims..(row + 1) * self.dims];
+        self.centered_row(other).similarity_to(one)
+    }
+
+    fn centered_row(&self, row: usize) -> CenteredRow<'_> {
         let center = self.center();
-        let (norm, other_norm) = (center.norms[one], center.norms[other]);
-        if norm > 0.0 && other_norm > 0.0 {
-            let dot = centered_dot(row(one), &center.mean, &centered(row(other), &center.mean));
-            return (dot / (norm * other_norm)).clamp(-1.0, 1.0);
-        }
-        if norm == other_norm { 1.0 } else { 0.0 }
+        let values = centered(self.values_of(row), &center.mean);
+        CenteredRow { embeddings: self, values, norm: center.norms[row] }
     }
 }
 

@@ -101,7 +101,7 @@ impl Part {
             },
             "Slice" => {
                 let [starts, ends, axes] = [input(1), input(2), input(3).or(node.attributes.get("axes"))];
-                self.sliced(starts, ends, axes.and_then(positive))
+                self.sliced(starts, ends, axes.and_then(positive).as_deref())
             }
             op if ELEMENTWISE.contains(&op) => self,
             "Transpose" => {
@@ -159,11 +159,11 @@ impl Part {
         all.iter().all(adds_axis).then_some((vec![input], self))
     }
 
-    fn sliced(self, starts: Option<&Integers>, ends: Option<&Integers>, axes: Option<Vec<usize>>) -> Self {
+    fn sliced(self, starts: Option<&Integers>, ends: Option<&Integers>, axes: Option<&[usize]>) -> Self {
         const TO_THE_END: i64 = i32::MAX as i64;
         let ends_of = |ends: &Integers| ends.values.clone();
         let (starts, ends) = (starts.map(ends_of).unwrap_or_default(), ends.map(ends_of).unwrap_or_default());
-        match (starts.as_slice(), ends.as_slice(), axes.as_deref(), self) {
+        match (starts.as_slice(), ends.as_slice(), axes, self) {
             (&[start], &[end], Some(&[axis]), _) if start + 1 == end || (start == -1 && end >= TO_THE_END) => {
                 Self::One(Pick { axis, index: start })
             }
