@@ -64,7 +64,7 @@ fn sample(shared: &Arc<Shared>, request: Box<SampleRequest>, ticket: Ticket) {
                         return Err(Failure::new(format!("No {many} are visible; choose a lower minimum score")));
                     }
                     if by == SampleBy::Cover
-                        && find_clusters(&mut population, &project, &run, (count, seed), &ticket.control)?.is_some()
+                        && find_clusters(&mut population, &project, &run, (count, seed), &ticket.control)?.is_none()
                     {
                         return Err(Failure::new(
                             "This run has no embeddings. Predict the images again in a new run, or add embeddings with \
