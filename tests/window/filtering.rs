@@ -84,6 +84,31 @@ fn similar_images_come_first_and_are_found() {
 }
 
 #[test]
+fn covering_images_of_search_results_are_selected() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "8 predicted");
+    search(&mut window, "!coffee");
+    wait_for(&mut window, "7 of 8 images");
+    window.state_mut().command(Action::SelectCover);
+    wait_for(&mut window, "Select images");
+    window.get_by_role_and_label(Role::SpinButton, "Count").focus();
+    window.run_steps(2);
+    window.event(egui::Event::Text("3".to_owned()));
+    window.key_press(Key::Enter);
+    window.run_steps(2);
+    window.get_by_role_and_label(Role::Button, "Select images").click();
+    wait_for(&mut window, "Selected 3 of 7 images");
+    assert!(sees(&window, "/Reshape_output_0"));
+    let state = window.state().state();
+    let chosen: Vec<SampleId> = state.selection.selected().iter().collect();
+    let is_found = |id: &SampleId| !state.samples.get(*id).unwrap().name.contains("coffee");
+    assert!(chosen.len() == 3 && chosen.iter().all(is_found), "{chosen:?}");
+    assert!(chosen.contains(&state.shown_sample().unwrap()));
+}
+
+#[test]
 fn search_names_the_image_to_compare_with() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");

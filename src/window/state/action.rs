@@ -192,6 +192,9 @@ pub enum Action {
     /// Selects all images, or all search results
     #[strum(message = "Select all", props(keys = "Ctrl+A"))]
     SelectAll,
+    /// Selects a number of images that cover all images or search results, by their embeddings
+    #[strum(message = "Select covering images…")]
+    SelectCover,
     /// Shows the image before this one
     #[strum(message = "Previous image", props(keys = "Alt+ArrowLeft"))]
     PreviousImage,
@@ -501,6 +504,11 @@ impl Action {
             Self::Reveal | Self::RevealFolder => can_reveal(state),
             Self::FindAlike => {
                 has_shown(state)?;
+                need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Predict images first")
+            }
+            Self::SelectCover => {
+                has_source(state)?;
+                need(!state.order().is_empty(), "No images on screen")?;
                 need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Predict images first")
             }
             Self::FindAlikeBoxes => {

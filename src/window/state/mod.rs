@@ -334,6 +334,8 @@ pub enum Overlay {
     /// The question whether to judge that many images.
     MassVerdict,
     GoTo,
+    /// The dialog that selects images that cover the search results.
+    SelectCover,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

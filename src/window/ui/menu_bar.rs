@@ -91,7 +91,7 @@ const GO: &Menu = &[
     &[NextBox, PreviousBox],
     &[PreviousRun, NextRun],
     &[Search, ClearSearch],
-    &[SelectAll],
+    &[SelectAll, SelectCover],
 ];
 
 const VIEW: &Menu = &[

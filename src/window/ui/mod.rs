@@ -63,6 +63,7 @@ pub struct Window {
     wrong_class: judge::ui::dialogs::WrongClassMemory,
     export: export::ui::ExportMemory,
     go_to: browse::ui::GoToMemory,
+    cover: browse::ui::cover::CoverMemory,
     open_s3: s3::ui::OpenS3Memory,
     upload: upload::ui::UploadMemory,
     job_form: jobs::form::ui::JobFormMemory,
@@ -161,6 +162,7 @@ impl Window {
         judge::ui::dialogs::wrong_class_ui(ctx, state, &mut self.wrong_class, commands);
         judge::ui::dialogs::mass_verdict_ui(ctx, state, &mut self.mass_verdict, commands);
         browse::ui::go_to_ui(ctx, state, &mut self.go_to, commands);
+        browse::ui::cover::cover_ui(ctx, state, &mut self.cover, commands);
         models::add::ui::import_ui(ctx, state, &mut self.textures, commands);
         s3::ui::open_s3_ui(ctx, state, &mut self.open_s3, commands);
         upload::ui::upload_ui(ctx, state, &mut self.upload, commands);

@@ -261,6 +261,7 @@ fn on_image_action(state: &mut State, action: Action) {
         Action::PreviousBox => canvas::update::walk_boxes(state, -1),
         Action::Present => canvas::update::present(state),
         Action::SelectAll => browse::update::select_all(state),
+        Action::SelectCover => state.overlay = toggled(state.overlay, Overlay::SelectCover),
         Action::PreviousImage => browse::update::walk(state, Step::By(-1)),
         Action::NextImage => browse::update::walk(state, Step::By(1)),
         Action::FirstImage => browse::update::walk(state, Step::First),

@@ -1,12 +1,15 @@
 //! Compares all images or boxes with one, by the embeddings next to the project. The last vectors stay in memory.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::alike::{Embedding, Embeddings, METRIC};
-use crate::domain::{Encoder, ImagePart, RunId, RunInfo, Sample, SampleId, SharedList};
+use crate::alike::{Cover, Embedding, Embeddings, METRIC};
+use crate::domain::{
+    Encoder, ImagePart, RunId, RunInfo, Sample, SampleId, SampleSet, SampleUri, SharedList, counted, grouped,
+};
 use crate::project::export::{
     BoxRow, BoxVectors, Vectors, find_named, missing_embeddings, stored_box_vectors, stored_vectors,
 };
@@ -46,6 +49,9 @@ pub(super) fn find(shared: &Arc<Shared>, request: AlikeRequest, ticket: Ticket) 
 /// # Errors
 /// Why there is nothing to compare, and what to do.
 fn compare(shared: &Shared, request: &AlikeRequest, control: &TaskControl) -> Result<FoundAlike, Failure> {
+    if let AlikeTo::Cover(found, count) = &request.to {
+        return cover(shared, request, found, *count, control);
+    }
     let (project, info) =
         run_of(shared, request.source, request.run)?.ok_or_else(|| "Predict images first".to_owned())?;
     let (sample, part) = match &request.to {
@@ -58,6 +64,7 @@ fn compare(shared: &Shared, request: &AlikeRequest, control: &TaskControl) -> Re
             };
             (SampleId::from_index(place), ImagePart::Whole)
         }
+        AlikeTo::Cover(..) => return Ok(FoundAlike::Nothing),
     };
     let query = request.samples.get(sample.index()).ok_or_else(|| "The image is no longer listed".to_owned())?.clone();
     let search = Search { shared, request, project, info, sample, part, query, control };
@@ -65,6 +72,44 @@ fn compare(shared: &Shared, request: &AlikeRequest, control: &TaskControl) -> Re
         ImagePart::Whole => search.images(),
         ImagePart::Box(_) | ImagePart::Region(_) => search.boxes(),
     }
+}
+
+/// `count` of these images that cover the others. The same as `spotcheck alike --order cover` chooses.
+fn cover(
+    shared: &Shared,
+    request: &AlikeRequest,
+    found: &SampleSet,
+    count: usize,
+    control: &TaskControl,
+) -> Result<FoundAlike, Failure> {
+    const SEED: u64 = 1;
+    control.set_step("reading embeddings");
+    let (encoder, vectors) = embeddings(shared, request.source, request.run, &request.samples, control)?;
+    let samples = found.iter().filter_map(|id| Some((&request.samples.get(id.index())?.uri, id)));
+    let id_of: HashMap<&SampleUri, SampleId> = samples.collect();
+    let (mut rows, mut ids) = (Embeddings::default(), Vec::new());
+    for (row, uri) in vectors.uris.iter().enumerate() {
+        let known = id_of.get(uri).zip(vectors.rows.row(row));
+        ids.extend(known.filter(|(_, embedding)| rows.push(embedding)).map(|(id, _)| *id));
+    }
+    let Cover { chosen, coverage, .. } = Cover::choose(&rows, count, SEED, control)?;
+    let least =
+        coverage.last().ok_or_else(|| "No image on screen has an embedding; predict these images".to_owned())?;
+    let mut covering = SampleSet::default();
+    for row in chosen {
+        covering.insert(ids[row]);
+    }
+    let without = match found.len() - ids.len() {
+        0 => String::new(),
+        count => format!("; {} without an embedding", grouped(count)),
+    };
+    let description = format!(
+        "Selected {} of {}{without}. Each other one has a similarity of {least:.2} or more to one of them: {METRIC}, \
+         {encoder}",
+        grouped(covering.len()),
+        counted(ids.len(), "image", "images")
+    );
+    Ok(FoundAlike::Cover(covering, description))
 }
 
 /// The embeddings of a run's images in their present versions, in listing order.

@@ -47,6 +47,8 @@ pub enum BrowseCommand {
     },
     /// Shows the first image whose name starts with this text, or else contains it, or else the image at this position.
     GoTo(String),
+    /// Selects this many images that cover those on screen.
+    SelectCover(usize),
     /// Shows the next match after the shown image.
     GoToNext(String),
     /// Shows or hides the folders in this one.
@@ -189,6 +191,8 @@ pub enum AlikeTo {
     Part(SampleId, ImagePart),
     /// The image with this name or path, in lowercase.
     Named(String),
+    /// Not with one image: those that cover these, and their number.
+    Cover(SampleSet, usize),
 }
 
 /// The boxes that are similar to one, or selected on the map.
@@ -221,6 +225,8 @@ pub struct Alike {
 #[derive(Debug)]
 pub enum FoundAlike {
     Images(Alike),
+    /// Images that cover others, and what they are, for people.
+    Cover(SampleSet, String),
     Boxes(ChosenBoxes),
     /// No image has the name.
     Nothing,

@@ -1,6 +1,7 @@
 //! The left panel, with the open source and its thumbnails, and the dialogs that open: going to an image by its name,
 //! typing a path, and files dropped on the window.
 
+pub(crate) mod cover;
 mod folders;
 pub(crate) mod grid;
 

@@ -9,7 +9,7 @@ pub(crate) mod watch;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::domain::{ImagePart, Location, Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
+use crate::domain::{ImagePart, Location, Page, Problem, S3Link, S3Place, Sample, SampleId, SampleSet, TileKey};
 use crate::review::{Direction, Sort, SortBy};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
@@ -52,6 +52,14 @@ pub(crate) fn on_command(state: &mut State, command: BrowseCommand) {
             state.effects.push(BrowseEffect::LimitCache(bytes));
         }
         BrowseCommand::GoTo(text) => go_to::first(state, &text),
+        BrowseCommand::SelectCover(count) => {
+            state.overlay = Overlay::None;
+            let mut found = SampleSet::default();
+            for id in state.order().ids() {
+                found.insert(id);
+            }
+            compare_with(state, AlikeTo::Cover(found, count));
+        }
         BrowseCommand::GoToNext(text) => go_to::next(state, &text),
         BrowseCommand::MeasureCache => state.effects.push(BrowseEffect::MeasureCache),
         BrowseCommand::ClearCache => state.effects.push(BrowseEffect::ClearCache),
@@ -448,7 +456,7 @@ pub(crate) fn select_all(state: &mut State) {
 }
 
 /// Selects these samples; if the shown one is not among them, shows `first`.
-pub(crate) fn select(state: &mut State, samples: &crate::domain::SampleSet, first: SampleId) {
+pub(crate) fn select(state: &mut State, samples: &SampleSet, first: SampleId) {
     let before = state.selection.shown();
     if !before.is_some_and(|shown| samples.contains(shown)) {
         state.selection.show(first);
@@ -613,6 +621,7 @@ fn compare_with(state: &mut State, to: AlikeTo) {
     let title = match &to {
         AlikeTo::Part(_, ImagePart::Whole) | AlikeTo::Named(_) => "Find similar images",
         AlikeTo::Part(..) => "Find similar boxes",
+        AlikeTo::Cover(..) => "Find covering images",
     };
     let runtime_library = state.settings.runtime_library.clone();
     let before = state.alike_task.take();
@@ -666,6 +675,13 @@ fn found_alike(state: &mut State, task: TaskId, result: Result<FoundAlike, Failu
     state.alike_task = None;
     match result {
         Ok(FoundAlike::Images(alike)) => sort_by_similarity(state, alike),
+        Ok(FoundAlike::Cover(chosen, description)) => {
+            if let Some(first) = chosen.iter().next() {
+                select(state, &chosen, first);
+                state.settings.show_images_panel = true;
+                state.show_notice(description);
+            }
+        }
         Ok(FoundAlike::Boxes(boxes)) => filmstrip::update::show_chosen(state, boxes),
         Ok(FoundAlike::Nothing) | Err(Failure::Cancelled) => {}
         Err(Failure::Failed { message, .. }) => state.report_problem(message),
