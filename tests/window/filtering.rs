@@ -8,12 +8,14 @@ use spotcheck::domain::{BoundingBox, SampleId};
 use spotcheck::review::{FilmBox, PredictionStatus, Query, SortBy};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{
-    Action, BrowseCommand, CaptureReading, Command, Display, InferenceCommand, ReviewCommand, SearchCommand, ViewChange,
+    Action, BrowseCommand, CaptureReading, Command, Display, InferenceCommand, Overlay, ReviewCommand, SearchCommand,
+    ViewChange,
 };
 
 use crate::support::repository;
 use crate::window::{
-    click, descriptions, folder_of, open, samples, sees, wait_for, wait_for_notice, wait_until, wait_until_idle,
+    click, descriptions, folder_of, open, samples, sees, wait_for, wait_for_notice, wait_for_overlay, wait_until,
+    wait_until_idle,
 };
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -153,6 +155,19 @@ fn similar_boxes_come_first_in_the_filmstrip() {
     wait_until(&mut window, "boxes similar to the moved one", |window| {
         similar_boxes(window).first().is_some_and(|best| best.2 < 0.99)
     });
+    // A rectangle without a class, which stays none of the boxes.
+    let boxes = window.state().state().shown.prediction.as_ref().unwrap().detections().len();
+    let before = similar_boxes(&window);
+    window.state_mut().command(ReviewCommand::DrawBox(bounds));
+    wait_for_overlay(&mut window, Overlay::WrongClass);
+    click(&mut window, "Find similar boxes");
+    wait_until(&mut window, "boxes similar to the rectangle", |window| {
+        let found = similar_boxes(window);
+        found != before && found.first().is_some_and(|best| best.2 > 0.99)
+    });
+    let state = window.state().state();
+    assert_eq!((state.overlay, state.shown.drawing), (Overlay::None, None));
+    assert_eq!(state.shown.prediction.as_ref().unwrap().detections().len(), boxes);
     click(&mut window, "Most similar first");
     wait_until(&mut window, "boxes by score", |window| {
         let strip = window.state().state().filmstrip.as_ref();

@@ -49,7 +49,11 @@ fn listed(window: &Harness<'static, App>) -> Vec<(String, String)> {
         rect.top() > field.bottom() && rect.left() >= field.left() - 8.0 && rect.right() <= field.right() + 8.0
     });
     let mut lines: Vec<(f32, String, String)> = buttons
-        .filter(|node| node.accesskit_node().label().is_some_and(|label| label != "Reset digits"))
+        .filter(|node| {
+            node.accesskit_node()
+                .label()
+                .is_some_and(|label| !["Reset digits", "Find similar boxes"].contains(&&*label))
+        })
         .map(|node| {
             let data = node.accesskit_node();
             let note = data.data().description().unwrap_or_default().to_owned();

@@ -2,7 +2,7 @@
 
 use strum::{EnumMessage as _, EnumProperty as _, VariantArray};
 
-use super::{CompareLayout, Overlay, State, ThemeChoice};
+use super::{CompareLayout, Drawing, Overlay, State, ThemeChoice};
 use crate::domain::{CardTask, Look, ModelTask, Verdict};
 
 /// A command without arguments. `message` is its label in sentence case, with `…` if more input follows; the doc comment
@@ -513,7 +513,9 @@ impl Action {
             }
             Self::FindAlikeBoxes => {
                 has_shown(state)?;
-                need(state.shown.selected_box.is_some() && state.has_boxes(), "Select a box first")
+                let has_drawn = matches!(state.shown.drawing, Some(Drawing::Drawn(_)));
+                let has_box = has_drawn || state.shown.selected_box.is_some();
+                need(has_box && state.has_boxes(), "Select or draw a box first")
             }
             Self::FindDuplicates => {
                 has_source(state)?;

@@ -14,10 +14,10 @@ use crate::review::{Direction, Sort, SortBy};
 use crate::tasks::ProgressUnit;
 use crate::window::state::{
     Alike, AlikeRequest, AlikeTo, BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, CaptureReading,
-    Display, DisplayInfo, DrawnPrediction, DrawnTruth, DroppedKind, Failure, FilePick, FileRequest, FolderPane,
-    FoundAlike, ImportSubject, LastViewed, Listing, MergeCommand, OpenSource, Overlay, PathQuestion, ProjectCommand,
-    ProjectStatus, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt,
-    TruthReading,
+    Display, DisplayInfo, Drawing, DrawnPrediction, DrawnTruth, DroppedKind, Failure, FilePick, FileRequest,
+    FolderPane, FoundAlike, ImportSubject, LastViewed, Listing, MergeCommand, OpenSource, Overlay, PathQuestion,
+    ProjectCommand, ProjectStatus, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome,
+    ThumbnailRequest, TruthAt, TruthReading,
 };
 use crate::window::{duplicates, evaluation, filmstrip, models, outputs, predict, project, s3, search, tasks, update};
 
@@ -648,8 +648,14 @@ pub(crate) fn follow_named(state: &mut State) {
     }
 }
 
-/// Compares all boxes with the selected one. A box that a person drew or moved is compared by what is under it.
+/// Compares all boxes with the selected one, or with a drawn rectangle without a class, which is then forgotten. A box that
+/// a person drew or moved is compared by what is under it.
 pub(crate) fn find_alike_boxes(state: &mut State) {
+    if let Some(Drawing::Drawn(bounds)) = state.shown.drawing {
+        state.overlay = Overlay::None;
+        find_alike(state, ImagePart::Region(bounds));
+        return;
+    }
     let Some((sample, index)) = state.selection.shown().zip(state.shown.selected_box) else {
         return;
     };

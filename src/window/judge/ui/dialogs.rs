@@ -62,6 +62,10 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut WrongClassMemory, comman
         note_ui(ui, reason);
     }
     digits_ui(ui, state, taken, commands);
+    if is_new {
+        ui.add_space(4.0);
+        action_button_ui(ui, state, Action::FindAlikeBoxes, commands);
+    }
     if enter && !taken.is_empty() {
         chosen = Some(taken.to_owned());
     }
