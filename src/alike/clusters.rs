@@ -2,7 +2,6 @@
 //! on the centered vectors, started as in k-means++ (Arthur and Vassilvitskii, 2007). The centers are found on a sample of
 //! the rows, evenly spaced, so that all rows are compared with them only once. The same rows always give the same groups.
 
-
 use super::dot::{centered, centered_dot};
 use super::{Center, Embeddings};
 
