@@ -12,7 +12,9 @@ use spotcheck::tasks::{ProgressUnit, TaskControl};
 use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, EvaluationCommand, ExportCommand, Overlay, TruthAt};
 
-use crate::window::{click, folder_of, open_in, sees, wait_for, wait_for_overlay, wait_until, wait_until_idle};
+use crate::window::{
+    click, folder_of, open_in, samples, sees, wait_for, wait_for_overlay, wait_until, wait_until_idle,
+};
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
 
@@ -101,6 +103,29 @@ fn sample_is_judged_to_its_end_across_a_restart() {
     click(&mut window, "End spot check");
     wait_until(&mut window, "all images", |window| window.state().state().order().len() == 4);
     assert!(!sees(&window, "Sample: "));
+}
+
+#[test]
+fn sample_by_embedding_draws_from_kinds_of_images() {
+    let projects = tempfile::tempdir().unwrap();
+    let mut window = open_in(projects.path(), Some(&samples()), "efficientnet-lite0");
+    wait_for(&mut window, "1 predicted");
+    window.state_mut().command(Action::PredictAll);
+    wait_for(&mut window, "8 predicted");
+    wait_until_idle(&mut window);
+    window.state_mut().command(Action::SpotCheck);
+    wait_for_overlay(&mut window, Overlay::SpotCheck);
+    click(&mut window, "By embedding");
+    click(&mut window, "Draw sample");
+    wait_for(&mut window, "Sample: 0 of 8 judged");
+    wait_until_idle(&mut window);
+    let path = window.state().state().project.path.clone().unwrap();
+    let request = OpenRequest { path: &path, root: None, mode: OpenMode::Read, program: "a test" };
+    let project = Project::open(&request, |_| ()).unwrap().project;
+    let run = window.state().state().run().unwrap().info.clone();
+    let sample = review_sample(&project, &run).unwrap().unwrap();
+    assert_eq!((sample.by, sample.units.len()), (SampleBy::Cover, 8));
+    assert!(sample.strata.len() > 1, "{:?}", sample.strata);
 }
 
 #[test]
