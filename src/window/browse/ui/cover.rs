@@ -18,7 +18,7 @@ pub(crate) fn cover_ui(ctx: &Context, state: &State, memory: &mut CoverMemory, c
     dialog_ui(ctx, "covering images", 400.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         let about = format!(
             "Select images so that each of the {} on screen is as similar as possible to one of them, by their \
-             embeddings. They show what the images contain, but are no random sample.",
+             embeddings. They show what the images contain, but are not a random sample.",
             counted(found, "image", "images")
         );
         heading_ui(ui, Action::SelectCover.label(), &about);

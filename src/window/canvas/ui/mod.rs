@@ -180,7 +180,11 @@ fn image_bar_ui(ui: &mut Ui, state: &State, textures: &Textures, commands: &mut 
     Panel::bottom("canvas bar").frame(bar_frame().fill(fill)).show(ui, |ui| {
         let width = ui.available_width();
         let pixel_ui = |ui: &mut Ui, _: &mut _| match state.shown.drawing {
-            Some(_) => drop(ui.weak("Drag over the object. Escape: cancel")),
+            Some(_) => {
+                let hints = ["Drag over the object. Escape: cancel", "Drag over the object", ""];
+                let hint = fitting(ui, hints, ui.available_width()).unwrap_or_default();
+                ui.weak(hint);
+            }
             None => pixel_ui(ui, textures, under_pointer),
         };
         ends_ui(ui, "pixel and zoom", commands, pixel_ui, |ui, commands| {
