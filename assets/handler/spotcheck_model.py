@@ -102,9 +102,9 @@ class Model:
     def _detections(self, convention, outputs, placement):
         found = zip(*detections(convention, outputs, placement, self.min_score, self.images))
         return [
-            {"box": [_shortest(edge) for edge in box], "class_id": int(number), "label": self._label(int(number)),
-             "score": _shortest(score)}
-            for box, number, score in found
+            {"index": index, "box": [_shortest(edge) for edge in box], "class_id": int(number),
+             "label": self._label(int(number)), "score": _shortest(score)}
+            for index, (box, number, score) in enumerate(found)
         ]
 
     def _label(self, number):

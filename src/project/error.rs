@@ -101,7 +101,7 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
             "the file is write-protected; change its permissions"
         }
-        Some(ErrorCode::CannotOpen) => "could not open the file; check its permissions and its folder's",
+        Some(ErrorCode::CannotOpen) => "check the permissions of the file and of its folder",
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             "the project file is damaged; save the project under another name"
         }

@@ -465,6 +465,8 @@ fn drawn_setting_stays_unchanged() {
     let state = window.state_mut();
     state.command(ReviewCommand::ChangeView(ViewChange::MinScore(0.0)));
     state.command(ReviewCommand::ChangeView(ViewChange::ClassMinScore(1, Some(0.0))));
+    wait_for(&mut window, "300 boxes shown");
+    wait_until_idle(&mut window);
     click(&mut window, "By class");
     wait_for(&mut window, MIN_SCORE_OF_CUP);
     window.run_steps(5);

@@ -607,6 +607,7 @@ fn duplicates_in_both_themes() {
     wait_until_idle(&mut window);
     window.state_mut().command(Action::FindDuplicates);
     wait_for(&mut window, "Alike by efficientnet-lite0");
+    wait_for(&mut window, "small cat.jpg, ");
     click(&mut window, "small cat.jpg, ");
     take(&mut window, "duplicates-dark");
     window.state_mut().command(Action::ThemeLight);
