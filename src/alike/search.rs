@@ -22,11 +22,12 @@ impl Embeddings {
             return Vec::new();
         }
         let Center { mean, norms } = self.center();
-        let query = centered(&query.0, mean);
+        let values = &*query.0;
+        let query = centered(values, mean);
         let query_norm = query.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt() as f32;
         let rows = self.values.chunks_exact(self.dims).zip(norms);
         let similarity = |(row, &norm): (&[f16], &f32)| match (norm > 0.0, query_norm > 0.0) {
-            (true, true) => (centered_dot(row, mean, &query) / (norm * query_norm)).clamp(-1.0, 1.0),
+            (true, true) => snapped(centered_dot(row, mean, &query) / (norm * query_norm), row, values),
             (false, false) => 1.0,
             _ => 0.0,
         };
@@ -47,6 +48,12 @@ impl Embeddings {
         rows.sort_unstable_by(order);
         rows
     }
+}
+
+/// The similarity of two vectors without rounding beyond its ends: 1 for equal vectors.
+pub(super) fn snapped(similarity: f32, one: &[f16], other: &[f16]) -> f32 {
+    const ROUNDING: f32 = 1e-5;
+    if (similarity - 1.0).abs() < ROUNDING && one == other { 1.0 } else { similarity.clamp(-1.0, 1.0) }
 }
 
 #[cfg(test)]

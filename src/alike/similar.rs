@@ -2,6 +2,7 @@
 
 use super::dot::{centered, centered_dot};
 use super::groups::{Match, Reference};
+use super::search::snapped;
 use super::{Embeddings, NeighborGraph};
 
 /// The similarity from which on images are duplicates.
@@ -73,6 +74,8 @@ impl Reference<usize> for SimilarRows<'_> {
 /// A row to compare with many others.
 struct CenteredRow<'e> {
     embeddings: &'e Embeddings,
+    row: usize,
+    /// Without the mean of all rows.
     values: Vec<f32>,
     norm: f32,
 }
@@ -82,8 +85,9 @@ impl CenteredRow<'_> {
         let center = self.embeddings.center();
         let norm = center.norms[other];
         if self.norm > 0.0 && norm > 0.0 {
-            let dot = centered_dot(self.embeddings.values_of(other), &center.mean, &self.values);
-            return (dot / (self.norm * norm)).clamp(-1.0, 1.0);
+            let values = self.embeddings.values_of(other);
+            let dot = centered_dot(values, &center.mean, &self.values);
+            return snapped(dot / (self.norm * norm), values, self.embeddings.values_of(self.row));
         }
         if self.norm == norm { 1.0 } else { 0.0 }
     }
@@ -98,7 +102,7 @@ impl Embeddings {
     fn centered_row(&self, row: usize) -> CenteredRow<'_> {
         let center = self.center();
         let values = centered(self.values_of(row), &center.mean);
-        CenteredRow { embeddings: self, values, norm: center.norms[row] }
+        CenteredRow { embeddings: self, row, values, norm: center.norms[row] }
     }
 }
 

@@ -139,7 +139,7 @@ impl Origin {
         let repeated = found.rows.repeated();
         if repeated > 0 {
             eprintln!(
-                "note: images with the same vector as another: {repeated} of {}; unless they are identical, the encoder \
+                "note: images with the same vector as an earlier one: {repeated} of {}; unless they are identical, the encoder \
                  does not distinguish them, or their numbers are too small for 16 bits",
                 found.uris.len()
             );

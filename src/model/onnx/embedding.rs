@@ -212,6 +212,7 @@ fn choose(
             names.join(", ")
         ));
     };
+    let tensor = tensors.of_image[chosen].clone();
     let boxes = match &card.output {
         OutputConvention::Classification(_) | OutputConvention::Embedding(_) => None,
         OutputConvention::Detection(output) => {
@@ -224,10 +225,20 @@ fn choose(
                 }),
                 _ => None,
             };
+            if let (Some(&[_, rows, _]), Some(candidates), false) =
+                (shapes[chosen].as_deref(), candidates, tensors.are_boxes_selected)
+                && rows > candidates
+                && rows.is_multiple_of(candidates.max(1))
+            {
+                return Err(format!(
+                    "{} has {} vectors per box, perhaps of several layers, and it is unclear which one describes it",
+                    tensor.name,
+                    rows / candidates.max(1)
+                ));
+            }
             Some(choose_box_features(tensors, shape_of, images, input, candidates))
         }
     };
-    let tensor = tensors.of_image[chosen].clone();
     Ok(EmbeddingLayer { tensor, tokens: None, dims, boxes, own_session: None })
 }
 

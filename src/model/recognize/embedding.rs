@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek};
 use serde::{Deserialize, Serialize};
 
 use super::layer_index::{Part, Pick};
-use super::signature::{GraphNode, GraphNodes, read_nodes};
+use super::signature::{GraphNode, GraphNodes, Integers, read_nodes};
 use crate::domain::{BoxEncoder, BoxFeatures, ModelCard, OutputConvention};
 use crate::model::embedding_dims;
 
@@ -197,7 +197,7 @@ fn before_scores(card: &ModelCard, graph: &GraphNodes, maker_of: &BTreeMap<&str,
             continue;
         }
         are_boxes_selected |= match node.op.as_str() {
-            "Gather" => values.len() > 1,
+            "Gather" => values.len() > 1 || reorders_boxes(node, &graph.integers),
             op => SELECTING.contains(&op),
         };
         let joined = if node.op == "Concat" { part.of_concat(node, maker_of, &graph.integers) } else { None };
@@ -219,6 +219,13 @@ fn before_scores(card: &ModelCard, graph: &GraphNodes, maker_of: &BTreeMap<&str,
         is_layer_unclear,
         ..EmbeddingTensors::default()
     }
+}
+
+/// Whether a `Gather` takes several constant indices of `[images, boxes, values]` along the boxes.
+fn reorders_boxes(node: &GraphNode, integers: &BTreeMap<String, Integers>) -> bool {
+    let axis = node.attributes.get("axis").map(|axis| axis.values.as_slice());
+    let indices = node.inputs.get(1).and_then(|name| integers.get(name));
+    axis == Some(&[1]) && indices.is_some_and(|indices| indices.values.len() > 1)
 }
 
 /// The inputs whose values are in the output; `values` are those that are not constant.

@@ -539,7 +539,7 @@ fn span(key: &Key, value: &Word, operator: Operator) -> Result<Span, QueryError>
         Operator::Is if key.takes == Takes::OptionalCount => Span { low: number, high: number, ..any },
         Operator::Is => {
             let message = format!(
-                "A {1} is rarely exactly {0}; write {1}>={0}, or a range such as {1}:{0}..1",
+                "The value of {1} is rarely exactly {0}; write {1}>={0}, or a range such as {1}:{0}..1",
                 shortened(&value.text, SHOWN_LETTERS),
                 key.word()
             );
