@@ -270,7 +270,7 @@ fn reloading_keeps_the_position() {
     wait_for(&mut window, "1 of 3 images");
     window.key_press(Key::ArrowRight);
     wait_for(&mut window, "2 of 3 images");
-    wait_until_idle(&mut window);
+    wait_until(&mut window, "the listing", |window| Action::Reload.check(window.state().state()).is_ok());
     window.key_press(Key::F5);
     wait_for_notice(&mut window, "again");
     assert!(sees(&window, "2 of 3 images"));
