@@ -15,7 +15,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What is computed from the embeddings.
+    /// The distance or similarity that it is computed from.
     pub fn metric(self) -> &'static str {
         match self {
             Self::Uniqueness | Self::Outlier => METRIC,

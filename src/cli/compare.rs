@@ -13,7 +13,7 @@ use super::evaluate::{self, Bound};
 use super::place::S3Args;
 use super::stored::{find_run, list_of_runs, open_project, open_source, source_name, stored_view};
 use super::terminal::with_progress;
-use super::truth::{TruthArgs, advice, names_of_run, problem_notes, with_advice};
+use super::truth::{TruthArgs, names_of_run, print_doubts, problem_notes, with_advice};
 use super::values::{NmsIou, parse_nms_iou};
 use crate::annotations::matching::MatchRules;
 use crate::cli::out_file::check_is_new;
@@ -257,9 +257,7 @@ fn measure(
         for note in &sides.notes {
             eprintln!("{letter}: {note}");
         }
-        for doubt in &sides.matching.doubts {
-            eprintln!("warning: {letter}: {doubt}{}", advice(doubt));
-        }
+        print_doubts(&format!("{letter}: "), &sides.matching);
         anyhow::Ok(Arc::new(measure_all(sides, Extras::default(), control)?))
     };
     Ok([measured(0, "A")?, measured(1, "B")?])

@@ -16,7 +16,7 @@ use strum::VariantArray as _;
 use super::Outcome;
 use super::place::S3Args;
 use super::terminal::{interruptible, stdout, with_progress};
-use super::truth::{TruthArgs, advice};
+use super::truth::{TruthArgs, print_doubts};
 use super::values::{NmsIou, parse_nms_iou, parse_score};
 use crate::annotations::matching::MatchSummary;
 use crate::dirs::AppDirs;
@@ -120,9 +120,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     for note in &sides.notes {
         eprintln!("{note}");
     }
-    for doubt in &sides.matching.doubts {
-        eprintln!("warning: {doubt}{}", advice(doubt));
-    }
+    print_doubts("", &sides.matching);
     let mut evaluated = with_progress("Evaluating", &control, || {
         let extras = Extras { draws: args.draws, suspicious: args.suspicious_labels.is_some(), ..Extras::default() };
         measure_all(sides, extras, &control)

@@ -12,7 +12,7 @@ use super::place::{S3Args, is_stdin, parse_location};
 use super::stored::{find_run, open_project, stored_view};
 use super::values::{find_labels, read_class_map};
 use crate::annotations::AnnotationsError;
-use crate::annotations::matching::{ClassCorrections, Doubt, Folders, MatchRules, OtherFolders};
+use crate::annotations::matching::{ClassCorrections, Doubt, Folders, MatchRules, MatchSummary, OtherFolders};
 use crate::aws::Aws;
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -132,7 +132,7 @@ impl TruthArgs {
     }
 
     /// The metrics of a run over `samples`, with intervals unless `draws` is 0, and the outcomes of its boxes.
-    /// Predictions of other versions of a sample do not count. Reports on stderr what was skipped or is in doubt.
+    /// Predictions of other versions of a file are ignored. Prints skipped entries and doubtful matches to stderr.
     pub(crate) fn evaluate(
         &self,
         s3: &S3Args,
@@ -153,9 +153,7 @@ impl TruthArgs {
         for note in problem_notes(&truth.problems).iter().chain(&sides.notes) {
             eprintln!("{note}");
         }
-        for doubt in &sides.matching.doubts {
-            eprintln!("warning: {doubt}{}", advice(doubt));
-        }
+        print_doubts("", &sides.matching);
         let extras = Extras { draws, ..Extras::default() };
         let (mut evaluated, drawn, outcomes) = measure_boxes(sides, predictions, extras, control)?;
         if let Some(drawn) = drawn {
@@ -166,8 +164,15 @@ impl TruthArgs {
     }
 }
 
+/// Warns of what is in doubt about the matching, and says what to do. `lead` names the run, if there are several.
+pub(crate) fn print_doubts(lead: &str, matching: &MatchSummary) {
+    for doubt in &matching.doubts {
+        eprintln!("warning: {lead}{doubt}{}", advice(doubt));
+    }
+}
+
 /// What to do about a doubt, to follow its sentence.
-pub(crate) fn advice(doubt: &Doubt) -> &'static str {
+fn advice(doubt: &Doubt) -> &'static str {
     match doubt {
         Doubt::NumbersAlone { .. } => {
             " Set --truth-labels to coco-80, a label file, or `model` for the model's class order."

@@ -54,7 +54,7 @@ impl Verdict {
         }
     }
 
-    /// Whether a verdict on an image also applies to its visible boxes without their own. A class is that of one object,
+    /// Whether a verdict on an image also applies to its visible boxes that have none. A class belongs to a single object,
     /// and marks of an image say nothing about its boxes.
     pub fn applies_to_boxes(&self) -> bool {
         matches!(self, Self::Accept | Self::Reject | Self::Unsure)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hotcoco::metrics::calibration::{calibration_curve, calibration_error};
 use serde::Serialize;
 
-use super::curve::{CoveragePoint, Curve, of_top_classes};
+use super::curve::{CoveragePoint, Curve, ScoredOutcomes};
 use super::detection::{ConfusionCell, EvaluatedClass};
 use super::mean;
 use crate::review::{ClassOutcomes, share};
@@ -152,7 +152,9 @@ impl ClassificationEvaluation {
             macro_f1: mean(|class| class.f1),
             ece: (!self.scores.is_empty()).then_some(ece),
             ece_bins: CALIBRATION_BINS,
-            curve: Curve::from_outcomes(&of_top_classes(self.scores.into_iter().zip(self.is_correct).collect())),
+            curve: Curve::from_outcomes(&ScoredOutcomes::from_top_classes(
+                self.scores.into_iter().zip(self.is_correct).collect(),
+            )),
             reliability: bins
                 .iter()
                 .map(|bin| ReliabilityBin {

@@ -36,7 +36,7 @@ pub trait ScorePoint: Copy {
     /// `None` if nothing is left to measure.
     fn new(threshold: f64, counts: ClassOutcomes) -> Option<Self>;
 
-    /// The threshold, and what is plotted; unused ones are 0.
+    /// The threshold, then the plotted numbers; unused ones are 0.
     fn numbers(self) -> [f64; 4];
 
     fn from_numbers(numbers: [f64; 4]) -> Self;
@@ -231,13 +231,6 @@ pub struct BestThreshold {
     pub f1: f64,
 }
 
-/// The images of a classifier: the score of each top class, and whether it is correct.
-pub(super) fn of_top_classes(scored: Vec<(f64, bool)>) -> ScoredOutcomes {
-    let mut outcomes = ScoredOutcomes { truths: scored.len() as u64, scored };
-    outcomes.sort();
-    outcomes
-}
-
 /// Adds the objects of an image that count, by class.
 pub(super) fn add_truths(classes: &mut [ScoredOutcomes], image: &ImageObjects) {
     for truth in image.truths.iter().filter(|truth| truth.role == BoxRole::Object) {
@@ -248,6 +241,13 @@ pub(super) fn add_truths(classes: &mut [ScoredOutcomes], image: &ImageObjects) {
 }
 
 impl ScoredOutcomes {
+    /// The score of each image's top class, and whether it is correct.
+    pub(super) fn from_top_classes(scored: Vec<(f64, bool)>) -> Self {
+        let mut outcomes = Self { truths: scored.len() as u64, scored };
+        outcomes.sort();
+        outcomes
+    }
+
     #[cfg(test)]
     pub fn new(scored: impl IntoIterator<Item = (f64, bool)>, truths: u64) -> Self {
         let mut outcomes = Self { scored: scored.into_iter().collect(), truths };

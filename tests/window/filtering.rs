@@ -14,8 +14,8 @@ use spotcheck::window::state::{
 
 use crate::support::repository;
 use crate::window::{
-    click, descriptions, folder_of, open, samples, sees, wait_for, wait_for_notice, wait_for_overlay, wait_until,
-    wait_until_idle,
+    click, descriptions, folder_of, open, predict_samples, samples, sees, wait_for, wait_for_notice, wait_for_overlay,
+    wait_until, wait_until_idle,
 };
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -64,9 +64,7 @@ fn search_filters_images_and_counts_them() {
 #[test]
 fn similar_images_come_first_and_are_found() {
     let mut window = open(Some(&samples()), CLASSIFIER);
-    wait_for(&mut window, "1 predicted");
-    click(&mut window, "Predict all");
-    wait_for(&mut window, "8 predicted");
+    predict_samples(&mut window);
     let shown = window.state().state().selection.shown();
     window.state_mut().command(Action::FindAlike);
     wait_for(&mut window, "similarity 1.00, ");
@@ -88,9 +86,7 @@ fn similar_images_come_first_and_are_found() {
 #[test]
 fn covering_images_of_search_results_are_selected() {
     let mut window = open(Some(&samples()), CLASSIFIER);
-    wait_for(&mut window, "1 predicted");
-    click(&mut window, "Predict all");
-    wait_for(&mut window, "8 predicted");
+    predict_samples(&mut window);
     search(&mut window, "!coffee");
     wait_for(&mut window, "7 of 8 images");
     window.state_mut().command(Action::SelectCover);
@@ -113,9 +109,7 @@ fn covering_images_of_search_results_are_selected() {
 #[test]
 fn search_names_the_image_to_compare_with() {
     let mut window = open(Some(&samples()), CLASSIFIER);
-    wait_for(&mut window, "1 predicted");
-    click(&mut window, "Predict all");
-    wait_for(&mut window, "8 predicted");
+    predict_samples(&mut window);
     search(&mut window, "alike:Coffee.png alike>0.9");
     wait_for(&mut window, "1 of 8 images");
     wait_until(&mut window, "the named image", |window| names_on_screen(window) == ["coffee.png"]);
@@ -618,9 +612,7 @@ fn search_results_alone_are_predicted() {
 #[test]
 fn suppressed_boxes_are_in_no_count() {
     let mut window = open(Some(&samples()), "ssd-mobilenet-coco");
-    wait_for(&mut window, "1 predicted");
-    click(&mut window, "Predict all");
-    wait_for(&mut window, "8 predicted");
+    predict_samples(&mut window);
     wait_for(&mut window, "All saved");
     // This keeps the complete predictions of all cells on screen in memory.
     window.state_mut().command(Action::ToggleThumbnailBoxes);

@@ -13,7 +13,8 @@ use spotcheck::window::app::App;
 use spotcheck::window::state::{Action, BrowseCommand, MapCommand, MapLayout, MapStage, SearchCommand};
 
 use crate::window::{
-    click, combo_box, home_with_runtime, open, open_with_model_at, samples, sees, wait_for, wait_until, wait_until_idle,
+    click, combo_box, home_with_runtime, open, open_with_model_at, predict_samples, samples, sees, wait_for,
+    wait_until, wait_until_idle,
 };
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -23,7 +24,7 @@ const MARGIN: f32 = 24.0;
 /// All samples are predicted, and the map is finished.
 fn mapped() -> Harness<'static, App> {
     let mut window = open(Some(&samples()), CLASSIFIER);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     window.state_mut().command(Action::Map);
     wait_until(&mut window, "the map", |window| {
         let state = window.state().state();
@@ -31,13 +32,6 @@ fn mapped() -> Harness<'static, App> {
     });
     wait_until_idle(&mut window);
     window
-}
-
-fn predict_all(window: &mut Harness<'static, App>) {
-    wait_for(window, "1 predicted");
-    click(window, "Predict all");
-    wait_for(window, "8 predicted");
-    wait_until_idle(window);
 }
 
 fn layout(window: &Harness<'static, App>) -> Option<MapLayout> {
@@ -215,7 +209,7 @@ fn colors_follow_the_chosen_groups() {
 #[test]
 fn map_of_boxes_shows_them_in_the_filmstrip() {
     let mut window = open(Some(&samples()), "ssd-mobilenet-coco");
-    predict_all(&mut window);
+    predict_samples(&mut window);
     window.state_mut().command(Action::Map);
     wait_until(&mut window, "the map of images", |window| window.state().state().map_groups().is_some());
     combo_box(&window, "Points of the map").click();
@@ -261,7 +255,7 @@ fn map_without_embeddings_says_how_to_get_them() {
     let mut window = open(None, CLASSIFIER);
     window.state_mut().command(Action::ToggleEmbeddings);
     click(&mut window, "Open sample images");
-    predict_all(&mut window);
+    predict_samples(&mut window);
     assert!(!window.state().state().settings.save_embeddings);
     window.state_mut().command(Action::Map);
     wait_until(&mut window, "the reason", |window| window.state().state().map.status.failure().is_some());

@@ -26,7 +26,8 @@ use crate::support::repository;
 use crate::support::seaweed::{Bucket, Seaweed, without_aws};
 use crate::truth::{open_truth, truth_of_samples};
 use crate::window::{
-    click, home_with_runtime, open_at, open_with, samples, wait_for, wait_for_notice, wait_until, wait_until_idle,
+    click, home_with_runtime, open_at, open_with, predict_samples, samples, wait_for, wait_for_notice, wait_until,
+    wait_until_idle,
 };
 use crate::{endpoints, remote};
 
@@ -46,16 +47,9 @@ fn drawn(builder: HarnessBuilder<App>, theme: Theme) -> HarnessBuilder<App> {
 /// Every image is predicted, and the named one is shown.
 fn predicted(model: &str, theme: Theme, shown: &str, prediction: &str) -> Harness<'static, App> {
     let mut window = window(model, theme);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     show(&mut window, shown, prediction);
     window
-}
-
-fn predict_all(window: &mut Harness<'static, App>) {
-    wait_for(window, "1 predicted");
-    click(window, "Predict all");
-    wait_for(window, "8 predicted");
-    wait_until_idle(window);
 }
 
 fn show(window: &mut Harness<'static, App>, image: &str, prediction: &str) {
@@ -209,7 +203,7 @@ fn opened_file(home: &Path, family: &str, theme: Theme) -> Harness<'static, App>
     wait_for_notice(&mut window, &format!("tiny-{family}"));
     window.state_mut().command(Command::DismissNotice);
     click(&mut window, "Open sample images");
-    predict_all(&mut window);
+    predict_samples(&mut window);
     wait_for(&mut window, &format!("tiny-{family} on CPU"));
     window.state_mut().command(Action::ToggleThumbnailBoxes);
     window
@@ -255,7 +249,7 @@ fn confusion_matrix() {
     for (theme, name) in [(Theme::Dark, "evaluation-dark"), (Theme::Light, "confusion-light")] {
         let folder = tempfile::tempdir().unwrap();
         let mut window = window(DETECTOR, theme);
-        predict_all(&mut window);
+        predict_samples(&mut window);
         open_truth(&mut window, truth_of_samples(folder.path()));
         wait_for(&mut window, "Best F1");
         if theme == Theme::Light {
@@ -275,7 +269,7 @@ fn confusion_matrix() {
 fn evaluation_errors() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = window(DETECTOR, Theme::Dark);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     open_truth(&mut window, truth_of_samples(folder.path()));
     click(&mut window, "FP 3");
     window.state_mut().command(Action::Filmstrip);
@@ -292,7 +286,7 @@ fn evaluation_errors() {
 fn judged_labels() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = window(DETECTOR, Theme::Dark);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     open_truth(&mut window, truth_of_samples(folder.path()));
     wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
     window.state_mut().command(Action::GoOnAfterVerdict);
@@ -314,7 +308,7 @@ fn judged_labels() {
 fn suspicious_labels() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = window(DETECTOR, Theme::Dark);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     open_truth(&mut window, truth_of_samples(folder.path()));
     wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
     window.state_mut().command(SearchCommand::SetQuery("suspicious".to_owned()));

@@ -19,7 +19,8 @@ use crate::remote::{open_place, replace_in, serve, type_into};
 use crate::support::alone::alone;
 use crate::support::seaweed::Seaweed;
 use crate::window::{
-    click, open, open_in, samples, sees, text_field, wait_for, wait_for_overlay, wait_until, wait_until_idle,
+    click, open, open_in, predict_samples, samples, sees, text_field, wait_for, wait_for_overlay, wait_until,
+    wait_until_idle,
 };
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -60,12 +61,6 @@ pub(crate) fn truth_of_samples(folder: &Path) -> PathBuf {
     file
 }
 
-fn predict_all(window: &mut Harness<'static, App>) {
-    wait_for(window, "1 predicted");
-    click(window, "Predict all");
-    wait_for(window, "8 predicted");
-}
-
 pub(crate) fn open_truth(window: &mut Harness<'static, App>, truth: PathBuf) {
     window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(Location::Path(truth))));
     wait_for_evaluation(window);
@@ -102,7 +97,7 @@ fn found(window: &mut Harness<'static, App>, query: &str) -> (Vec<String>, Vec<(
 fn ground_truth_outcomes_are_counted_and_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     open_truth(&mut window, truth_of_samples(folder.path()));
     // A path typed above the thumbnails is recognized like a dropped one.
     window.state_mut().command(EvaluationCommand::CloseTruth);
@@ -164,7 +159,7 @@ fn ground_truth_outcomes_are_counted_and_drawn() {
 fn wrong_class_shows_the_correct_one() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     open_truth(&mut window, truth_of_samples(folder.path()));
     click(&mut window, "chelsea.png, ");
     // In the list, with the object that was missed for this reason.
@@ -188,7 +183,7 @@ fn classifier_top_class_is_correct_or_wrong() {
     let truth = folder.path().join("truth.csv");
     std::fs::write(&truth, "image,class\nchelsea.png,tiger cat\ncoffee.png,espresso\nrocket.jpg,tabby\n").unwrap();
     let mut window = open(Some(&samples()), CLASSIFIER);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     open_truth(&mut window, truth);
     let all = window.state().state().outcome_counts().unwrap().all();
     assert_eq!(all.correct + all.wrong, 3, "{all:?}");
@@ -212,7 +207,7 @@ fn project_keeps_ground_truth_and_corrections() {
     std::fs::write(&truth, text).unwrap();
     let projects = folder.path().join("projects");
     let mut window = open_in(&projects, Some(&samples()), DETECTOR);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     open_truth(&mut window, truth);
     let correct =
         |window: &Harness<'static, App>| window.state().state().outcome_counts().map(|counts| counts.all().correct);
@@ -268,7 +263,7 @@ fn class_corrections_are_read_and_kept() {
     std::fs::write(&map, "from,to\ncup,jug\n").unwrap();
     let projects = folder.path().join("projects");
     let mut window = open_in(&projects, Some(&samples()), DETECTOR);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     window.state_mut().command(Action::OpenTruth);
     wait_for(&mut window, "Class corrections");
     type_into(&mut window, FIELD, truth.to_str().unwrap());
@@ -324,7 +319,7 @@ fn broken_ground_truth_is_reported() {
 fn comparison_shows_improved_and_worse_images() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     let first = window.state().state().run().unwrap().id();
     open_truth(&mut window, truth_of_samples(folder.path()));
     // The dog is found now and the person in the first image no longer; the last box of each other image is hidden.
@@ -384,7 +379,7 @@ fn comparison_shows_improved_and_worse_images() {
 #[test]
 fn verdicts_folders_and_names_are_ground_truth() {
     let mut window = open(Some(&samples()), DETECTOR);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     click(&mut window, "coffee.png, ");
     wait_for(&mut window, "cup ");
     window.state_mut().command(ReviewCommand::SetVerdict(Some(Verdict::Accept)));
@@ -456,7 +451,7 @@ fn classes_without_names_raise_a_question() {
     let folder = tempfile::tempdir().unwrap();
     write_labels(folder.path());
     let mut window = open(Some(&samples()), DETECTOR);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     open_truth(&mut window, folder.path().to_owned());
     let correct =
         |window: &Harness<'static, App>| window.state().state().outcome_counts().map(|counts| counts.all().correct);
@@ -492,7 +487,7 @@ fn data_set_split_is_shown_and_chosen() {
     let yaml = format!("train: images/train\nval: images/val\nnames:\n{}", names.concat());
     std::fs::write(folder.path().join("data.yaml"), yaml).unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     open_truth(&mut window, folder.path().join("data.yaml"));
     let images = |window: &Harness<'static, App>| {
         let state = window.state().state();
@@ -526,7 +521,7 @@ fn resized_ground_truth_is_refused() {
     }
     std::fs::write(&truth, sized.to_string()).unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(Location::Path(truth))));
     for fact in ["astronaut.png", "1000 × 900", "512 × 512"] {
         wait_for(&mut window, fact);
@@ -538,7 +533,7 @@ fn resized_ground_truth_is_refused() {
 fn ground_truth_survives_a_failed_change() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
-    predict_all(&mut window);
+    predict_samples(&mut window);
     open_truth(&mut window, truth_of_samples(folder.path()));
     let missing = TruthAt::Files(Location::Path(folder.path().join("missing.json")));
     window.state_mut().command(EvaluationCommand::open_truth(missing));

@@ -336,6 +336,15 @@ pub(crate) fn click(harness: &mut Harness<'static, App>, text: &str) {
     harness.step();
 }
 
+/// Predicts all sample images; the first is predicted already.
+#[track_caller]
+pub(crate) fn predict_samples(harness: &mut Harness<'static, App>) {
+    wait_for(harness, "1 predicted");
+    click(harness, "Predict all");
+    wait_for(harness, "8 predicted");
+    wait_until_idle(harness);
+}
+
 /// A folder with `count` copies of a sample image.
 pub(crate) fn folder_of(count: usize, sample: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

@@ -6,16 +6,14 @@ use anyhow::bail;
 
 use super::Origin;
 use crate::alike::ImageEmbeddings;
-use crate::cli::inspect::recognize_for_run;
-use crate::cli::predict::print_report;
+use crate::cli::predict::{find_model, print_report};
 use crate::cli::terminal::{print_problems, step_of, summary, with_progress};
 use crate::dirs::AppDirs;
 use crate::domain::{Problem, Sample, SampleId};
 use crate::image::decode::DecodeLimits;
 use crate::image::source::Source;
-use crate::model::catalog::{Library, LibraryError};
+use crate::model::AnyPredictor;
 use crate::model::onnx::{LoadOptions, OnnxPredictor};
-use crate::model::{AnyPredictor, runtime};
 use crate::predict::{PredictRequest, ResultSink, SampleResult, Stopped, predict_some};
 use crate::project::export::Vectors;
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -28,7 +26,9 @@ pub(crate) fn compute(
     dirs: &AppDirs,
     interrupt: &TaskControl,
 ) -> anyhow::Result<(Origin, Vectors)> {
-    let predictor = Arc::new(load(model, dirs, interrupt)?);
+    let (runtime, found) = find_model(model, (None, None), dirs, interrupt)?;
+    let options = LoadOptions { embeddings: true, proofs: Some(dirs.proofs()), ..LoadOptions::default() };
+    let predictor = Arc::new(OnnxPredictor::load(&runtime, &found, &options, interrupt)?);
     let encoder = match predictor.embedding() {
         Some(Ok(layer)) => layer.encoder(predictor.card()),
         Some(Err(reason)) => bail!("{model} has no embeddings, because {reason}"),
@@ -56,17 +56,6 @@ pub(crate) fn compute(
     }
     print_problems("no embedding: ", &computed.problems);
     Ok((Origin::Encoder(Box::new(encoder)), computed.vectors))
-}
-
-fn load(model: &str, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<OnnxPredictor> {
-    let found = Library::open(dirs).find(model);
-    let runtime = with_progress("ONNX Runtime", control, || runtime::ensure_loaded(dirs, None, control))?;
-    let model = match found {
-        Err(LibraryError::NoCard { path }) => recognize_for_run(&runtime, &path, (None, None), control)?,
-        found => found?,
-    };
-    let options = LoadOptions { embeddings: true, proofs: Some(dirs.proofs()), ..LoadOptions::default() };
-    Ok(OnnxPredictor::load(&runtime, &model, &options, control)?)
 }
 
 /// Keeps the embeddings of images in memory.

@@ -23,11 +23,12 @@ use crate::alike::ImageEmbeddings;
 use crate::cli::terminal::{interruptible, print_problems, step_of};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    DeviceChoice, DeviceReport, InferenceLocation, KeepRule, Location, ModelCard, RunKey, Sample, SampleId, SampleSet,
+    DeviceChoice, DeviceReport, InferenceLocation, KeepRule, LabelSet, Location, ModelCard, RunKey, Sample, SampleId,
+    SampleSet,
 };
 use crate::image::decode::DecodeLimits;
 use crate::image::source::{Page, ReadTwice, Source, for_task};
-use crate::model::catalog::{Library, LibraryError};
+use crate::model::catalog::{Library, LibraryError, Model};
 use crate::model::onnx::{LoadOptions, OnnxPredictor};
 use crate::model::{AnyPredictor, runtime};
 use crate::predict::{PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_some};
@@ -536,8 +537,14 @@ impl Loaded {
     }
 }
 
-fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<OnnxPredictor> {
-    let labels = args.remote.labels()?;
+/// ONNX Runtime, and the model with this id or in this file, which is recognized if it has no card. Only then can a
+/// preset and labels be given.
+pub(crate) fn find_model(
+    model: &str,
+    (preset, labels): (Option<&str>, Option<&LabelSet>),
+    dirs: &AppDirs,
+    control: &TaskControl,
+) -> anyhow::Result<(runtime::Loaded, Model)> {
     let found = match Library::open(dirs).find(model) {
         Err(LibraryError::NoCard { path }) => Err(path),
         found => Ok(found?),
@@ -545,7 +552,7 @@ fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskCont
     let runtime = with_progress("ONNX Runtime", control, || runtime::ensure_loaded(dirs, None, control))?;
     let model = match found {
         Ok(model) => {
-            if args.preset.is_some() {
+            if preset.is_some() {
                 bail!("--preset is for an ONNX file without a card; {} has one", model.card.id);
             }
             if labels.is_some() {
@@ -553,8 +560,14 @@ fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskCont
             }
             model
         }
-        Err(bare_file) => recognize_for_run(&runtime, &bare_file, (args.preset.as_deref(), labels.as_ref()), control)?,
+        Err(bare_file) => recognize_for_run(&runtime, &bare_file, (preset, labels), control)?,
     };
+    Ok((runtime, model))
+}
+
+fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<OnnxPredictor> {
+    let labels = args.remote.labels()?;
+    let (runtime, model) = find_model(model, (args.preset.as_deref(), labels.as_ref()), dirs, control)?;
     args.check_encoder(&model.card)?;
     let options = LoadOptions {
         device: args.device,

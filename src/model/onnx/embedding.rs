@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::InferenceError;
 use super::call::{call, join, used_outputs};
 use super::session::OnnxSession;
-use crate::domain::{BoxEncoder, BoxFeatures, EmbeddingOutput, Encoder, ModelCard, OutputConvention, RgbImage, Tokens};
+use crate::domain::{
+    BoxEncoder, BoxFeatures, DetectionOutput, EmbeddingOutput, Encoder, ModelCard, OutputConvention, RgbImage, Tokens,
+};
 use crate::local_file;
 use crate::model::recognize::{
     EmbeddingTensor, EmbeddingTensors, Port, choose_box_features, choose_embedding, embedding_tensors,
@@ -216,30 +218,42 @@ fn choose(
     let boxes = match &card.output {
         OutputConvention::Classification(_) | OutputConvention::Embedding(_) => None,
         OutputConvention::Detection(output) => {
-            let candidates = match output.scores.outputs.as_slice() {
-                [name] => shape_of(name).and_then(|shape| match *shape.as_slice() {
-                    [_, _, candidates] if output.candidates_last => Some(candidates),
-                    [_, candidates, _] => Some(candidates),
-                    [first, candidates] => Some(if first == images && images > 1 { candidates } else { first }),
-                    _ => None,
-                }),
-                _ => None,
+            let candidates = candidates(output, &shape_of, images);
+            let rows = match shapes[chosen].as_deref() {
+                Some(&[_, rows, _]) if !tensors.are_boxes_selected => rows,
+                _ => 0,
             };
-            if let (Some(&[_, rows, _]), Some(candidates), false) =
-                (shapes[chosen].as_deref(), candidates, tensors.are_boxes_selected)
-                && rows > candidates
-                && rows.is_multiple_of(candidates.max(1))
-            {
+            let per_box = candidates.filter(|count| rows.is_multiple_of(*count)).map_or(0, |count| rows / count);
+            if per_box > 1 {
                 return Err(format!(
-                    "{} has {} vectors per box, perhaps of several layers, and it is unclear which one describes it",
-                    tensor.name,
-                    rows / candidates.max(1)
+                    "{} has {per_box} vectors per box, perhaps of several layers, and it is unclear which one describes it",
+                    tensor.name
                 ));
             }
             Some(choose_box_features(tensors, shape_of, images, input, candidates))
         }
     };
     Ok(EmbeddingLayer { tensor, tokens: None, dims, boxes, own_session: None })
+}
+
+/// The number of boxes that a detector returns for an image, before any selection.
+fn candidates(output: &DetectionOutput, shape_of: impl Fn(&str) -> Option<Vec<usize>>, images: usize) -> Option<usize> {
+    let [name] = output.scores.outputs.as_slice() else {
+        return None;
+    };
+    let count = match *shape_of(name)?.as_slice() {
+        [_, _, candidates] if output.candidates_last => candidates,
+        [_, candidates, _] => candidates,
+        [first, candidates] => {
+            if first == images && images > 1 {
+                candidates
+            } else {
+                first
+            }
+        }
+        _ => return None,
+    };
+    Some(count).filter(|count| *count > 0)
 }
 
 /// The tensors that are not outputs anyway.

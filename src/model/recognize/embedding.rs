@@ -101,7 +101,7 @@ impl EmbeddingTensors {
     pub fn pick(&mut self, shapes: &mut BTreeMap<String, Vec<usize>>) {
         for tensor in self.of_image.iter_mut().chain(&mut self.before_scores) {
             let shape = shapes.get(&tensor.name);
-            let part = tensor.pick.zip(shape).and_then(|(pick, shape)| pick.of_stack(&tensor.name, shape));
+            let part = tensor.pick.zip(shape).and_then(|(pick, shape)| pick.in_stack(&tensor.name, shape));
             if let Some((name, shape)) = part {
                 shapes.insert(name.clone(), shape);
                 tensor.name = name;
@@ -200,10 +200,9 @@ fn before_scores(card: &ModelCard, graph: &GraphNodes, maker_of: &BTreeMap<&str,
             "Gather" => values.len() > 1 || reorders_boxes(node, &graph.integers),
             op => SELECTING.contains(&op),
         };
-        let joined = if node.op == "Concat" { part.of_concat(node, maker_of, &graph.integers) } else { None };
+        let joined = if node.op == "Concat" { part.before_concat(node, maker_of, &graph.integers) } else { None };
         is_layer_unclear |= node.op == "Concat" && joined.is_none();
-        let (inputs, part) =
-            joined.unwrap_or_else(|| (values_read(node, values), part.of_inputs(node, &graph.integers)));
+        let (inputs, part) = joined.unwrap_or_else(|| (values_read(node, values), part.before(node, &graph.integers)));
         pending.extend(inputs.into_iter().map(|input| (input, part)));
     }
     // A classifier has one last layer; others belong to additional heads.

@@ -50,7 +50,7 @@ pub struct Pick {
 impl Pick {
     /// The name and shape of this part of a stack of tensors with a vector per query, `[layers, images, queries, dims]`
     /// or with the first two swapped; `None` for all other shapes, whose last axes are computed anew by each layer.
-    pub(super) fn of_stack(self, tensor: &str, shape: &[usize]) -> Option<(String, Vec<usize>)> {
+    pub(super) fn in_stack(self, tensor: &str, shape: &[usize]) -> Option<(String, Vec<usize>)> {
         let size = i64::try_from(*shape.get(self.axis)?).ok()?;
         let is_stack = shape.len() == 4 && self.axis < 2 && (-size..size).contains(&self.index);
         let rest = shape.iter().enumerate().filter(|(axis, _)| *axis != self.axis).map(|(_, size)| *size);
@@ -88,7 +88,7 @@ impl Part {
     }
 
     /// What of the inputs of `node` reaches the scores if this part of its output does. Not for `Concat`.
-    pub(super) fn of_inputs(self, node: &GraphNode, integers: &BTreeMap<String, Integers>) -> Self {
+    pub(super) fn before(self, node: &GraphNode, integers: &BTreeMap<String, Integers>) -> Self {
         let input = |at: usize| node.inputs.get(at).and_then(|name| integers.get(name));
         let axes = || node.attributes.get("axes").or_else(|| input(1)).and_then(positive);
         let axis = node.attributes.get("axis").map_or(Some(0), |axis| positive(axis)?.first().copied());
@@ -133,7 +133,7 @@ impl Part {
 
     /// The inputs of a `Concat` that reach the scores, with their part; `None` if they are unknown, as perhaps only one of
     /// them does.
-    pub(super) fn of_concat<'g>(
+    pub(super) fn before_concat<'g>(
         self,
         concat: &'g GraphNode,
         maker_of: &BTreeMap<&str, &GraphNode>,
@@ -211,7 +211,7 @@ mod tests {
             let attributes = attributes.iter().map(|(name, values)| ((*name).to_owned(), list(values))).collect();
             let inputs = vec!["data".to_owned(), input.to_owned()];
             let node = GraphNode { op: op.to_owned(), inputs, attributes, ..GraphNode::default() };
-            part.of_inputs(&node, &integers)
+            part.before(&node, &integers)
         };
         let one = |axis, index| Part::One(Pick { axis, index });
         assert_eq!(from("Gather", "last", &[("axis", &[1])], Part::All), one(1, -1));
@@ -231,11 +231,11 @@ mod tests {
     #[test]
     fn part_of_stack_has_name_that_is_read_back() {
         let pick = Pick { axis: 1, index: -1 };
-        let (name, shape) = pick.of_stack("hs", &[1, 6, 100, 256]).unwrap();
+        let (name, shape) = pick.in_stack("hs", &[1, 6, 100, 256]).unwrap();
         assert_eq!((name.as_str(), shape), ("hs[:, -1]", vec![1, 100, 256]));
         assert_eq!(Pick::parse(&name), Some(("hs", pick)));
         // A class of each query, and no layer.
-        assert_eq!(Pick { axis: 2, index: 0 }.of_stack("hs", &[1, 6, 100, 256]), None);
-        assert_eq!(Pick { axis: 0, index: 6 }.of_stack("hs", &[6, 1, 100, 256]), None);
+        assert_eq!(Pick { axis: 2, index: 0 }.in_stack("hs", &[1, 6, 100, 256]), None);
+        assert_eq!(Pick { axis: 0, index: 6 }.in_stack("hs", &[6, 1, 100, 256]), None);
     }
 }

@@ -184,8 +184,7 @@ fn judge(row: &mut ExportRow, judged: &JudgedSample, run: &RunInfo) {
             None => row.verdict = Some(verdict.clone()),
         }
     }
-    let of_labels = judged.verdicts.iter().filter(|(target, _)| target.run.is_none() && target.box_index.is_some());
-    row.wrong_labels.extend(of_labels.filter_map(|(_, verdict)| verdict.drawn().cloned()));
+    row.wrong_labels.extend(judged.wrong_labels().map(|(_, wrong)| wrong.clone()));
     row.note = Some(judged.note.clone()).filter(|note| !note.is_empty());
     row.tags = judged.tags.iter().cloned().collect();
 }

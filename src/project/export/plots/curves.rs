@@ -39,17 +39,17 @@ fn precision_recall(metrics: &DetectionMetrics) -> Plot {
 }
 
 /// The curves of two runs, A and B; `None` if there is nothing to draw.
-pub(crate) fn of_two(runs: [&Metrics; 2]) -> Option<Plot> {
+pub(crate) fn of_two<'m>(runs: [&'m Metrics; 2]) -> Option<Plot> {
     match runs {
         [Metrics::Detection { metrics: a, .. }, Metrics::Detection { metrics: b, .. }] => {
             Some(precision_recall_of_two([a, b]))
         }
         [Metrics::Classification { metrics: a, .. }, Metrics::Classification { metrics: b, .. }] => {
-            let names = [a, b].map(|metrics| percent(metrics.top1));
-            let names = [format!("A (top-1 {})", names[0]), format!("B (top-1 {})", names[1])];
-            let [name_a, name_b] = names;
+            let run = |style, letter: &str, metrics: &'m ClassificationMetrics| {
+                (style, format!("{letter} (top-1 {})", percent(metrics.top1)), metrics)
+            };
             let title = "Accuracy and coverage of both runs";
-            coverage_plot("coverage-of-two", title, vec![("s1", name_a, a), ("s2", name_b, b)])
+            coverage_plot("coverage-of-two", title, vec![run("s1", "A", a), run("s2", "B", b)])
         }
         _ => None,
     }

@@ -49,9 +49,6 @@ pub(super) fn find(shared: &Arc<Shared>, request: AlikeRequest, ticket: Ticket) 
 /// # Errors
 /// Why there is nothing to compare, and what to do.
 fn compare(shared: &Shared, request: &AlikeRequest, control: &TaskControl) -> Result<FoundAlike, Failure> {
-    if let AlikeTo::Cover(found, count) = &request.to {
-        return cover(shared, request, found, *count, control);
-    }
     let (project, info) =
         run_of(shared, request.source, request.run)?.ok_or_else(|| "Predict images first".to_owned())?;
     let (sample, part) = match &request.to {
@@ -64,7 +61,7 @@ fn compare(shared: &Shared, request: &AlikeRequest, control: &TaskControl) -> Re
             };
             (SampleId::from_index(place), ImagePart::Whole)
         }
-        AlikeTo::Cover(..) => return Ok(FoundAlike::Nothing),
+        AlikeTo::Cover(found, count) => return cover(shared, request, found, *count, control),
     };
     let query = request.samples.get(sample.index()).ok_or_else(|| "The image is no longer listed".to_owned())?.clone();
     let search = Search { shared, request, project, info, sample, part, query, control };
